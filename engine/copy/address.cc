@@ -1,0 +1,49 @@
+#include "engine/copy/address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <cstring>
+
+#include "engine/core/bounded_text.h"
+
+namespace sparkplan::copy {
+
+Result<SocketAddress> socket_address(const std::string& address, int port) {
+  SocketAddress made;
+  sockaddr_in four{};
+  sockaddr_in6 six{};
+  const auto wire_port = htons(static_cast<std::uint16_t>(port));
+  if (::inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = wire_port;
+    std::memcpy(&made.storage, &four, sizeof four);
+    made.size = sizeof four;
+    return made;
+  }
+  if (::inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) == 1) {
+    six.sin6_family = AF_INET6;
+    six.sin6_port = wire_port;
+    std::memcpy(&made.storage, &six, sizeof six);
+    made.size = sizeof six;
+    return made;
+  }
+  return failure(ErrorCode::kInvalidInput, shown_text(address, 60) + " is not an IP address");
+}
+
+int port_of(const SocketAddress& address) {
+  if (address.family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+  return ntohs(reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port);
+}
+
+bool same_host(const SocketAddress& one, const SocketAddress& other) {
+  if (one.family() != other.family()) return false;
+  if (one.family() == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(&one.storage)->sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in*>(&other.storage)->sin_addr.s_addr;
+  }
+  return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(&one.storage)->sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6*>(&other.storage)->sin6_addr, sizeof(in6_addr)) == 0;
+}
+
+}  // namespace sparkplan::copy

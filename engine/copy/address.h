@@ -1,0 +1,27 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+#include "engine/core/result.h"
+
+namespace sparkplan::copy {
+
+/// A numeric IPv4 or IPv6 address, with a port.
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+/// "192.168.100.11", "fe80::1%eth0" is refused. Errors: kInvalidInput.
+Result<SocketAddress> socket_address(const std::string& address, int port);
+int port_of(const SocketAddress& address);
+/// True if both are the same address; ports do not count.
+bool same_host(const SocketAddress& one, const SocketAddress& other);
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,143 @@
+#include "engine/copy/chunk_fetcher.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <deque>
+
+#include "engine/copy/address.h"
+#include "engine/copy/chunk_server.h"
+
+namespace sparkplan::copy {
+namespace {
+
+constexpr int kConnectMs = 10'000;
+/// What a connection has asked for and not received yet. The peer reads the next chunk while this one travels.
+constexpr std::size_t kMostAhead = std::size_t{12} << 20;
+constexpr std::size_t kMostRequests = 32;
+
+std::string request_for(ChunkId id) {
+  std::string bytes;
+  for (const std::uint32_t number : {id.file, id.chunk}) {
+    for (unsigned shift = 32; shift > 0; shift -= 8) bytes += static_cast<char>(number >> (shift - 8) & 0xFFU);
+  }
+  return bytes;
+}
+
+std::uint32_t number_from(const char* bytes) {
+  std::uint32_t number = 0;
+  for (int i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[i]);
+  return number;
+}
+
+Result<FileDescriptor> connect_to(const CopyFetch& command) {
+  SPARK_TRY(const auto own, socket_address(command.own, 0));
+  SPARK_TRY(const auto peer, socket_address(command.address, command.port));
+  FileDescriptor socket(::socket(peer.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const std::string what = "connect to " + command.address;
+  if (!socket.valid() || ::bind(socket.get(), own.get(), own.size) != 0) return failure(system_error(what, errno));
+  if (::connect(socket.get(), peer.get(), peer.size) != 0) {
+    if (errno != EINPROGRESS) return failure(system_error(what, errno));
+    pollfd writable{socket.get(), POLLOUT, 0};
+    int error = ETIMEDOUT;
+    socklen_t size = sizeof error;
+    if (::poll(&writable, 1, kConnectMs) > 0) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return failure(system_error(what, error));
+  }
+  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+  prepare_socket(socket.get());
+  return socket;
+}
+
+/// The token is no secret once it is used, and it is used once.
+Result<void> send_token(int socket, std::string_view token) {
+  while (!token.empty()) {
+    const auto count = ::send(socket, token.data(), token.size(), MSG_NOSIGNAL);
+    if (count < 0) return failure(system_error("send a token", errno));
+    token.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+}  // namespace
+
+ChunkFetcher::ChunkFetcher(const CopyFetch& command, Content& content, Traffic& traffic)
+    : command_(command), content_(content), traffic_(traffic), running_(command.tokens.size() / kCopyTokenBytes) {
+  const auto count = running_;
+  for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this, i] { work(i); });
+}
+
+ChunkFetcher::~ChunkFetcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    for (const PeerStream& stream : streams_) stream.shut_down();
+  }
+  threads_.clear();
+}
+
+std::optional<Error> ChunkFetcher::lost() {
+  const std::lock_guard lock(mutex_);
+  if (running_ > 0) return std::nullopt;
+  return std::exchange(error_, std::nullopt);
+}
+
+void ChunkFetcher::work(std::size_t place) {
+  const auto outcome = fetch(place);
+  const std::lock_guard lock(mutex_);
+  --running_;
+  if (!outcome && !error_ && !content_.ended()) error_ = outcome.error();
+}
+
+Result<PeerStream*> ChunkFetcher::open(std::size_t place) {
+  SPARK_TRY(auto socket, connect_to(command_));
+  const auto at = place * kCopyTokenBytes;
+  SPARK_CHECK(send_token(socket.get(), std::string_view(command_.tokens).substr(at, kCopyTokenBytes)));
+  std::string key = command_.keys.empty() ? "" : command_.keys.substr(at, kCopyTokenBytes);
+  const std::lock_guard lock(mutex_);
+  if (ends_) return failure(ErrorCode::kInterrupted, "the transfer has ended");
+  return &streams_.emplace_back(std::move(socket), std::move(key), PeerStream::Side::kFetches, traffic_);
+}
+
+Result<void> ChunkFetcher::fetch(std::size_t place) {
+  SPARK_TRY(PeerStream* const stream, open(place));
+  std::deque<Wanted> asked;
+  std::size_t ahead = 0;
+  Result<void> outcome;
+  while (outcome) {
+    while (asked.empty() || (ahead < kMostAhead && asked.size() < kMostRequests)) {
+      const auto wanted = asked.empty() ? content_.take() : content_.take_now();
+      if (!wanted) break;
+      if (wanted->local && content_.take_from_old_file(*wanted)) continue;
+      asked.push_back(*wanted);
+      asked.back().local = false;
+      ahead += wanted->bytes;
+      outcome = stream->send(request_for(wanted->id));
+      if (!outcome) break;
+    }
+    if (asked.empty() || !outcome) break;
+    outcome = receive_one(*stream, asked.front());
+    if (!outcome) break;
+    ahead -= asked.front().bytes;
+    asked.pop_front();
+  }
+  // Last first, so that the next connection asks for them in order.
+  for (auto wanted = asked.rbegin(); wanted != asked.rend(); ++wanted) content_.give_back(*wanted);
+  return outcome;
+}
+
+Result<void> ChunkFetcher::receive_one(PeerStream& stream, const Wanted& wanted) {
+  std::array<char, kReplyBytes> reply{};
+  SPARK_CHECK(stream.receive(reply.data(), reply.size()));
+  const ChunkId id{number_from(reply.data()), number_from(reply.data() + 4)};
+  if (id != wanted.id || number_from(reply.data() + 8) != wanted.bytes) {
+    return failure(ErrorCode::kVerifyFailed, "the other node sent another chunk than was asked for");
+  }
+  auto bytes = std::make_shared<std::vector<char>>(wanted.bytes);
+  if (number_from(reply.data() + 12) == 0) SPARK_CHECK(stream.receive(bytes->data(), bytes->size()));
+  return content_.deliver(wanted, std::move(bytes));
+}
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine/copy/content.h"
+#include "engine/copy/peer_stream.h"
+#include "engine/core/result.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan::copy {
+
+/// Fetches what is missing from one other node, over one connection per token.
+class ChunkFetcher {
+ public:
+  ChunkFetcher(const CopyFetch& command, Content& content, Traffic& traffic);
+  ~ChunkFetcher();
+  ChunkFetcher(const ChunkFetcher&) = delete;
+  ChunkFetcher& operator=(const ChunkFetcher&) = delete;
+
+  std::int64_t link() const { return command_.link; }
+  /// The first error, once all connections have ended with chunks still missing. Reported once.
+  std::optional<Error> lost();
+
+ private:
+  void work(std::size_t place);
+  Result<void> fetch(std::size_t place);
+  Result<PeerStream*> open(std::size_t place);
+  Result<void> receive_one(PeerStream& stream, const Wanted& wanted);
+
+  CopyFetch command_;
+  Content& content_;
+  Traffic& traffic_;
+  std::mutex mutex_;
+  bool ends_ = false;
+  std::size_t running_ = 0;
+  std::optional<Error> error_;
+  std::list<PeerStream> streams_;
+  std::list<std::jthread> threads_;
+};
+
+}  // namespace sparkplan::copy

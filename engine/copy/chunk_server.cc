@@ -1,0 +1,160 @@
+#include "engine/copy/chunk_server.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/copy/address.h"
+
+namespace sparkplan::copy {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kListensFor{60};
+constexpr int kTokenPatienceMs = 5000;
+constexpr int kGlanceMs = 200;
+/// Connections without a right token at a time.
+constexpr std::size_t kMostStrangers = 64;
+
+void append(std::string& bytes, std::uint32_t number) {
+  for (unsigned shift = 32; shift > 0; shift -= 8) bytes += static_cast<char>(number >> (shift - 8) & 0xFFU);
+}
+
+std::uint32_t number_from(const char* bytes) {
+  std::uint32_t number = 0;
+  for (int i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[i]);
+  return number;
+}
+
+/// Takes the same time for every text of that length.
+bool equal(std::string_view one, std::string_view other) {
+  unsigned difference = one.size() == other.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    difference |= static_cast<unsigned>(static_cast<std::uint8_t>(one[i]) ^ static_cast<std::uint8_t>(other[i]));
+  }
+  return difference == 0;
+}
+
+std::optional<std::string> read_token(int socket) {
+  std::string token(kCopyTokenBytes, '\0');
+  const auto end = Clock::now() + std::chrono::milliseconds(kTokenPatienceMs);
+  for (std::size_t done = 0; done < token.size();) {
+    pollfd readable{socket, POLLIN, 0};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (left <= 0 || ::poll(&readable, 1, static_cast<int>(left)) <= 0) return std::nullopt;
+    const auto count = ::recv(socket, token.data() + done, token.size() - done, 0);
+    if (count <= 0) return std::nullopt;
+    done += static_cast<std::size_t>(count);
+  }
+  return token;
+}
+
+bool all_zero(const std::vector<char>& bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
+}  // namespace
+
+ChunkServer::ChunkServer(CopyServe command, Content& content, Traffic& traffic)
+    : command_(std::move(command)),
+      content_(content),
+      traffic_(traffic),
+      used_(command_.tokens.size() / kCopyTokenBytes, false) {}
+
+Result<std::unique_ptr<ChunkServer>> ChunkServer::start(const CopyServe& command, Content& content, Traffic& traffic) {
+  std::unique_ptr<ChunkServer> server(new ChunkServer(command, content, traffic));
+  SPARK_TRY(auto own, socket_address(command.address, 0));
+  SPARK_CHECK(socket_address(command.peer, 0));
+  server->listener_ = FileDescriptor(::socket(own.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int listener = server->listener_.get();
+  if (listener < 0 || ::bind(listener, own.get(), own.size) != 0 ||
+      ::listen(listener, static_cast<int>(kMostCopyStreams)) != 0 ||
+      ::getsockname(listener, own.get(), &own.size) != 0) {
+    return failure(system_error("listen on " + command.address, errno));
+  }
+  server->port_ = port_of(own);
+  server->acceptor_ = std::jthread([raw = server.get()] { raw->accept_all(); });
+  return server;
+}
+
+ChunkServer::~ChunkServer() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    for (const PeerStream& stream : streams_) stream.shut_down();
+  }
+  if (acceptor_.joinable()) acceptor_.join();
+  threads_.clear();
+}
+
+bool ChunkServer::all_used() {
+  const std::lock_guard lock(mutex_);
+  return ends_ || std::all_of(used_.begin(), used_.end(), [](bool used) { return used; });
+}
+
+std::optional<std::string> ChunkServer::use(std::string_view token) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    const auto at = i * kCopyTokenBytes;
+    if (!equal(token, std::string_view(command_.tokens).substr(at, kCopyTokenBytes)) || used_[i]) continue;
+    used_[i] = true;
+    return command_.keys.empty() ? "" : command_.keys.substr(at, kCopyTokenBytes);
+  }
+  return std::nullopt;
+}
+
+void ChunkServer::accept_all() {
+  const auto peer = socket_address(command_.peer, 0);
+  const auto end = Clock::now() + kListensFor;
+  while (!all_used() && Clock::now() < end) {
+    pollfd waiting{listener_.get(), POLLIN, 0};
+    if (::poll(&waiting, 1, kGlanceMs) <= 0) continue;
+    SocketAddress from;
+    from.size = sizeof from.storage;
+    FileDescriptor socket(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
+    if (!socket.valid() || !peer || !same_host(from, *peer)) continue;
+    const std::lock_guard lock(mutex_);
+    if (ends_ || threads_.size() == kMostStrangers) continue;
+    // A stranger at the peer's address must not keep the real connections waiting.
+    threads_.emplace_back(
+        [this, raw = std::make_shared<FileDescriptor>(std::move(socket))] { admit(std::move(*raw)); });
+  }
+  listener_ = FileDescriptor();
+}
+
+void ChunkServer::admit(FileDescriptor socket) {
+  const auto token = read_token(socket.get());
+  auto key = token ? use(*token) : std::nullopt;
+  if (!key) return;
+  prepare_socket(socket.get());
+  PeerStream* stream = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ends_) return;
+    stream = &streams_.emplace_back(std::move(socket), std::move(*key), PeerStream::Side::kServes, traffic_);
+  }
+  serve(*stream);
+  stream->shut_down();
+}
+
+void ChunkServer::serve(PeerStream& stream) {
+  while (true) {
+    std::array<char, kRequestBytes> request{};
+    if (!stream.receive(request.data(), request.size())) return;
+    const ChunkId id{number_from(request.data()), number_from(request.data() + 4)};
+    const auto bytes = content_.read(id);
+    if (!bytes) return;
+    const bool zeros = content_.is_sparse(id) && all_zero(**bytes);
+    std::string reply;
+    append(reply, id.file);
+    append(reply, id.chunk);
+    append(reply, static_cast<std::uint32_t>((*bytes)->size()));
+    append(reply, zeros ? 1 : 0);
+    if (!stream.send(reply)) return;
+    if (!zeros && !stream.send({(*bytes)->data(), (*bytes)->size()})) return;
+  }
+}
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "engine/copy/content.h"
+#include "engine/copy/peer_stream.h"
+#include "engine/core/result.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan::copy {
+
+/// The bytes of a request: file and chunk. Those of a reply before its data: file, chunk, length, and 1 if all of the
+/// chunk is zeros, which are not sent.
+inline constexpr std::size_t kRequestBytes = 8;
+inline constexpr std::size_t kReplyBytes = 16;
+
+/// Serves chunks to one other node. It listens on one address, accepts connections of one address only, and each token
+/// once. The listener closes when all tokens are used, or after a while.
+class ChunkServer {
+ public:
+  /// Errors: kInvalidInput, kFailed.
+  static Result<std::unique_ptr<ChunkServer>> start(const CopyServe& command, Content& content, Traffic& traffic);
+  ~ChunkServer();
+  ChunkServer(const ChunkServer&) = delete;
+  ChunkServer& operator=(const ChunkServer&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  ChunkServer(CopyServe command, Content& content, Traffic& traffic);
+  void accept_all();
+  void admit(FileDescriptor socket);
+  void serve(PeerStream& stream);
+  /// The key of an unused token, which is used from now on; nothing for any other text.
+  std::optional<std::string> use(std::string_view token);
+  bool all_used();
+
+  CopyServe command_;
+  Content& content_;
+  Traffic& traffic_;
+  FileDescriptor listener_;
+  int port_ = 0;
+  std::mutex mutex_;
+  bool ends_ = false;
+  std::vector<bool> used_;
+  std::list<PeerStream> streams_;
+  std::list<std::jthread> threads_;
+  std::jthread acceptor_;
+};
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/digest_index.h"
+#include "engine/copy/journal.h"
+#include "engine/copy/tree.h"
+#include "engine/core/result.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan::copy {
+
+/// One chunk of one file, by its place among the expected entries.
+struct ChunkId {
+  std::uint32_t file = 0;
+  std::uint32_t chunk = 0;
+
+  auto operator<=>(const ChunkId&) const = default;
+};
+using ChunkBytes = std::shared_ptr<const std::vector<char>>;
+
+/// A chunk that this node lacks.
+struct Wanted {
+  ChunkId id;
+  std::size_t bytes = 0;
+  bool local = false;  ///< The file that is to be replaced may contain it at the same place.
+};
+
+/// The files of one transfer on one node: what is there, what is missing, and what is verified. A source has
+/// everything. A receiver writes chunks whose digest is right, reads them again from the disk, and gives a file its
+/// name only when it is whole. Used from many threads. The first error ends the transfer.
+class Content {
+ public:
+  Content(Tree& tree, DigestIndex& index) : tree_(tree), index_(index) {}
+  Content(const Content&) = delete;
+  Content& operator=(const Content&) = delete;
+  ~Content();
+
+  /// Before begin(). Errors: kInvalidInput (too many, a name twice).
+  Result<void> expect(std::vector<CopyEntry> entries);
+  /// Errors: kRefused (a file with other content, without `replace`; a name of another kind), kStalePlan (a source's
+  /// file is not the one that was listed), kFailed.
+  Result<CopyBegun> begin(const CopyBegin& command);
+
+  /// Waits until this node has the chunk. Errors: kInterrupted (the transfer has ended), kInvalidInput (no such chunk),
+  /// others if it cannot be read.
+  Result<ChunkBytes> read(ChunkId id);
+  bool is_sparse(ChunkId id) const { return entries_[id.file].sparse; }
+
+  /// The next chunk to fetch; waits while others fetch the last ones. Nothing when there is no more to fetch.
+  std::optional<Wanted> take();
+  /// Nothing also if a wait would be necessary.
+  std::optional<Wanted> take_now();
+  /// A chunk that was taken was not fetched.
+  void give_back(const Wanted& wanted);
+  /// Copies a `local` chunk from the file that is to be replaced. False if it has other content there.
+  bool take_from_old_file(const Wanted& wanted);
+  /// Verifies a chunk against the digest from the controller, and writes it.
+  /// Errors: kVerifyFailed (the digest differs), kInterrupted, kFailed.
+  Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes);
+
+  /// Digests from the controller. Errors: kInvalidInput.
+  Result<void> learn(const std::string& records);
+  /// Digests that this source has computed since the last call, as in CopyDigests. At most `most` records.
+  std::string take_digests(std::size_t most);
+  bool has_digests() const;
+
+  void fail(Error error);
+  void stop();
+  bool ended() const;
+  std::optional<Error> error() const;
+  bool complete() const;
+  std::int64_t done_bytes() const;
+  std::string current_file() const;
+  /// Waits for an event: digests to send, the end, or `patience`.
+  void wait(std::chrono::milliseconds patience);
+
+ private:
+  enum class Has : std::uint8_t { kNothing, kTaken, kVerified };
+  struct File {
+    std::vector<Digest> digests;
+    std::vector<Has> has;
+    std::vector<Digest> old;    ///< Of the file in place, which is to be replaced.
+    std::size_t unchecked = 0;  ///< Chunks that were not read again from the disk.
+    std::string partial;        ///< The name in the folder of unfinished files; empty: in place.
+    bool in_place = false;
+  };
+
+  std::size_t size_of(ChunkId id) const;
+  std::int64_t offset_of(ChunkId id) const { return static_cast<std::int64_t>(id.chunk) * kCopyChunk; }
+  bool exists(ChunkId id) const;
+  Result<void> begin_source(std::uint32_t number);
+  Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
+  Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
+  Result<bool> is_in_place(std::uint32_t number, bool replace);
+  Result<FileDescriptor> open_partial(const File& file, int flags) const;
+  Result<FileDescriptor> open_to_read(std::uint32_t number);
+  Result<ChunkBytes> read_from_disk(ChunkId id);
+  Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes);
+  Result<void> await_digest(ChunkId id, Digest& digest);
+  void note_digest(ChunkId id, const Digest& digest);
+  void put_in_cache(ChunkId id, ChunkBytes bytes);
+  ChunkBytes from_cache(ChunkId id) const;
+
+  // content_end.cc: from the verified chunk to the file in its place.
+  void start_keepers();
+  void keep();
+  Result<void> keep_chunk(ChunkId id);
+  Result<void> check_chunk(ChunkId id);
+  Result<void> place_small_files();
+  Result<void> place(std::uint32_t number, bool synced);
+  Result<void> place_link(const CopyEntry& entry);
+  Result<void> give_properties(int file, const CopyEntry& entry) const;
+  Result<void> finish();
+  Result<void> finish_directories();
+
+  Tree& tree_;
+  DigestIndex& index_;
+  std::vector<CopyEntry> entries_;
+  std::map<std::string, std::uint32_t> places_;
+  bool source_ = false;
+  bool replace_ = false;
+  FileDescriptor partial_;
+  Journal journal_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<File> files_;
+  std::deque<Wanted> wanted_;
+  std::size_t taken_ = 0;
+  std::size_t keeping_ = 0;  ///< Chunks that keepers read again.
+  bool finishing_ = false;
+  std::size_t unplaced_ = 0;  ///< Files, without those that come last.
+  std::size_t unplaced_last_ = 0;
+  std::vector<std::uint32_t> small_ready_;  ///< Whole files of one chunk, to be synced together.
+  std::vector<std::uint32_t> last_ready_;   ///< Whole files that are placed at the end.
+  std::deque<ChunkId> to_keep_;
+  std::string new_digests_;
+  std::map<ChunkId, ChunkBytes> cache_;
+  std::deque<ChunkId> cached_;
+  std::int64_t done_bytes_ = 0;
+  std::string current_;
+  std::optional<Error> error_;
+  bool stopped_ = false;
+  bool begun_ = false;
+  bool complete_ = false;
+  std::vector<std::jthread> keepers_;
+};
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,238 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "engine/copy/accounts.h"
+#include "engine/copy/content.h"
+#include "engine/copy/file_bytes.h"
+#include "engine/core/bounded_text.h"
+
+/// The end of Content: from the verified chunk to the file in its place.
+namespace sparkplan::copy {
+namespace {
+
+constexpr std::size_t kKeepers = 3;
+/// So many small files are synced with one call.
+constexpr std::size_t kSmallFilesAtOnce = 256;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr const char* kNewLink = "new-link";
+
+timespec time_from(std::int64_t nanoseconds) {
+  timespec time{};
+  time.tv_sec = nanoseconds / kSecond;
+  time.tv_nsec = nanoseconds % kSecond;
+  if (time.tv_nsec < 0) {
+    time.tv_nsec += kSecond;
+    --time.tv_sec;
+  }
+  return time;
+}
+
+Result<void> synced(int file, const std::string& path) {
+  if (::fsync(file) == 0) return {};
+  return failure(system_error("sync " + shown_text(path), errno));
+}
+
+}  // namespace
+
+void Content::start_keepers() {
+  for (std::size_t i = 0; i < kKeepers; ++i) keepers_.emplace_back([this] { keep(); });
+}
+
+/// A keeper takes verified chunks one by one. The one that finds nothing left to do ends the transfer.
+void Content::keep() {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    const auto all_fetched = [&] { return wanted_.empty() && taken_ == 0; };
+    const auto has_work = [&] { return !to_keep_.empty() || (keeping_ == 0 && all_fetched() && !finishing_); };
+    changed_.wait(lock, [&] { return stopped_ || error_ || complete_ || has_work(); });
+    if (stopped_ || error_ || complete_) return;
+    Result<void> outcome;
+    if (!to_keep_.empty()) {
+      const ChunkId id = to_keep_.front();
+      to_keep_.pop_front();
+      ++keeping_;
+      lock.unlock();
+      outcome = keep_chunk(id);
+      lock.lock();
+      --keeping_;
+    } else {
+      finishing_ = true;
+      lock.unlock();
+      outcome = finish();
+      lock.lock();
+      if (outcome) complete_ = true;
+    }
+    if (!outcome && !error_) error_ = std::move(outcome).error();
+    changed_.notify_all();
+  }
+}
+
+/// Reads a chunk again from the disk. After the last one of a file, the file moves to its place. Small files wait for
+/// others, because each sync takes as long as for many.
+Result<void> Content::keep_chunk(ChunkId id) {
+  const bool small = files_[id.file].has.size() == 1;
+  if (!small) SPARK_CHECK(check_chunk(id));
+  bool whole = false;
+  bool many = false;
+  {
+    const std::lock_guard lock(mutex_);
+    File& file = files_[id.file];
+    whole = --file.unchecked == 0;
+    if (whole && entries_[id.file].last) {
+      last_ready_.push_back(id.file);
+      whole = false;
+    } else if (small) {
+      small_ready_.push_back(id.file);
+    }
+    many = small_ready_.size() >= kSmallFilesAtOnce;
+  }
+  if (many) SPARK_CHECK(place_small_files());
+  if (whole && !small) SPARK_CHECK(place(id.file, false));
+  return {};
+}
+
+Result<void> Content::check_chunk(ChunkId id) {
+  const File& file = files_[id.file];
+  SPARK_TRY(const auto opened, open_partial(file, O_RDONLY));
+  SPARK_CHECK(sync_range(opened.get(), offset_of(id), size_of(id)));
+  drop_from_cache(opened.get(), offset_of(id), size_of(id));
+  std::vector<char> bytes(size_of(id));
+  SPARK_CHECK(read_at(opened.get(), bytes, offset_of(id)));
+  drop_from_cache(opened.get(), offset_of(id), size_of(id));
+  if (digest_of(bytes.data(), bytes.size()) == file.digests[id.chunk]) return {};
+  // The next sync fetches the file again.
+  (void)::unlinkat(partial_.get(), file.partial.c_str(), 0);
+  return failure(ErrorCode::kVerifyFailed,
+                 "the disk returns other bytes than were written: " + shown_text(entries_[id.file].path),
+                 "look for errors of the disk in the kernel's log");
+}
+
+Result<void> Content::place_small_files() {
+  std::vector<std::uint32_t> files;
+  {
+    const std::lock_guard lock(mutex_);
+    files.swap(small_ready_);
+  }
+  if (files.empty()) return {};
+  if (::syncfs(partial_.get()) != 0) return failure(system_error("sync the file system", errno));
+  for (const std::uint32_t number : files) {
+    if (!files_[number].has.empty()) SPARK_CHECK(check_chunk({number, 0}));
+    SPARK_CHECK(place(number, true));
+  }
+  return {};
+}
+
+Result<void> Content::place(std::uint32_t number, bool synced_already) {
+  const CopyEntry& entry = entries_[number];
+  File& file = files_[number];
+  SPARK_TRY(const auto opened, open_partial(file, O_RDONLY));
+  SPARK_CHECK(give_properties(opened.get(), entry));
+  if (!synced_already) SPARK_CHECK(synced(opened.get(), entry.path));
+  SPARK_TRY(const auto parent, tree_.open_parent(entry.path));
+  // Without consent a name that has appeared meanwhile is never replaced.
+  const unsigned flags = replace_ ? 0 : RENAME_NOREPLACE;
+  if (::renameat2(partial_.get(), file.partial.c_str(), parent.get(), name_of(entry.path).c_str(), flags) != 0) {
+    if (errno == EEXIST) {
+      return failure(ErrorCode::kRefused, shown_text(entry.path) + " has appeared during the transfer");
+    }
+    return failure(system_error("give " + shown_text(entry.path) + " its name", errno));
+  }
+  struct stat status {};
+  if (::fstat(opened.get(), &status) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
+  index_.add(entry.path, stamp_of(status), file.digests, true);
+  const std::lock_guard lock(mutex_);
+  file.in_place = true;
+  --(entry.last ? unplaced_last_ : unplaced_);
+  changed_.notify_all();
+  return {};
+}
+
+/// Only root gives files away; any other user's files are that user's.
+Result<void> Content::give_properties(int file, const CopyEntry& entry) const {
+  if (::geteuid() == 0) {
+    SPARK_TRY(const Account account, account_named(entry.user));
+    SPARK_TRY(const gid_t group, group_named(entry.group));
+    if (::fchown(file, account.user, group) != 0) {
+      return failure(system_error("give " + shown_text(entry.path) + " to its owner", errno));
+    }
+  }
+  if (::fchmod(file, static_cast<mode_t>(entry.mode)) != 0) {
+    return failure(system_error("set the mode of " + shown_text(entry.path), errno));
+  }
+  const timespec times[2] = {{0, UTIME_OMIT}, time_from(entry.mtime_ns)};  // NOLINT: the call takes an array.
+  if (::futimens(file, times) == 0) return {};
+  return failure(system_error("set the time of " + shown_text(entry.path), errno));
+}
+
+Result<void> Content::place_link(const CopyEntry& entry) {
+  SPARK_TRY(const auto parent, tree_.open_parent(entry.path));
+  const std::string name = name_of(entry.path);
+  std::string target(entry.target.size() + 1, '\0');
+  const auto size = ::readlinkat(parent.get(), name.c_str(), target.data(), target.size());
+  if (size >= 0 && target.substr(0, static_cast<std::size_t>(size)) == entry.target) return {};
+  if ((size >= 0 || errno != ENOENT) && !replace_) {
+    return failure(ErrorCode::kRefused, shown_text(entry.path) + " has other content",
+                   "look at it; `sparkplan sync --yes` replaces it");
+  }
+  (void)::unlinkat(partial_.get(), kNewLink, 0);
+  if (::symlinkat(entry.target.c_str(), partial_.get(), kNewLink) != 0) {
+    return failure(system_error("make the link " + shown_text(entry.path), errno));
+  }
+  if (::geteuid() == 0) {
+    SPARK_TRY(const Account account, account_named(entry.user));
+    SPARK_TRY(const gid_t group, group_named(entry.group));
+    if (::fchownat(partial_.get(), kNewLink, account.user, group, AT_SYMLINK_NOFOLLOW) != 0) {
+      return failure(system_error("give " + shown_text(entry.path) + " to its owner", errno));
+    }
+  }
+  if (::renameat(partial_.get(), kNewLink, parent.get(), name.c_str()) == 0) return {};
+  return failure(system_error("give " + shown_text(entry.path) + " its name", errno));
+}
+
+/// Files, then links to them, then the files whose names make the tree valid, then the directories.
+Result<void> Content::finish() {
+  SPARK_CHECK(place_small_files());
+  for (const CopyEntry& entry : entries_) {
+    if (entry.kind == CopyKind::kLink) SPARK_CHECK(place_link(entry));
+  }
+  if (::syncfs(partial_.get()) != 0) return failure(system_error("sync the file system", errno));
+  std::vector<std::uint32_t> last;
+  {
+    const std::lock_guard lock(mutex_);
+    if (unplaced_ != 0) return failure(ErrorCode::kBug, "a file was not placed");
+    last.swap(last_ready_);
+  }
+  for (const std::uint32_t number : last) {
+    if (!files_[number].has.empty()) SPARK_CHECK(check_chunk({number, 0}));
+    SPARK_CHECK(place(number, false));
+  }
+  SPARK_CHECK(finish_directories());
+  const std::lock_guard lock(mutex_);
+  if (unplaced_last_ != 0) return failure(ErrorCode::kBug, "a file was not placed");
+  return {};
+}
+
+Result<void> Content::finish_directories() {
+  // Deepest first: a directory without write permission would keep its own files out.
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (entry->kind != CopyKind::kDirectory) continue;
+    SPARK_TRY(const auto opened, tree_.open_file(entry->path, O_RDONLY | O_DIRECTORY));
+    SPARK_CHECK(give_properties(opened.get(), *entry));
+    SPARK_CHECK(synced(opened.get(), entry->path));
+  }
+  const int again = ::openat(partial_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
+    (void)::unlinkat(partial_.get(), item->d_name, 0);
+  }
+  (void)::unlinkat(tree_.root(), std::string(kPartialFolder).c_str(), AT_REMOVEDIR);
+  return synced(tree_.root(), "the tree");
+}
+
+}  // namespace sparkplan::copy

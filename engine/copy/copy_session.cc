@@ -1,0 +1,200 @@
+#include "engine/copy/copy_session.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/copy/accounts.h"
+#include "engine/copy/command_stream.h"
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/wire/frame.h"
+
+namespace sparkplan::copy {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kProgressInterval{1000};
+constexpr std::chrono::milliseconds kGlance{50};
+constexpr std::size_t kMostDigestsInFrame = 2000;
+constexpr std::size_t kMostLinks = 4096;
+
+Result<void> check_path(const std::string& path) {
+  const bool whole = path.size() > 1 && path.front() == '/' && is_valid_utf8(path);
+  const auto parts = split(path, '/');
+  const bool plain = std::none_of(parts.begin(), parts.end(), [](auto part) { return part == ".."; });
+  if (whole && plain && path.find('\0') == std::string::npos) return {};
+  return failure(ErrorCode::kInvalidInput, shown_text(path) + " is not an absolute path");
+}
+
+/// Of the nearest directory above that exists.
+std::int64_t free_bytes_at(std::string path) {
+  struct statvfs status {};
+  while (::statvfs(path.c_str(), &status) != 0) {
+    const auto slash = path.rfind('/');
+    if (slash == std::string::npos) return 0;
+    path = slash == 0 ? "/" : path.substr(0, slash);
+  }
+  return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+}  // namespace
+
+void AnswerWriter::send(const CopyAnswer& answer) {
+  const auto frame = encode_frame(encode(answer));
+  std::string_view bytes = frame ? std::string_view(*frame) : std::string_view();
+  const std::lock_guard lock(mutex_);
+  while (!bytes.empty()) {
+    const auto count = ::write(output_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) ::_exit(kInputEndedStatus);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+CopySession::~CopySession() {
+  if (content_) content_->stop();
+  reporter_.request_stop();
+  if (reporter_.joinable()) reporter_.join();
+}
+
+Result<void> CopySession::handle(CopyCommand command) {
+  if (const auto* given = std::get_if<CopyOpen>(&command)) return open(*given);
+  if (std::holds_alternative<CopyAlive>(command)) return {};
+  if (!tree_ || !index_) return failure(ErrorCode::kInvalidInput, "no tree is open");
+  if (const auto* given = std::get_if<CopyLook>(&command)) return look_at_tree(*given);
+  if (const auto* given = std::get_if<CopyBegin>(&command)) return begin(*given);
+  if (auto* given = std::get_if<CopyExpect>(&command)) {
+    if (!content_) content_ = std::make_unique<Content>(*tree_, *index_);
+    return content_->expect(std::move(given->entries));
+  }
+  if (!content_) return failure(ErrorCode::kInvalidInput, "no transfer has begun");
+  if (const auto* given = std::get_if<CopyServe>(&command)) return serve(*given);
+  if (const auto* given = std::get_if<CopyFetch>(&command)) return fetch(*given);
+  if (const auto* given = std::get_if<CopyDigests>(&command)) return content_->learn(given->records);
+  return failure(ErrorCode::kBug, "there is no such command");
+}
+
+/// Root makes the directory and opens the index; then the process becomes the owner for good, so that it cannot write
+/// what the owner could not.
+Result<void> CopySession::open(const CopyOpen& command) {
+  if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open already");
+  SPARK_CHECK(check_path(command.path));
+  Account account{user_name(::geteuid()), ::geteuid(), ::getegid(), ""};
+  if (!command.owner.empty()) {
+    SPARK_TRY(account, account_named(command.owner));
+  }
+  traffic_.sending.set(command.rate);
+  traffic_.receiving.set(command.rate);
+  SPARK_TRY(auto index, DigestIndex::open(command.path, command.write));
+  index_.emplace(std::move(index));
+  if (command.write) SPARK_CHECK(Tree::make(command.path, account.user, account.group));
+  SPARK_CHECK(become(account));
+  SPARK_TRY(auto tree, if_there(Tree::open(command.path)));
+  CopyOpened opened;
+  opened.exists = tree.has_value();
+  opened.free_bytes = free_bytes_at(command.path);
+  const auto records = index_->records();
+  opened.was_received =
+      std::any_of(records.begin(), records.end(), [](const auto& one) { return one.second.received; });
+  if (tree) {
+    opened.partial_bytes = tree->partial_bytes();
+    tree_.emplace(std::move(*tree));
+  }
+  answers_.send(opened);
+  return {};
+}
+
+Result<void> CopySession::look_at_tree(const CopyLook& command) {
+  std::jthread progress([this](const std::stop_token& stop) {
+    auto next = Clock::now() + kProgressInterval;
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(kGlance);
+      if (Clock::now() < next) continue;
+      send_progress();
+      next += kProgressInterval;
+    }
+  });
+  auto looked =
+      look(*tree_, *index_, command, read_bytes_, [this](CopyEntries entries) { answers_.send(std::move(entries)); });
+  progress.request_stop();
+  progress.join();
+  if (!looked) return failure(std::move(looked).error());
+  answers_.send(*looked);
+  return {};
+}
+
+Result<void> CopySession::begin(const CopyBegin& command) {
+  if (!content_) content_ = std::make_unique<Content>(*tree_, *index_);
+  SPARK_TRY(const auto begun, content_->begin(command));
+  answers_.send(begun);
+  reporter_ = std::jthread([this](const std::stop_token& stop) { report(stop); });
+  return {};
+}
+
+Result<void> CopySession::serve(const CopyServe& command) {
+  if (servers_.size() == kMostLinks) return failure(ErrorCode::kInvalidInput, "too many links");
+  SPARK_TRY(auto server, ChunkServer::start(command, *content_, traffic_));
+  answers_.send(CopyServing{command.link, server->port()});
+  servers_.push_back(std::move(server));
+  return {};
+}
+
+Result<void> CopySession::fetch(const CopyFetch& command) {
+  const std::lock_guard lock(fetchers_mutex_);
+  if (fetchers_.size() == kMostLinks) return failure(ErrorCode::kInvalidInput, "too many links");
+  fetchers_.push_back(std::make_unique<ChunkFetcher>(command, *content_, traffic_));
+  return {};
+}
+
+void CopySession::send_progress() {
+  CopyProgress progress;
+  progress.received_bytes = traffic_.received;
+  progress.sent_bytes = traffic_.sent;
+  progress.read_bytes = read_bytes_;
+  if (content_) {
+    progress.done_bytes = content_->done_bytes();
+    progress.doing = content_->current_file();
+  }
+  answers_.send(progress);
+}
+
+void CopySession::send_lost_links() {
+  const std::lock_guard lock(fetchers_mutex_);
+  for (auto& fetcher : fetchers_) {
+    if (auto error = fetcher->lost()) answers_.send(CopyLinkLost{fetcher->link(), bounded(std::move(*error))});
+  }
+}
+
+void CopySession::report(const std::stop_token& stop) {
+  auto next = Clock::now() + kProgressInterval;
+  bool told = false;
+  while (!stop.stop_requested()) {
+    if (told) {
+      std::this_thread::sleep_for(kGlance);
+    } else {
+      content_->wait(kGlance);
+    }
+    for (auto records = content_->take_digests(kMostDigestsInFrame); !records.empty();
+         records = content_->take_digests(kMostDigestsInFrame)) {
+      answers_.send(CopyDigests{std::move(records)});
+    }
+    if (const auto error = content_->error(); error && !told) {
+      answers_.send(CopyFailure{bounded(*error)});
+      told = true;
+    } else if (content_->complete() && !told) {
+      send_progress();
+      answers_.send(CopyComplete{traffic_.received});
+      told = true;
+    }
+    send_lost_links();
+    if (Clock::now() < next) continue;
+    send_progress();
+    next += kProgressInterval;
+  }
+}
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,205 @@
+#include "engine/copy/digest_index.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+
+#include "engine/copy/accounts.h"
+#include "engine/core/digest.h"
+#include "engine/core/text.h"
+
+namespace sparkplan::copy {
+namespace {
+
+/// Enough for 40 TB in chunks of 8 MiB, with 80 bytes per line.
+constexpr std::size_t kLargestIndex = std::size_t{512} << 20;
+constexpr std::size_t kFewLines = 1000;
+
+template <class Number>
+bool parse(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+}
+
+Result<std::string> read_all(int file) {
+  std::string text;
+  std::string buffer(std::size_t{1} << 20, '\0');
+  while (text.size() < kLargestIndex) {
+    const auto count = ::read(file, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read the index", errno));
+    if (count == 0) break;
+    text.append(buffer, 0, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+Result<void> make_directories(const std::string& path) {
+  for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    if (::mkdir(path.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) {
+      return failure(system_error("make " + path.substr(0, end), errno));
+    }
+    if (end == std::string::npos) return {};
+  }
+}
+
+}  // namespace
+
+std::string state_directory() {
+  if (::geteuid() == 0) return "/var/lib/sparkplan/copy";
+  const auto account = account_named(user_name(::geteuid()));
+  const char* home = std::getenv("HOME");
+  const std::string below = account && !account->home.empty() ? account->home : (home != nullptr ? home : "/tmp");
+  return below + "/.local/state/sparkplan/copy";
+}
+
+DigestIndex::DigestIndex(DigestIndex&& other) noexcept
+    : entries_(std::move(other.entries_)),
+      numbered_(std::move(other.numbered_)),
+      lines_(other.lines_),
+      file_(std::move(other.file_)) {}
+
+Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
+  DigestIndex index;
+  const std::string directory = state_directory();
+  const std::string name = directory + "/" + sha256(path).substr(0, 32) + ".index";
+  if (!write) {
+    const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.valid()) return index;
+    SPARK_TRY(const auto text, read_all(file.get()));
+    index.read(text);
+    return index;
+  }
+  SPARK_CHECK(make_directories(directory));
+  index.file_ = FileDescriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!index.file_.valid()) return failure(system_error("open " + name, errno));
+  if (::flock(index.file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    return failure(ErrorCode::kBusy, "another sync writes to this directory");
+  }
+  SPARK_TRY(const auto text, read_all(index.file_.get()));
+  index.read(text);
+  // The next line must not continue one that a crash has cut off.
+  if (!text.empty() && text.back() != '\n') index.write("\n");
+  SPARK_CHECK(index.compact(name));
+  return index;
+}
+
+void DigestIndex::read(const std::string& text) {
+  std::string_view rest = text;
+  while (true) {
+    const auto end = rest.find('\n');
+    if (end == std::string_view::npos) return;
+    read_line(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+}
+
+/// "F PATH SIZE MTIME INODE received|read" begins a file, with its path in base64; "C NUMBER CHUNK DIGEST" is a chunk
+/// of the file that the NUMBERth of these lines began.
+void DigestIndex::read_line(std::string_view line) {
+  ++lines_;
+  const auto words = split(line, ' ');
+  if (words.size() == 6 && words[0] == "F") {
+    Entry entry;
+    entry.number = numbered_.size();
+    const auto path = base64_decode(words[1]);
+    numbered_.push_back(path.value_or(""));
+    FileStamp& stamp = entry.record.stamp;
+    const bool whole = parse(words[2], stamp.size) && parse(words[3], stamp.mtime_ns) && parse(words[4], stamp.inode);
+    if (!path || !whole || stamp.size < 0 || stamp.size > kLargestCopyFile) return;
+    entry.record.received = words[5] == "received";
+    entry.record.digests.resize(static_cast<std::size_t>(chunks_of(stamp.size)));
+    entries_.insert_or_assign(*path, std::move(entry));
+  } else if (words.size() == 4 && words[0] == "C") {
+    std::size_t number = 0;
+    std::size_t chunk = 0;
+    if (!parse(words[1], number) || !parse(words[2], chunk) || number >= numbered_.size()) return;
+    const auto found = entries_.find(numbered_[number]);
+    if (found == entries_.end() || found->second.number != number) return;
+    auto& digests = found->second.record.digests;
+    if (chunk < digests.size()) digests[chunk] = digest_from_hex(words[3]);
+  }
+}
+
+Result<void> DigestIndex::compact(const std::string& file_name) {
+  std::size_t live = 0;
+  for (const auto& [path, entry] : entries_) live += 1 + entry.record.digests.size();
+  if (lines_ < 2 * live + kFewLines) return {};
+  std::string text;
+  numbered_.clear();
+  for (auto& [path, entry] : entries_) {
+    entry.number = numbered_.size();
+    text += lines_of(path, entry.record);
+  }
+  // The open file keeps the lock, so its content is replaced and not the file. A crash in between costs time only: the
+  // files are read again.
+  if (::ftruncate(file_.get(), 0) != 0) return failure(system_error("shorten " + file_name, errno));
+  lines_ = live;
+  write(text);
+  return {};
+}
+
+std::string DigestIndex::lines_of(const std::string& path, const Record& record) {
+  const auto number = std::to_string(numbered_.size());
+  numbered_.push_back(path);
+  const FileStamp& stamp = record.stamp;
+  std::string lines = "F " + base64_encode(path) + " " + std::to_string(stamp.size) + " " +
+                      std::to_string(stamp.mtime_ns) + " " + std::to_string(stamp.inode) +
+                      (record.received ? " received\n" : " read\n");
+  for (std::size_t i = 0; i < record.digests.size(); ++i) {
+    if (!is_known(record.digests[i])) continue;
+    lines += "C " + number + " " + std::to_string(i) + " " + hex(record.digests[i]) + "\n";
+  }
+  return lines;
+}
+
+void DigestIndex::write(const std::string& lines) {
+  // Without this line the file is read again one day; that is no reason to fail now.
+  if (file_.valid() && ::write(file_.get(), lines.data(), lines.size()) < 0) return;
+}
+
+std::vector<Digest> DigestIndex::find(const std::string& path, const FileStamp& stamp, std::size_t chunks) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(path);
+  if (found == entries_.end() || found->second.record.stamp != stamp) return std::vector<Digest>(chunks);
+  auto digests = found->second.record.digests;
+  digests.resize(chunks);
+  return digests;
+}
+
+std::map<std::string, DigestIndex::Record> DigestIndex::records() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, Record> records;
+  for (const auto& [path, entry] : entries_) records.emplace(path, entry.record);
+  return records;
+}
+
+void DigestIndex::add(const std::string& path, const FileStamp& stamp, std::size_t chunks, std::size_t chunk,
+                      const Digest& digest) {
+  const std::lock_guard lock(mutex_);
+  auto found = entries_.find(path);
+  std::string lines;
+  if (found == entries_.end() || found->second.record.stamp != stamp) {
+    const bool received = found != entries_.end() && found->second.record.received;
+    const Entry fresh{{stamp, std::vector<Digest>(chunks), received}, numbered_.size()};
+    found = entries_.insert_or_assign(path, fresh).first;
+    lines = lines_of(path, fresh.record);
+  }
+  if (chunk >= found->second.record.digests.size()) return;
+  found->second.record.digests[chunk] = digest;
+  lines += "C " + std::to_string(found->second.number) + " " + std::to_string(chunk) + " " + hex(digest) + "\n";
+  write(lines);
+}
+
+void DigestIndex::add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests,
+                      bool received) {
+  const std::lock_guard lock(mutex_);
+  const Entry fresh{{stamp, digests, received}, numbered_.size()};
+  write(lines_of(path, fresh.record));
+  entries_.insert_or_assign(path, fresh);
+}
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/file_descriptor.h"
+#include "engine/copy/tree.h"
+#include "engine/core/result.h"
+
+namespace sparkplan::copy {
+
+/// The digests of files that were read or written before, so that no file is read twice. A file whose size, time or
+/// inode has changed since then is unknown. The index is a log of lines; a line that a crash has cut off is ignored.
+/// Used from several threads.
+class DigestIndex {
+ public:
+  struct Record {
+    FileStamp stamp;
+    std::vector<Digest> digests;
+    bool received = false;  ///< A sync brought the file.
+  };
+
+  /// Opens the index of the tree at `path`. With `write` it takes the tree's lock, and makes the file. Without an
+  /// index, or without the right to read it, all files are unknown.
+  /// Errors: kBusy (another process writes to the tree), kFailed.
+  static Result<DigestIndex> open(const std::string& path, bool write);
+  DigestIndex(DigestIndex&& other) noexcept;
+
+  /// The digests of a file with this stamp; those of unknown chunks are zero. `chunks` digests in any case.
+  std::vector<Digest> find(const std::string& path, const FileStamp& stamp, std::size_t chunks) const;
+  /// All records, for the search for changed files.
+  std::map<std::string, Record> records() const;
+  /// Adds one chunk of a file that is being read.
+  void add(const std::string& path, const FileStamp& stamp, std::size_t chunks, std::size_t chunk,
+           const Digest& digest);
+  /// Adds a whole file.
+  void add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests, bool received);
+
+ private:
+  struct Entry {
+    Record record;
+    std::size_t number = 0;  ///< Of its line in the file.
+  };
+  DigestIndex() = default;
+  void read(const std::string& text);
+  void read_line(std::string_view line);
+  Result<void> compact(const std::string& file_name);
+  std::string lines_of(const std::string& path, const Record& record);
+  void write(const std::string& lines);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+  std::vector<std::string> numbered_;  ///< Paths by the number of their line.
+  std::size_t lines_ = 0;
+  FileDescriptor file_;
+};
+
+/// The directory of the indexes: of root, or of another user.
+std::string state_directory();
+
+}  // namespace sparkplan::copy

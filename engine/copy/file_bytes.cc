@@ -1,0 +1,73 @@
+#include "engine/copy/file_bytes.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace sparkplan::copy {
+namespace {
+
+constexpr std::size_t kHole = 4096;
+
+Result<void> write_part(int file, const char* bytes, std::size_t size, std::int64_t offset) {
+  while (size > 0) {
+    const auto written = ::pwrite(file, bytes, size, offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return failure(system_error("write a chunk", errno));
+    bytes += written;
+    offset += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return {};
+}
+
+bool all_zero(const char* bytes, std::size_t size) {
+  return std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; });
+}
+
+}  // namespace
+
+Result<void> read_at(int file, std::vector<char>& bytes, std::int64_t offset) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto count = ::pread(file, bytes.data() + done, bytes.size() - done, offset + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read a chunk", errno));
+    if (count == 0) return failure(ErrorCode::kFailed, "a file became shorter while it was read");
+    done += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+Result<void> write_at(int file, const std::vector<char>& bytes, std::int64_t offset) {
+  return write_part(file, bytes.data(), bytes.size(), offset);
+}
+
+Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::int64_t offset) {
+  std::size_t begin = 0;
+  const auto write_until = [&](std::size_t end) -> Result<void> {
+    return write_part(file, bytes.data() + begin, end - begin, offset + static_cast<off_t>(begin));
+  };
+  for (std::size_t at = 0; at < bytes.size(); at += kHole) {
+    const auto size = std::min(kHole, bytes.size() - at);
+    if (!all_zero(bytes.data() + at, size)) continue;
+    SPARK_CHECK(write_until(at));
+    begin = at + size;
+  }
+  return write_until(bytes.size());
+}
+
+Result<void> sync_range(int file, std::int64_t offset, std::size_t size) {
+  constexpr unsigned kAll = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  if (::sync_file_range(file, offset, static_cast<off_t>(size), kAll) == 0) return {};
+  // Some file systems do not know the call; then the file as a whole is synced at its end.
+  if (errno == ENOSYS || errno == ESPIPE || errno == EINVAL) return {};
+  return failure(system_error("write a chunk to the disk", errno));
+}
+
+void drop_from_cache(int file, std::int64_t offset, std::size_t size) {
+  (void)::posix_fadvise(file, offset, static_cast<off_t>(size), POSIX_FADV_DONTNEED);
+}
+
+}  // namespace sparkplan::copy

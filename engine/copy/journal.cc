@@ -1,0 +1,86 @@
+#include "engine/copy/journal.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+
+#include "engine/core/text.h"
+
+namespace sparkplan::copy {
+namespace {
+
+constexpr const char* kName = "journal";
+constexpr std::size_t kLargestJournal = std::size_t{512} << 20;
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+}  // namespace
+
+Result<void> Journal::open(int partial_folder) {
+  file_ = FileDescriptor(::openat(partial_folder, kName, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file_.valid()) return failure(system_error("open the journal of unfinished files", errno));
+  std::string text;
+  std::string buffer(std::size_t{1} << 16, '\0');
+  while (text.size() < kLargestJournal) {
+    const auto count = ::read(file_.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read the journal of unfinished files", errno));
+    if (count == 0) break;
+    text.append(buffer, 0, static_cast<std::size_t>(count));
+  }
+  const std::string own = "B " + boot_id();
+  const auto last_boot = text.rfind("B ");
+  earlier_boot_ = !text.empty() && (last_boot == std::string::npos || text.compare(last_boot, own.size(), own) != 0);
+  read(text);
+  // Also ends a line that a crash has cut off.
+  const std::string begin = (text.empty() ? "" : "\n") + own + "\n";
+  if (::write(file_.get(), begin.data(), begin.size()) != static_cast<ssize_t>(begin.size())) {
+    return failure(system_error("write the journal of unfinished files", errno));
+  }
+  return {};
+}
+
+void Journal::read(const std::string& text) {
+  std::string_view rest = text;
+  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    const auto words = split(rest.substr(0, end), ' ');
+    rest.remove_prefix(end + 1);
+    if (words.size() == 2 && words[0] == "R") chunks_.erase(std::string(words[1]));
+    if (words.size() != 4 || words[0] != "C") continue;
+    std::size_t chunk = 0;
+    const auto [stop, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), chunk);
+    const Digest digest = digest_from_hex(words[3]);
+    if (error == std::errc() && stop == words[2].data() + words[2].size() && is_known(digest)) {
+      chunks_[std::string(words[1])][chunk] = digest;
+    }
+  }
+}
+
+Journal::Chunks Journal::chunks_of_file(const std::string& partial_name) const {
+  const auto found = chunks_.find(partial_name);
+  return found == chunks_.end() ? Chunks() : found->second;
+}
+
+Result<void> Journal::add(const std::string& partial_name, std::size_t chunk, const Digest& digest) {
+  return write("C " + partial_name + " " + std::to_string(chunk) + " " + hex(digest) + "\n");
+}
+
+Result<void> Journal::begin_again(const std::string& partial_name) {
+  chunks_.erase(partial_name);
+  return write("R " + partial_name + "\n");
+}
+
+Result<void> Journal::write(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (::write(file_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  return failure(system_error("write the journal of unfinished files", errno));
+}
+
+}  // namespace sparkplan::copy

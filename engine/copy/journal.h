@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/file_descriptor.h"
+#include "engine/core/result.h"
+
+namespace sparkplan::copy {
+
+/// The verified chunks of unfinished files: a log of lines in the folder of unfinished files. A line that a crash has
+/// cut off is ignored. Used from several threads.
+class Journal {
+ public:
+  using Chunks = std::map<std::size_t, Digest>;
+
+  /// Errors: kFailed.
+  Result<void> open(int partial_folder);
+  /// The chunks of an unfinished file, as an earlier process has recorded them.
+  Chunks chunks_of_file(const std::string& partial_name) const;
+  /// The node has restarted since then: the disk may lack what the lines say.
+  bool of_earlier_boot() const { return earlier_boot_; }
+  Result<void> add(const std::string& partial_name, std::size_t chunk, const Digest& digest);
+  /// Before the unfinished file is made again: its earlier chunks no longer count.
+  Result<void> begin_again(const std::string& partial_name);
+
+ private:
+  Result<void> write(const std::string& line);
+  void read(const std::string& text);
+
+  std::mutex mutex_;
+  std::map<std::string, Chunks> chunks_;
+  bool earlier_boot_ = false;
+  FileDescriptor file_;
+};
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/copy/file_descriptor.h"
+#include "engine/copy/rate_limit.h"
+#include "engine/core/result.h"
+
+namespace sparkplan::copy {
+
+/// What all connections of a process share.
+struct Traffic {
+  RateLimit sending;
+  RateLimit receiving;
+  std::atomic<std::int64_t> sent{0};
+  std::atomic<std::int64_t> received{0};
+};
+
+/// A connection to another node. With a key, all bytes are in records of AES-256-GCM; each direction counts its
+/// records, so that none can be left out, repeated or moved.
+class PeerStream {
+ public:
+  enum class Side : std::uint8_t { kServes, kFetches };
+
+  /// `key`: 32 bytes for this connection alone, or empty.
+  PeerStream(FileDescriptor socket, std::string key, Side side, Traffic& traffic);
+  PeerStream(PeerStream&&) noexcept;
+  PeerStream& operator=(PeerStream&&) = delete;
+  ~PeerStream();
+
+  /// Errors: kUnreachable.
+  Result<void> send(std::string_view bytes);
+  /// Fills `into`. Errors: kUnreachable, also at the end of the stream; kVerifyFailed (a record was forged).
+  Result<void> receive(char* into, std::size_t size);
+  /// Ends all waits, from any thread.
+  void shut_down() const;
+
+ private:
+  struct Cipher;
+  Result<void> send_raw(const char* bytes, std::size_t size);
+  Result<void> receive_raw(char* into, std::size_t size);
+  Result<void> open_record();
+
+  FileDescriptor socket_;
+  Traffic* traffic_;
+  std::unique_ptr<Cipher> cipher_;
+};
+
+/// Sets what every connection needs: no delay, and the detection of a peer that has vanished.
+void prepare_socket(int socket);
+
+}  // namespace sparkplan::copy

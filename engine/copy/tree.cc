@@ -1,0 +1,260 @@
+#include "engine/copy/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "engine/copy/accounts.h"
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+
+namespace sparkplan::copy {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kBlock = 512;
+constexpr std::size_t kDeepest = 64;
+
+/// One system call that follows no link and leaves neither the directory nor its file system.
+int open_beneath(int directory, const std::string& path, int flags, mode_t mode) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC));
+  how.mode = (flags & O_CREAT) != 0 ? mode : 0;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  int opened = -1;
+  do {
+    opened = static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
+  } while (opened < 0 && (errno == EINTR || errno == EAGAIN));
+  return opened;
+}
+
+Error open_error(const std::string& path, int error) {
+  const auto shown = shown_text(path);
+  if (error == ENOENT) return make_error(ErrorCode::kNotFound, "there is no " + shown);
+  if (error == ELOOP) return make_error(ErrorCode::kRefused, shown + " leads through a symbolic link");
+  if (error == EXDEV) return make_error(ErrorCode::kRefused, shown + " is on another file system than its tree");
+  if (error == ENOSYS) return make_error(ErrorCode::kUnsupported, "the kernel is older than Linux 5.6");
+  return system_error("open " + shown, error);
+}
+
+std::string link_target(int directory, const char* name, Result<void>& outcome) {
+  std::string target(kLongestCopyPath + 1, '\0');
+  const auto size = ::readlinkat(directory, name, target.data(), target.size());
+  if (size < 0 || static_cast<std::size_t>(size) > kLongestCopyPath) {
+    outcome = failure(system_error("read the link " + shown_text(name), size < 0 ? errno : ENAMETOOLONG));
+    return "";
+  }
+  target.resize(static_cast<std::size_t>(size));
+  return target;
+}
+
+/// The owner of the last directory of a path, if it has to be made.
+struct NewOwner {
+  uid_t user;
+  gid_t group;
+};
+
+/// True if no other user can put a link into this directory.
+bool only_root_writes(int directory) {
+  struct stat status {};
+  return ::fstat(directory, &status) == 0 && status.st_uid == 0 && (status.st_mode & 0022U) == 0;
+}
+
+Result<FileDescriptor> make_at(int directory, const std::string& name, const NewOwner* owner, const std::string& path) {
+  if (::mkdirat(directory, name.c_str(), 0755) != 0 && errno != EEXIST) {
+    return failure(system_error("make the directory " + shown_text(path), errno));
+  }
+  FileDescriptor made(::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made.valid()) return failure(open_error(path, errno));
+  if (owner != nullptr && ::fchown(made.get(), owner->user, owner->group) != 0) {
+    return failure(system_error("give " + shown_text(path) + " to its owner", errno));
+  }
+  return made;
+}
+
+/// Opens an absolute path part by part. Root follows a link only out of a directory that no other user can write to.
+/// With `owner` it makes missing directories, and gives the last one to that owner.
+Result<FileDescriptor> walk(const std::string& path, const NewOwner* owner) {
+  constexpr int kMostLinks = 40;
+  FileDescriptor at(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::vector<std::string> left;
+  const auto push = [&left](const std::string& parts) {
+    const auto pieces = split(parts, '/');
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      if (!piece->empty() && *piece != ".") left.emplace_back(*piece);
+    }
+  };
+  push(path);
+  int links = 0;
+  while (!left.empty()) {
+    const std::string name = left.back();
+    left.pop_back();
+    FileDescriptor next(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const int error = errno;
+    if (next.valid()) {
+      at = std::move(next);
+      continue;
+    }
+    if (error == ENOENT && owner != nullptr) {
+      SPARK_TRY(at, make_at(at.get(), name, left.empty() ? owner : nullptr, path));
+      continue;
+    }
+    if (error != ELOOP && error != ENOTDIR) return failure(open_error(path, error));
+    struct stat status {};
+    const bool is_link =
+        ::fstatat(at.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+    if (!is_link) return failure(ErrorCode::kUnsupported, shown_text(path) + " is not a directory");
+    if (++links > kMostLinks || (::geteuid() == 0 && !only_root_writes(at.get()))) {
+      return failure(
+          ErrorCode::kRefused,
+          shown_text(path) + " leads through the link " + shown_text(name) + ", which another user can change",
+          "name the directory that the link leads to");
+    }
+    Result<void> outcome;
+    const std::string target = link_target(at.get(), name.c_str(), outcome);
+    SPARK_CHECK(outcome);
+    if (target.starts_with('/')) at = FileDescriptor(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    push(target);
+  }
+  return at;
+}
+
+tl::unexpected<Error> refused(const std::string& path, const std::string& why) {
+  return failure(ErrorCode::kRefused, shown_text(path) + " " + why);
+}
+
+}  // namespace
+
+FileStamp stamp_of(const struct stat& status) {
+  return {status.st_size, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec, status.st_ino};
+}
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Result<Tree> Tree::open(const std::string& path) {
+  SPARK_TRY(auto root, walk(path, nullptr));
+  return Tree(std::move(root));
+}
+
+Result<void> Tree::make(const std::string& path, uid_t user, gid_t group) {
+  const NewOwner owner{user, group};
+  SPARK_TRY(const auto made, walk(path, &owner));
+  return {};
+}
+
+Result<FileDescriptor> Tree::open_file(const std::string& path, int flags, mode_t mode) const {
+  const int opened = open_beneath(root(), path, flags | O_NOFOLLOW, mode);
+  if (opened < 0) return failure(open_error(path, errno));
+  return FileDescriptor(opened);
+}
+
+Result<FileDescriptor> Tree::open_parent(const std::string& path) const {
+  const auto slash = path.rfind('/');
+  return open_file(slash == std::string::npos ? "." : path.substr(0, slash), O_RDONLY | O_DIRECTORY);
+}
+
+Result<void> Tree::make_directory(const std::string& path) const {
+  SPARK_TRY(const auto parent, open_parent(path));
+  // Other users see it only when it is complete and has its own mode.
+  if (::mkdirat(parent.get(), name_of(path).c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return failure(system_error("make the directory " + shown_text(path), errno));
+  auto there = open_file(path, O_RDONLY | O_DIRECTORY);
+  if (!there && there.error().sys_errno == ENOTDIR) return refused(path, "exists and is not a directory");
+  if (!there) return failure(std::move(there).error());
+  return {};
+}
+
+Result<struct stat> Tree::status_of(const std::string& path) const {
+  SPARK_TRY(const auto file, open_file(path, O_PATH));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return failure(system_error("read " + shown_text(path), errno));
+  if (!S_ISREG(status.st_mode)) return refused(path, "is not a regular file");
+  return status;
+}
+
+std::int64_t Tree::free_bytes() const {
+  struct statvfs status {};
+  if (::fstatvfs(root(), &status) != 0) return 0;
+  return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+std::int64_t Tree::partial_bytes() const {
+  const auto folder = open_file(std::string(kPartialFolder), O_RDONLY | O_DIRECTORY);
+  if (!folder) return 0;
+  const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  std::int64_t bytes = 0;
+  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
+    struct stat status {};
+    const bool is_read = ::fstatat(folder->get(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_read && S_ISREG(status.st_mode)) bytes += status.st_blocks * kBlock;
+  }
+  return bytes;
+}
+
+Result<std::vector<FoundEntry>> Tree::list() const {
+  std::vector<FoundEntry> found;
+  SPARK_CHECK(list_into(root(), "", found));
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.entry.path < b.entry.path; });
+  return found;
+}
+
+Result<void> Tree::list_into(int directory, const std::string& prefix, std::vector<FoundEntry>& found) const {
+  if (static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '/')) > kDeepest) {
+    return failure(ErrorCode::kUnsupported, "the tree is more than 64 directories deep");
+  }
+  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  if (!names) return failure(system_error("list " + shown_text(prefix), errno));
+  while (const dirent* item = ::readdir(names.get())) {
+    const std::string name = item->d_name;
+    if (name == "." || name == ".." || (prefix.empty() && name == kPartialFolder)) continue;
+    if (found.size() == kMostCopyEntries) {
+      return failure(ErrorCode::kUnsupported, "the tree has more than " + std::to_string(kMostCopyEntries) + " names");
+    }
+    struct stat status {};
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;
+      return failure(system_error("read " + shown_text(prefix + name), errno));
+    }
+    FoundEntry one;
+    CopyEntry& entry = one.entry;
+    entry.path = prefix + name;
+    if (!is_path_below_tree(entry.path)) return refused(entry.path, "has a name that is not UTF-8, or is too long");
+    entry.mode = static_cast<int>(status.st_mode & 0777U);
+    entry.user = user_name(status.st_uid);
+    entry.group = group_name(status.st_gid);
+    entry.mtime_ns = stamp_of(status).mtime_ns;
+    if (S_ISREG(status.st_mode)) {
+      one.stamp = stamp_of(status);
+      entry.size = status.st_size;
+      if (entry.size > kLargestCopyFile) return refused(entry.path, "has more than 2 TiB");
+      entry.sparse = status.st_blocks * kBlock < status.st_size;
+    } else if (S_ISLNK(status.st_mode)) {
+      entry.kind = CopyKind::kLink;
+      Result<void> outcome;
+      entry.target = link_target(directory, name.c_str(), outcome);
+      SPARK_CHECK(outcome);
+      if (!stays_in_tree(entry.path, entry.target)) return refused(entry.path, "is a link that leaves the tree");
+    } else if (S_ISDIR(status.st_mode)) {
+      entry.kind = CopyKind::kDirectory;
+      SPARK_TRY(const auto below, open_file(entry.path, O_RDONLY | O_DIRECTORY));
+      const std::string path = entry.path;
+      found.push_back(std::move(one));
+      SPARK_CHECK(list_into(below.get(), path + "/", found));
+      continue;
+    } else {
+      return refused(entry.path, "is neither a file, a directory nor a link");
+    }
+    found.push_back(std::move(one));
+  }
+  return {};
+}
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/copy/file_descriptor.h"
+#include "engine/core/result.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan::copy {
+
+/// What identifies the content of a file without reading it.
+struct FileStamp {
+  std::int64_t size = 0;
+  std::int64_t mtime_ns = 0;
+  std::uint64_t inode = 0;
+
+  bool operator==(const FileStamp&) const = default;
+};
+FileStamp stamp_of(const struct stat& status);
+
+/// One name found below the tree.
+struct FoundEntry {
+  CopyEntry entry;
+  FileStamp stamp;
+};
+
+/// A directory tree. All paths are relative to it; no link is followed and no mount point is entered below it.
+class Tree {
+ public:
+  /// Opens the directory. Its own path may lead through links; for root only through those that root alone can change.
+  /// Errors: kNotFound, kUnsupported (no directory), kRefused (such a link), kFailed.
+  static Result<Tree> open(const std::string& path);
+  /// Makes the directory and the missing ones above it. The directory itself belongs to `user` and `group`.
+  static Result<void> make(const std::string& path, uid_t user, gid_t group);
+
+  int root() const { return root_.get(); }
+  /// As open(2), beneath the tree. Errors: kNotFound, kRefused (a link, a mount point), kFailed.
+  Result<FileDescriptor> open_file(const std::string& path, int flags, mode_t mode = 0) const;
+  /// The directory that contains `path`. Errors: as open_file().
+  Result<FileDescriptor> open_parent(const std::string& path) const;
+  /// Makes the directory `path`; its parents exist. Errors: kRefused (another kind of file has the name), kFailed.
+  Result<void> make_directory(const std::string& path) const;
+  /// Everything below the tree, sorted by path. Errors: kRefused (a name or kind that cannot be copied, or a link that
+  /// leaves the tree), kUnsupported (too many), kFailed.
+  Result<std::vector<FoundEntry>> list() const;
+  /// The status of a regular file. Errors: kRefused for other kinds; as open_file().
+  Result<struct stat> status_of(const std::string& path) const;
+  /// Bytes that the user of this process may still write.
+  std::int64_t free_bytes() const;
+  /// On the disk, in the folder of unfinished files.
+  std::int64_t partial_bytes() const;
+
+ private:
+  explicit Tree(FileDescriptor root) : root_(std::move(root)) {}
+  Result<void> list_into(int directory, const std::string& prefix, std::vector<FoundEntry>& found) const;
+  FileDescriptor root_;
+};
+
+/// The last part of a path.
+std::string name_of(const std::string& path);
+
+}  // namespace sparkplan::copy

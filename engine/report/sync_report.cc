@@ -1,0 +1,257 @@
+#include "engine/report/sync_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+/// Nodes of one item with the same line.
+struct NodeLine {
+  char symbol = '=';
+  std::string text;
+  std::string hint;
+  std::vector<std::string> nodes;
+};
+
+std::string files_text(std::size_t files) { return counted(files, "file"); }
+
+std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(printable(names[i]));
+  if (names.size() > kShown) shown.push_back(fmt::format("{} more", names.size() - kShown));
+  return join(shown, ", ");
+}
+
+std::string lack_text(const Comparison& found) {
+  std::vector<std::string> parts;
+  if (!found.missing.empty()) {
+    parts.push_back(
+        fmt::format("{} missing ({})", content_size_text(found.missing_bytes), files_text(found.missing.size())));
+  }
+  if (!found.differing.empty()) {
+    parts.push_back(
+        fmt::format("{} with other content: {}", files_text(found.differing.size()), first_of(found.differing)));
+  }
+  if (!found.unread.empty()) {
+    parts.push_back(fmt::format("{} not compared yet ({})", content_size_text(found.unread_bytes),
+                                files_text(found.unread.size())));
+  }
+  if (!found.properties.empty()) {
+    parts.push_back("another mode or owner: " + first_of(found.properties));
+  }
+  return join(parts, "; ");
+}
+
+NodeLine line_of(const ContentOfNode& node) {
+  switch (node.status) {
+    case ContentStatus::kPresent:
+      return {'=', node.is_source ? "source" : "present", "", {}};
+    case ContentStatus::kMissing:
+    case ContentStatus::kUnread:
+      return {'~', lack_text(node.comparison), "", {}};
+    case ContentStatus::kDiffers:
+      return {'!', lack_text(node.comparison), "", {}};
+    case ContentStatus::kSent:
+      return {
+          '~', fmt::format("received {} in {:.1f} s", content_size_text(node.bytes_received), node.seconds), "", {}};
+    case ContentStatus::kSkipped:
+      return {' ', "skipped", "", {}};
+    case ContentStatus::kFailed:
+    case ContentStatus::kUnreachable:
+      break;
+  }
+  const std::string why = node.error ? printable(node.error->describe()) : "";
+  return {'!', std::string(to_string(node.status)) + ": " + why, node.error ? printable(node.error->hint) : "", {}};
+}
+
+void add_line(std::vector<NodeLine>& lines, const ContentOfNode& node) {
+  NodeLine line = line_of(node);
+  const auto twin = std::find_if(lines.begin(), lines.end(), [&](const NodeLine& other) {
+    return std::tie(other.symbol, other.text, other.hint) == std::tie(line.symbol, line.text, line.hint);
+  });
+  NodeLine& kept = twin != lines.end() ? *twin : lines.emplace_back(std::move(line));
+  kept.nodes.push_back(printable(node.node));
+}
+
+std::string text_of(const ContentReport& item, const TextStyle& style) {
+  std::string text = paint(printable(item.item.name), Colour::kBold, style);
+  if (item.error) return text + "\n  " + paint("! ", Colour::kRed, style) + printable(item.error->describe()) + "\n";
+  text += fmt::format("  {} in {}\n", content_size_text(item.bytes), files_text(item.files));
+  std::vector<NodeLine> lines;
+  for (const ContentOfNode& node : item.nodes) add_line(lines, node);
+  for (const NodeLine& line : lines) {
+    if (style.quiet && line.symbol != '!') continue;
+    FlowingLine flowing("  " + paint(std::string(1, line.symbol), colour_of_symbol(line.symbol), style), 3, 4, style);
+    flowing.add({fold_names(line.nodes), Colour::kBold, 1});
+    for (const std::string_view word : split(line.text, ' ')) flowing.add({std::string(word), Colour::kNone, 1});
+    text += std::move(flowing).text();
+    if (!line.hint.empty()) text += wrapped("hint: " + line.hint, 6, style) + "\n";
+  }
+  return text;
+}
+
+Value list_of(const std::vector<std::string>& texts) {
+  Value list{Value::List{}};
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
+}
+
+Value to_value(const ContentOfNode& node) {
+  Value value = Value::map({{"name", node.node},
+                            {"status", to_string(node.status)},
+                            {"source", node.is_source},
+                            {"bytes_missing", node.comparison.missing_bytes},
+                            {"bytes_sent", node.bytes_received},
+                            {"seconds", node.seconds}});
+  if (!node.comparison.differing.empty()) value.set("differing", list_of(node.comparison.differing));
+  if (!node.changed.empty()) value.set("changed", list_of(node.changed));
+  if (node.error) value.set("error", node.error->describe());
+  return value;
+}
+
+void add_note(Report& report, const ContentReport& item, const std::string& code, const std::string& text,
+              const std::vector<std::string>& nodes) {
+  Diagnostic note{Severity::kNote,
+                  code,
+                  fold_names(nodes) + ": " + item.item.name + ": " + text,
+                  "run `sparkplan sync`",
+                  report.file,
+                  item.item.where,
+                  {},
+                  {}};
+  report.diagnostics.push_back(std::move(note));
+}
+
+}  // namespace
+
+std::string content_size_text(std::int64_t bytes) {
+  constexpr std::array<std::pair<double, const char*>, 4> kUnits{{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}}};
+  const auto number = static_cast<double>(bytes);
+  for (const auto& [size, unit] : kUnits) {
+    if (number < size) continue;
+    return number < 100 * size ? fmt::format("{:.1f} {}", number / size, unit)
+                               : fmt::format("{:.0f} {}", number / size, unit);
+  }
+  return counted(static_cast<std::size_t>(bytes), "byte");
+}
+
+std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& style) {
+  std::string text;
+  std::set<std::string> received;
+  std::set<std::string> failed;
+  std::set<std::string> lacking;
+  std::int64_t bytes = 0;
+  std::size_t without_source = 0;
+  for (const ContentReport& item : report.items) {
+    text += text_of(item, style);
+    if (item.error) ++without_source;
+    for (const ContentOfNode& node : item.nodes) {
+      if (node.error) failed.insert(node.node);
+      if (node.status == ContentStatus::kSent) {
+        received.insert(node.node);
+        bytes += node.bytes_received;
+      } else if (!node.error && !node.comparison.in_sync()) {
+        lacking.insert(node.node);
+      }
+    }
+  }
+  if (report.items.empty()) return "Nothing to sync: the file has no `models`.\n";
+  std::vector<std::string> parts;
+  if (!received.empty()) parts.push_back(counted(received.size(), "node") + " received " + content_size_text(bytes));
+  if (!lacking.empty()) {
+    parts.push_back(counted(lacking.size(), "node") + (dry_run ? " would receive content" : " still lack content"));
+  }
+  if (!failed.empty()) parts.push_back(counted(failed.size(), "node") + " failed");
+  if (without_source > 0) parts.push_back(counted(without_source, "item") + " without a source");
+  return text + "Sync: " + (parts.empty() ? "nothing to do" : join(parts, ", ")) + ".\n";
+}
+
+Value to_json_value(const SyncReport& report) {
+  Value items{Value::List{}};
+  for (const ContentReport& item : report.items) {
+    Value nodes{Value::List{}};
+    for (const ContentOfNode& node : item.nodes) nodes.push_back(to_value(node));
+    Value value = Value::map({{"kind", "directory"},
+                              {"name", item.item.name},
+                              {"bytes", item.bytes},
+                              {"files", static_cast<std::int64_t>(item.files)},
+                              {"nodes", std::move(nodes)}});
+    if (item.error) value.set("error", item.error->describe());
+    items.push_back(std::move(value));
+  }
+  return Value::map({{"format_version", "1.0"}, {"command", "sync"}, {"items", std::move(items)}});
+}
+
+Value to_json_value(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
+  return Value::map({{"name", item.name},
+                     {"node", node},
+                     {"bytes_done", progress.done_bytes},
+                     {"bytes_total", progress.total_bytes},
+                     {"bytes_per_second", progress.bytes_per_second}});
+}
+
+std::string progress_text(const TransferProgress& progress) {
+  std::string text = content_size_text(progress.done_bytes) + " of " + content_size_text(progress.total_bytes);
+  const auto left = static_cast<double>(progress.total_bytes - progress.done_bytes);
+  if (progress.bytes_per_second < 1) return text;
+  text += ", " + content_size_text(static_cast<std::int64_t>(progress.bytes_per_second)) + "/s";
+  return text + fmt::format(", {:.0f} s left", left / progress.bytes_per_second);
+}
+
+std::string question_text(const ContentReport& report) {
+  std::map<std::string, std::vector<std::string>> nodes_by_names;
+  for (const ContentOfNode& node : report.nodes) {
+    if (node.status != ContentStatus::kDiffers) continue;
+    nodes_by_names[first_of(node.comparison.differing)].push_back(printable(node.node));
+  }
+  std::string text = printable(report.item.name) + ": these nodes have files with other content:\n";
+  for (const auto& [names, nodes] : nodes_by_names) text += "  ! " + fold_names(nodes) + ": " + names + "\n";
+  return text;
+}
+
+ExitCode exit_code(const SyncReport& report) {
+  std::set<ExitCode> codes;
+  if (report.interrupted) codes.insert(ExitCode::kNodeFailed);
+  for (const ContentReport& item : report.items) {
+    if (item.error) codes.insert(ExitCode::kNodeFailed);
+    for (const ContentOfNode& node : item.nodes) {
+      if (!node.error) continue;
+      codes.insert(node.too_little_space ? ExitCode::kVerificationFailed : exit_code_of(*node.error));
+    }
+  }
+  return first_of(codes);
+}
+
+void add_content(Report& report, const SyncReport& content) {
+  for (const ContentReport& item : content.items) {
+    if (item.error) add_note(report, item, "content.no-source", printable(item.error->describe()), {"all nodes"});
+    std::map<std::string, std::vector<std::string>> by_text;
+    std::vector<std::string> changed;
+    for (const ContentOfNode& node : item.nodes) {
+      if (!node.changed.empty()) changed.push_back(printable(node.node));
+      // A node that the command itself could not read has its own line.
+      if (node.error && (node.status == ContentStatus::kUnreachable || item.error)) continue;
+      if (node.error) {
+        by_text["not read: " + printable(node.error->describe())].push_back(printable(node.node));
+      } else if (!node.comparison.in_sync()) {
+        by_text[lack_text(node.comparison)].push_back(printable(node.node));
+      }
+    }
+    for (const auto& [text, nodes] : by_text) add_note(report, item, "content.missing", text, nodes);
+    if (changed.empty()) continue;
+    report.content_changed = true;
+    add_note(report, item, "content.changed", "files were changed since a sync brought them", changed);
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/core/value.h"
+#include "engine/plan/report.h"
+#include "engine/report/exit_code.h"
+#include "engine/report/text_style.h"
+#include "engine/sync/sync_run.h"
+
+/// The output of `sync`, and what other commands say about content. In texts, all content of nodes and of the file
+/// passes printable().
+namespace sparkplan {
+
+/// "141.2 GB", "17 MB", "512 bytes": powers of 1000, as disks and networks are sold.
+std::string content_size_text(std::int64_t bytes);
+
+/// Pure. Per item a heading and one line for nodes with the same state; the counts as the last line.
+std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& style);
+
+/// Pure. Schema: schemas/sync.schema.json.
+Value to_json_value(const SyncReport& report);
+
+/// Pure. One object of progress on standard error.
+Value to_json_value(const ContentItem& item, const std::string& node, const TransferProgress& progress);
+
+/// "41.3 of 141.2 GB, 2.31 GB/s, 43 s left"
+std::string progress_text(const TransferProgress& progress);
+
+/// The names that differ on the nodes, and what is lost, for the question.
+std::string question_text(const ContentReport& report);
+
+/// 9 before 4 before 6 before 8; content that is missing after a dry run is no failure.
+ExitCode exit_code(const SyncReport& report);
+
+/// Adds what the nodes lack as notes, one per item and state, and marks the report if content has changed since a sync
+/// brought it.
+void add_content(Report& report, const SyncReport& content);
+
+}  // namespace sparkplan

@@ -1,0 +1,80 @@
+#include "engine/sync/comparison.h"
+
+#include <map>
+#include <numeric>
+#include <optional>
+
+namespace sparkplan {
+namespace {
+
+bool same_properties(const CopyEntry& source, const CopyEntry& node, const std::string& declared_owner) {
+  if (source.kind == CopyKind::kLink) return true;
+  const bool same_owner =
+      declared_owner.empty() ? source.user == node.user && source.group == node.group : node.user == declared_owner;
+  return same_owner && source.mode == node.mode;
+}
+
+/// Compares a file of which the node has one of equal size.
+void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison& found) {
+  if (source.sum.empty() || node.sum.empty()) {
+    if (source.size == 0) return;
+    found.unread.push_back(source.path);
+    found.unread_bytes += source.size;
+  } else if (source.sum != node.sum) {
+    found.differing.push_back(source.path);
+    found.differing_bytes += source.size;
+  }
+}
+
+}  // namespace
+
+std::int64_t Listing::bytes() const {
+  return std::accumulate(entries.begin(), entries.end(), std::int64_t{0},
+                         [](std::int64_t sum, const CopyEntry& entry) { return sum + entry.size; });
+}
+
+Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner) {
+  std::map<std::string_view, const CopyEntry*> there;
+  for (const CopyEntry& entry : node.entries) there.emplace(entry.path, &entry);
+  Comparison found;
+  for (const CopyEntry& entry : source.entries) {
+    const auto own = there.find(entry.path);
+    if (own == there.end()) {
+      found.missing.push_back(entry.path);
+      found.missing_bytes += entry.size;
+      continue;
+    }
+    const CopyEntry& other = *own->second;
+    const bool other_size = entry.kind == CopyKind::kFile && entry.size != other.size;
+    if (entry.kind != other.kind || entry.target != other.target || other_size) {
+      found.differing.push_back(entry.path);
+      found.differing_bytes += entry.size;
+      continue;
+    }
+    if (entry.kind == CopyKind::kFile) compare_content(entry, other, found);
+    if (!same_properties(entry, other, declared_owner)) found.properties.push_back(entry.path);
+  }
+  return found;
+}
+
+std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from) {
+  std::optional<std::size_t> best;
+  const auto is_whole = [&](std::size_t i) { return listings[i].listing->partial_bytes == 0; };
+  for (std::size_t i = 0; i < listings.size(); ++i) {
+    const auto& [node, listing] = listings[i];
+    if (listing == nullptr || !listing->exists) continue;
+    if (!from.empty()) {
+      if (node == from) return i;
+      continue;
+    }
+    if (listing->entries.empty()) continue;
+    if (!best || (is_whole(i) && !is_whole(*best))) {
+      best = i;
+    } else if (is_whole(i) == is_whole(*best) && listing->bytes() > listings[*best].listing->bytes()) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+}  // namespace sparkplan

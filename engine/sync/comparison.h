@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan {
+
+/// What one node has of a tree. `entries` are sorted by path.
+struct Listing {
+  bool exists = false;
+  bool was_received = false;
+  std::int64_t free_bytes = 0;
+  std::int64_t partial_bytes = 0;
+  std::vector<CopyEntry> entries;
+  std::vector<std::string> changed;  ///< Files that changed since a sync brought them.
+
+  std::int64_t bytes() const;
+};
+
+/// What a node lacks of the source's tree. Files that only the node has are not compared: a sync leaves them.
+struct Comparison {
+  std::vector<std::string> missing;  ///< Names that are not there.
+  std::int64_t missing_bytes = 0;
+  std::vector<std::string> differing;  ///< Files with other content, links with another target, names of another kind.
+  std::int64_t differing_bytes = 0;    ///< As large as they are on the source.
+  std::vector<std::string> unread;     ///< Files of equal size whose content one of the two nodes has not read yet.
+  std::int64_t unread_bytes = 0;
+  std::vector<std::string> properties;  ///< Files and directories with another mode or owner.
+
+  bool in_sync() const { return missing.empty() && differing.empty() && unread.empty() && properties.empty(); }
+  std::int64_t bytes_to_send() const { return missing_bytes + differing_bytes; }
+};
+
+/// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.
+Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner);
+
+/// Pure. The place of the listing that is the source: of the node `from` if that is set, else the one with most bytes
+/// among the whole ones, else among all. Equal ones: the first. Nothing if no node has the tree.
+struct NamedListing {
+  std::string node;
+  const Listing* listing = nullptr;  ///< Null: the node was not read.
+};
+std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
+
+}  // namespace sparkplan

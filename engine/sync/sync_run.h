@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/fleet/fleet_session.h"
+#include "engine/sync/comparison.h"
+#include "engine/sync/content_item.h"
+#include "engine/sync/transfer.h"
+
+namespace sparkplan {
+
+enum class ContentStatus : std::uint8_t {
+  kPresent,  ///< The node has everything, with equal digests; or it is the source.
+  kMissing,  ///< Names are missing, and nothing differs.
+  kDiffers,  ///< A name has other content.
+  kUnread,   ///< Equal by name and size; the content was not compared.
+  kSent,     ///< This run brought it.
+  kFailed,
+  kUnreachable,
+  kSkipped,  ///< Not selected, or in maintenance.
+};
+/// "present", "missing", "differs", "unread", "sent", "failed", "unreachable", "skipped"
+std::string_view to_string(ContentStatus status);
+
+/// One node's part of one item.
+struct ContentOfNode {
+  std::string node;
+  ContentStatus status = ContentStatus::kPresent;
+  bool is_source = false;
+  Comparison comparison;
+  std::vector<std::string> changed;  ///< Files that changed on the node since a sync brought them.
+  std::optional<Error> error;
+  bool too_little_space = false;
+  std::int64_t bytes_received = 0;
+  double seconds = 0;
+};
+
+struct ContentReport {
+  ContentItem item;
+  std::int64_t bytes = 0;  ///< On the source.
+  std::size_t files = 0;
+  std::optional<Error> error;        ///< No node has it, or its source was not read.
+  std::vector<ContentOfNode> nodes;  ///< In the order of the cluster.
+};
+
+struct SyncReport {
+  std::vector<ContentReport> items;
+  bool interrupted = false;
+};
+
+struct SyncOptions {
+  bool dry_run = false;
+  bool verify = false;  ///< Every digest is computed again.
+  bool encrypt = false;
+  std::int64_t rate = 0;  ///< Bytes per second, per node and direction; 0: no limit.
+  /// Whether the differing files of these nodes may be replaced. Called between the phases, on the caller's thread.
+  std::function<bool(const ContentReport& item)> may_replace;
+  /// From several threads.
+  std::function<void(const ContentItem& item, const std::string& node, const TransferProgress& progress)> progress;
+};
+
+/// What each node has of each item, without reading a file's content and without writing.
+SyncReport look_at_content(const Cluster& cluster, const RunOptions& run);
+
+/// Brings every item to every selected node. Items are handled one after another.
+SyncReport sync_content(const Cluster& cluster, const RunOptions& run, const SyncOptions& options);
+
+}  // namespace sparkplan

@@ -1,0 +1,177 @@
+#include "engine/wire/copy_messages.h"
+
+#include <algorithm>
+#include <array>
+
+#include "engine/core/text.h"
+#include "engine/model/resource.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+/// The digests of the largest file, in base64; a message has at most 16 MiB.
+constexpr std::size_t kLongestDigests = std::size_t{12} << 20;
+constexpr FieldRule kPath = kRequired.no_longer_than(kLongestCopyPath);
+constexpr FieldRule kBytes = kOptional.within(0, kUnbounded);
+constexpr FieldRule kTokens = kOptional.no_longer_than(kCopyTokenBytes * kMostCopyStreams * 2);
+
+void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
+  field.base64("tokens", tokens, kTokens);
+  field.base64("keys", keys, kTokens);
+  field.check("tokens", !tokens.empty() && tokens.size() % kCopyTokenBytes == 0, "expected whole tokens");
+  field.check("keys", keys.empty() || keys.size() == tokens.size(), "expected one key per token");
+}
+
+}  // namespace
+
+std::span<const std::string_view> names_of(CopyKind /*kind*/) {
+  static constexpr std::array<std::string_view, 3> kNames{"directory", "file", "link"};
+  return kNames;
+}
+
+bool is_path_below_tree(std::string_view path) {
+  if (path.empty() || path.size() > kLongestCopyPath || path.find('\0') != std::string_view::npos) return false;
+  if (!is_valid_utf8(path)) return false;
+  const auto parts = split(path, '/');
+  if (parts.front() == kPartialFolder) return false;
+  return std::none_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.empty() || part == "." || part == ".." || part.size() > 255;
+  });
+}
+
+bool stays_in_tree(std::string_view path, std::string_view target) {
+  if (target.empty() || target.front() == '/' || target.find('\0') != std::string_view::npos) return false;
+  const auto places = split(path, '/');
+  auto depth = static_cast<std::ptrdiff_t>(places.size()) - 1;
+  for (const auto part : split(target, '/')) {
+    if (part.empty() || part == ".") continue;
+    depth += part == ".." ? -1 : 1;
+    if (depth < 0) return false;
+  }
+  return true;
+}
+
+void list_fields(FieldVisitor& field, CopyHello& answer) {
+  field("build", answer.build, kShortText);
+  field("architecture", answer.architecture, kShortText);
+}
+
+void list_fields(FieldVisitor& field, CopyOpen& command) {
+  field("path", command.path, kPath);
+  field("owner", command.owner);
+  field("write", command.write);
+  field("rate", command.rate, kBytes);
+}
+
+void list_fields(FieldVisitor& field, CopyOpened& answer) {
+  field("exists", answer.exists);
+  field("was_received", answer.was_received);
+  field("free_bytes", answer.free_bytes, kBytes);
+  field("partial_bytes", answer.partial_bytes, kBytes);
+}
+
+void list_fields(FieldVisitor& field, CopyEntry& entry) {
+  field("path", entry.path, kPath);
+  field("kind", entry.kind, kRequired);
+  field("size", entry.size, kOptional.within(0, kLargestCopyFile));
+  field("mode", entry.mode, kOptional.within(0, 0777));
+  field("mtime_ns", entry.mtime_ns);
+  field("user", entry.user, kShortText);
+  field("group", entry.group, kShortText);
+  field("target", entry.target, kOptional.no_longer_than(kLongestCopyPath).unless(entry.target.empty()));
+  field("sparse", entry.sparse, kOptional.unless(!entry.sparse));
+  field("last", entry.last, kOptional.unless(!entry.last));
+  field("sum", entry.sum, kShortText);
+  field.base64("digests", entry.digests, kOptional.no_longer_than(kLongestDigests).unless(entry.digests.empty()));
+  if (!field.reading()) return;
+  field.check("path", is_path_below_tree(entry.path), "expected a path below the tree");
+  field.check("target", entry.kind != CopyKind::kLink || stays_in_tree(entry.path, entry.target),
+              "expected a link within the tree");
+  field.check("digests",
+              entry.digests.empty() ||
+                  entry.digests.size() == kCopyDigestBytes * static_cast<std::size_t>(chunks_of(entry.size)),
+              "expected one digest per chunk");
+}
+
+void list_fields(FieldVisitor& field, CopyLook& command) {
+  field("read", command.read);
+  field("ignore_known", command.ignore_known);
+  field("chunks", command.chunks);
+  field("paths", command.paths, kOptional.no_longer_than(kLongestCopyPath).at_most(kMostCopyEntries));
+}
+
+void list_fields(FieldVisitor& field, CopyEntries& answer) {
+  field("entries", answer.entries, kOptional.at_most(kMostEntriesInFrame));
+}
+
+void list_fields(FieldVisitor& field, CopyLooked& answer) {
+  field("changed", answer.changed, kOptional.no_longer_than(kLongestCopyPath).at_most(100));
+}
+
+void list_fields(FieldVisitor& field, CopyExpect& command) {
+  field("entries", command.entries, kOptional.at_most(kMostEntriesInFrame));
+}
+
+void list_fields(FieldVisitor& field, CopyBegin& command) {
+  field("source", command.source);
+  field("replace", command.replace);
+}
+
+void list_fields(FieldVisitor& field, CopyBegun& answer) {
+  field("missing_bytes", answer.missing_bytes, kBytes);
+  field("needed_bytes", answer.needed_bytes, kBytes);
+  field("free_bytes", answer.free_bytes, kBytes);
+}
+
+void list_fields(FieldVisitor& field, CopyServe& command) {
+  field("link", command.link, kRequired);
+  field("address", command.address, kRequired);
+  field("peer", command.peer, kRequired);
+  list_secrets(field, command.tokens, command.keys);
+}
+
+void list_fields(FieldVisitor& field, CopyServing& answer) {
+  field("link", answer.link, kRequired);
+  field("port", answer.port, kRequired.within(1, 65535));
+}
+
+void list_fields(FieldVisitor& field, CopyFetch& command) {
+  field("link", command.link, kRequired);
+  field("address", command.address, kRequired);
+  field("port", command.port, kRequired.within(1, 65535));
+  field("own", command.own, kRequired);
+  list_secrets(field, command.tokens, command.keys);
+}
+
+void list_fields(FieldVisitor& field, CopyDigests& message) {
+  field.base64("records", message.records, kRequired.no_longer_than(kLongestDigests));
+  field.check("records", message.records.size() % kCopyRecordBytes == 0, "expected whole records");
+}
+
+void list_fields(FieldVisitor& field, CopyProgress& answer) {
+  field("done_bytes", answer.done_bytes, kBytes);
+  field("received_bytes", answer.received_bytes, kBytes);
+  field("sent_bytes", answer.sent_bytes, kBytes);
+  field("read_bytes", answer.read_bytes, kBytes);
+  field("doing", answer.doing, kShortText);
+}
+
+void list_fields(FieldVisitor& field, CopyLinkLost& answer) {
+  field("link", answer.link, kRequired);
+  field("error", answer.error, kRequired);
+}
+
+void list_fields(FieldVisitor& field, CopyComplete& answer) { field("received_bytes", answer.received_bytes, kBytes); }
+
+void list_fields(FieldVisitor& field, CopyFailure& answer) { field("error", answer.error, kRequired); }
+
+void list_fields(FieldVisitor& field, CopyCommand& command) {
+  field.tagged("command", command, kNamesOf<CopyCommand>, [&](auto& one) { list_fields(field, one); });
+}
+
+void list_fields(FieldVisitor& field, CopyAnswer& answer) {
+  field.tagged("answer", answer, kNamesOf<CopyAnswer>, [&](auto& one) { list_fields(field, one); });
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,210 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/model/fields.h"
+
+/// The messages between the controller and the program that copies directory trees (sparkplan-copy), as frames. The
+/// program greets first. One process works on one tree and ends when its input ends. Data never passes through these
+/// frames: it flows between the nodes, over connections that CopyServe and CopyFetch describe.
+namespace sparkplan {
+
+/// The size of a chunk. The last chunk of a file may be shorter.
+inline constexpr std::int64_t kCopyChunk = std::int64_t{8} << 20;
+/// The length of a chunk's digest (SHA-256), of a token and of a record in CopyDigests.
+inline constexpr std::size_t kCopyDigestBytes = 32;
+inline constexpr std::size_t kCopyTokenBytes = 32;
+inline constexpr std::size_t kCopyRecordBytes = 8 + kCopyDigestBytes;
+/// Bounds of one tree and of one frame.
+inline constexpr std::size_t kMostCopyEntries = 200'000;
+inline constexpr std::size_t kMostEntriesInFrame = 500;
+inline constexpr std::size_t kLongestCopyPath = 4096;
+inline constexpr std::size_t kMostCopyStreams = 16;
+/// A file of 2 TiB: its digests fit into a message.
+inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
+
+/// The program's first message.
+struct CopyHello {
+  static constexpr std::string_view kName = "hello";
+  std::string build;         ///< elf_build_id() of the running program.
+  std::string architecture;  ///< uname -m
+};
+
+/// Opens the tree, for the life of the process.
+struct CopyOpen {
+  static constexpr std::string_view kName = "open";
+  std::string path;       ///< Absolute, without "..".
+  std::string owner;      ///< The process works as this user; empty: as the user who started it.
+  bool write = false;     ///< Takes the tree's lock. Makes the directory if it is absent.
+  std::int64_t rate = 0;  ///< Bytes per second in each direction; 0: no limit.
+};
+/// The answer to CopyOpen.
+struct CopyOpened {
+  static constexpr std::string_view kName = "opened";
+  bool exists = false;
+  bool was_received = false;       ///< An earlier sync brought this tree here.
+  std::int64_t free_bytes = 0;     ///< For this user, on the tree's file system.
+  std::int64_t partial_bytes = 0;  ///< Of files that an interrupted sync has begun.
+};
+
+enum class CopyKind : std::uint8_t { kDirectory, kFile, kLink };
+std::span<const std::string_view> names_of(CopyKind kind);
+
+/// One name below the tree.
+struct CopyEntry {
+  std::string path;  ///< Relative to the tree; never empty, absolute, or with "." or "..".
+  CopyKind kind = CopyKind::kFile;
+  std::int64_t size = 0;
+  int mode = 0;               ///< Permission bits, without setuid, setgid and sticky.
+  std::int64_t mtime_ns = 0;  ///< Since 1970.
+  std::string user;
+  std::string group;
+  std::string target;   ///< Of a link: relative, and within the tree.
+  bool sparse = false;  ///< A file with holes.
+  bool last = false;    ///< Placed after all others, because its name makes the tree valid.
+  std::string sum;      ///< SHA-256 over the digests of all chunks; empty if one of them is not known.
+  std::string digests;  ///< The digests of all chunks, one after another; a zero digest is not known.
+};
+
+/// Lists the tree. `read` computes digests that are not known; `ignore_known` computes all of them again.
+struct CopyLook {
+  static constexpr std::string_view kName = "look";
+  bool read = false;
+  bool ignore_known = false;
+  bool chunks = false;             ///< Entries contain `digests`.
+  std::vector<std::string> paths;  ///< For `read`: only these files; empty: all.
+};
+/// A part of the answer to CopyLook.
+struct CopyEntries {
+  static constexpr std::string_view kName = "entries";
+  std::vector<CopyEntry> entries;
+};
+/// The end of the answer to CopyLook.
+struct CopyLooked {
+  static constexpr std::string_view kName = "looked";
+  std::vector<std::string> changed;  ///< Files that changed or vanished after a sync brought them; the first 100.
+};
+
+/// A part of the tree that this process is to serve or to receive: the source's entries.
+struct CopyExpect {
+  static constexpr std::string_view kName = "expect";
+  std::vector<CopyEntry> entries;
+};
+/// The entries are complete. A source serves them; a receiver compares them with what it has.
+struct CopyBegin {
+  static constexpr std::string_view kName = "begin";
+  bool source = false;
+  bool replace = false;  ///< Files with other content may be replaced.
+};
+struct CopyBegun {
+  static constexpr std::string_view kName = "begun";
+  std::int64_t missing_bytes = 0;  ///< To be received over the network.
+  std::int64_t needed_bytes = 0;   ///< To be written.
+  std::int64_t free_bytes = 0;
+};
+
+/// Listens for the peer's connections: one per token.
+struct CopyServe {
+  static constexpr std::string_view kName = "serve";
+  std::int64_t link = 0;
+  std::string address;  ///< Own IP address.
+  std::string peer;     ///< The only accepted IP address.
+  std::string tokens;   ///< kCopyTokenBytes each, for one connection each.
+  std::string keys;     ///< For AES-256-GCM, as long as `tokens`: one per connection. Empty: not encrypted.
+};
+struct CopyServing {
+  static constexpr std::string_view kName = "serving";
+  std::int64_t link = 0;
+  int port = 0;
+};
+/// Connects to a peer that serves, and fetches what is missing.
+struct CopyFetch {
+  static constexpr std::string_view kName = "fetch";
+  std::int64_t link = 0;
+  std::string address;  ///< The peer's.
+  int port = 0;
+  std::string own;  ///< Own IP address, from which to connect.
+  std::string tokens;
+  std::string keys;  ///< As in CopyServe.
+};
+/// Digests that became known: 4 bytes of the file's place among the entries, 4 of the chunk's, both big-endian, and the
+/// digest. From a source, and to receivers.
+struct CopyDigests {
+  static constexpr std::string_view kName = "digests";
+  std::string records;
+};
+
+/// Sent every second during a transfer.
+struct CopyProgress {
+  static constexpr std::string_view kName = "progress";
+  std::int64_t done_bytes = 0;      ///< Present and verified.
+  std::int64_t received_bytes = 0;  ///< Over the network, by this process.
+  std::int64_t sent_bytes = 0;
+  std::int64_t read_bytes = 0;  ///< Of a CopyLook that reads.
+  std::string doing;            ///< The current file.
+};
+/// All connections of a link have ended before the transfer was complete.
+struct CopyLinkLost {
+  static constexpr std::string_view kName = "link_lost";
+  std::int64_t link = 0;
+  Error error;
+};
+/// Every file is in place.
+struct CopyComplete {
+  static constexpr std::string_view kName = "complete";
+  std::int64_t received_bytes = 0;
+};
+/// The tree as a whole failed; the process ends.
+struct CopyFailure {
+  static constexpr std::string_view kName = "failure";
+  Error error;
+};
+/// A sign of life.
+struct CopyAlive {
+  static constexpr std::string_view kName = "alive";
+};
+
+using CopyCommand =
+    std::variant<CopyOpen, CopyLook, CopyExpect, CopyBegin, CopyServe, CopyFetch, CopyDigests, CopyAlive>;
+using CopyAnswer = std::variant<CopyHello, CopyOpened, CopyEntries, CopyLooked, CopyBegun, CopyServing, CopyDigests,
+                                CopyProgress, CopyLinkLost, CopyComplete, CopyFailure>;
+
+/// A path below a tree: relative, of UTF-8, without empty parts, "." and "..", and not of the folder that keeps
+/// unfinished files.
+bool is_path_below_tree(std::string_view path);
+/// True if the link at `path` leads to a name within the tree: relative, never above its root.
+bool stays_in_tree(std::string_view path, std::string_view target);
+/// The folder in a tree that keeps unfinished files.
+inline constexpr std::string_view kPartialFolder = ".sparkplan-partial";
+
+/// The number of chunks of a file.
+constexpr std::int64_t chunks_of(std::int64_t size) { return (size + kCopyChunk - 1) / kCopyChunk; }
+
+void list_fields(FieldVisitor& field, CopyHello& answer);
+void list_fields(FieldVisitor& field, CopyOpen& command);
+void list_fields(FieldVisitor& field, CopyOpened& answer);
+void list_fields(FieldVisitor& field, CopyEntry& entry);
+void list_fields(FieldVisitor& field, CopyLook& command);
+void list_fields(FieldVisitor& field, CopyEntries& answer);
+void list_fields(FieldVisitor& field, CopyLooked& answer);
+void list_fields(FieldVisitor& field, CopyExpect& command);
+void list_fields(FieldVisitor& field, CopyBegin& command);
+void list_fields(FieldVisitor& field, CopyBegun& answer);
+void list_fields(FieldVisitor& field, CopyServe& command);
+void list_fields(FieldVisitor& field, CopyServing& answer);
+void list_fields(FieldVisitor& field, CopyFetch& command);
+void list_fields(FieldVisitor& field, CopyDigests& message);
+void list_fields(FieldVisitor& field, CopyProgress& answer);
+void list_fields(FieldVisitor& field, CopyLinkLost& answer);
+void list_fields(FieldVisitor& field, CopyComplete& answer);
+void list_fields(FieldVisitor& field, CopyFailure& answer);
+inline void list_fields(FieldVisitor& /*field*/, CopyAlive& /*command*/) {}
+void list_fields(FieldVisitor& field, CopyCommand& command);
+void list_fields(FieldVisitor& field, CopyAnswer& answer);
+
+}  // namespace sparkplan

@@ -1,0 +1,54 @@
+#include "engine/wire/copy_messages.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+
+TEST_CASE("copy: a path below a tree has no way out of it") {
+  for (const std::string path : {"a", "a/b", "a\nb", "..a", "a/...", "blobs/0123"}) CHECK(is_path_below_tree(path));
+  for (const std::string path : {"", "/a", "a/", "a//b", ".", "..", "a/../b", "../a", "a/./b", "\xff"}) {
+    INFO(path);
+    CHECK_FALSE(is_path_below_tree(path));
+  }
+  CHECK_FALSE(is_path_below_tree(std::string("a\0b", 3)));
+  CHECK_FALSE(is_path_below_tree(".sparkplan-partial/journal"));
+}
+
+TEST_CASE("copy: a link may lead anywhere in its tree and nowhere else") {
+  CHECK(stays_in_tree("snapshots/1/file", "../../blobs/2"));
+  CHECK(stays_in_tree("a", "b/../c"));
+  CHECK_FALSE(stays_in_tree("a", "../b"));
+  CHECK_FALSE(stays_in_tree("a/b", "../../c"));
+  CHECK_FALSE(stays_in_tree("a", "b/../../c"));
+  CHECK_FALSE(stays_in_tree("a", "/etc/passwd"));
+  CHECK_FALSE(stays_in_tree("a", ""));
+}
+
+TEST_CASE("copy: an entry that leaves its tree is refused, from a node and from the controller") {
+  CopyExpect expect;
+  expect.entries.resize(1);
+  expect.entries[0].path = "../outside";
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(expect))));
+  expect.entries[0].path = "inside";
+  CHECK(decode<CopyCommand>(encode(CopyCommand(expect))));
+  expect.entries[0].kind = CopyKind::kLink;
+  expect.entries[0].target = "/etc/shadow";
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(expect))));
+}
+
+TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are refused") {
+  CopyEntries entries;
+  entries.entries.resize(1);
+  entries.entries[0].path = "a";
+  entries.entries[0].mode = 04755;
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(entries))));
+  entries.entries[0].mode = 0755;
+  entries.entries[0].size = kCopyChunk + 1;
+  entries.entries[0].digests = std::string(kCopyDigestBytes, 'd');
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(entries))));
+  entries.entries[0].digests += entries.entries[0].digests;
+  CHECK(decode<CopyAnswer>(encode(CopyAnswer(entries))));
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyServe{1, "127.0.0.1", "127.0.0.2", "short", ""}))));
+}
+
+}  // namespace sparkplan

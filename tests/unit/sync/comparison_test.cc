@@ -1,0 +1,81 @@
+#include "engine/sync/comparison.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+CopyEntry file(const std::string& path, std::int64_t size, const std::string& sum) {
+  CopyEntry entry;
+  entry.path = path;
+  entry.size = size;
+  entry.mode = 0644;
+  entry.user = "nvidia";
+  entry.group = "nvidia";
+  entry.sum = sum;
+  return entry;
+}
+
+Listing listing(std::vector<CopyEntry> entries) {
+  Listing made;
+  made.exists = true;
+  made.entries = std::move(entries);
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("content: equal digests are in sync, whatever else the node has") {
+  const auto source = listing({file("a", 10, "1"), file("b", 20, "2")});
+  const auto node = listing({file("a", 10, "1"), file("b", 20, "2"), file("own", 5, "")});
+  const auto found = compare_listings(source, node, "");
+  CHECK(found.in_sync());
+  CHECK(found.bytes_to_send() == 0);
+}
+
+TEST_CASE("content: missing files are counted with their bytes") {
+  const auto found = compare_listings(listing({file("a", 10, "1"), file("b", 20, "2")}), Listing(), "");
+  CHECK(found.missing == std::vector<std::string>{"a", "b"});
+  CHECK(found.missing_bytes == 30);
+  CHECK_FALSE(found.in_sync());
+}
+
+TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {
+  const auto source = listing({file("digest", 10, "1"), file("size", 20, "2"), file("unread", 30, "3")});
+  const auto node = listing({file("digest", 10, "x"), file("size", 21, "2"), file("unread", 30, "")});
+  const auto found = compare_listings(source, node, "");
+  CHECK(found.differing == std::vector<std::string>{"digest", "size"});
+  CHECK(found.unread == std::vector<std::string>{"unread"});
+  CHECK(found.unread_bytes == 30);
+}
+
+TEST_CASE("content: a link in the place of a file is other content") {
+  auto link = file("a", 0, "");
+  link.kind = CopyKind::kLink;
+  link.target = "b";
+  CHECK(compare_listings(listing({file("a", 10, "1")}), listing({link}), "").differing ==
+        std::vector<std::string>{"a"});
+}
+
+TEST_CASE("content: the declared owner counts, otherwise the source's") {
+  const auto source = listing({file("a", 10, "1")});
+  auto other = file("a", 10, "1");
+  other.user = "root";
+  CHECK(compare_listings(source, listing({other}), "").properties == std::vector<std::string>{"a"});
+  CHECK(compare_listings(source, listing({other}), "root").in_sync());
+}
+
+TEST_CASE("content: without a named source, a whole tree comes before an unfinished one, then the larger") {
+  auto small = listing({file("a", 10, "1")});
+  auto large = listing({file("a", 10, "1"), file("b", 20, "2")});
+  auto unfinished = listing({file("a", 10, "1"), file("b", 20, "2"), file("c", 20, "3")});
+  unfinished.partial_bytes = 5;
+  const std::vector<NamedListing> all{{"n1", nullptr}, {"n2", &unfinished}, {"n3", &small}, {"n4", &large}};
+  CHECK(choose_source(all, "") == std::optional<std::size_t>(3));
+  CHECK(choose_source(all, "n3") == std::optional<std::size_t>(2));
+  CHECK(choose_source(all, "n1") == std::nullopt);
+  const Listing absent;
+  CHECK(choose_source({{"n1", &absent}}, "") == std::nullopt);
+}
+
+}  // namespace sparkplan

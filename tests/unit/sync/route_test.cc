@@ -1,0 +1,73 @@
+#include "engine/sync/route.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using Senders = std::vector<std::optional<std::size_t>>;
+
+FabricPort port(int half, const std::string& address) {
+  FabricPort made;
+  made.half = half;
+  made.address = address;
+  made.prefix_length = 24;
+  return made;
+}
+
+NodeSpec node(const std::string& name, std::vector<FabricPort> fabric) {
+  NodeSpec made{*NodeName::parse(name), 0, {}, {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+  made.fabric = std::move(fabric);
+  return made;
+}
+
+Cluster on_a_switch(int nodes) {
+  Cluster cluster;
+  for (int i = 1; i <= nodes; ++i) {
+    const auto id = std::to_string(10 + i);
+    cluster.nodes.push_back(
+        node("n" + std::to_string(i), {port(0, "192.168.100." + id), port(1, "192.168.101." + id)}));
+  }
+  return cluster;
+}
+
+std::vector<const NodeSpec*> all_of(const Cluster& cluster) {
+  std::vector<const NodeSpec*> nodes;
+  for (const NodeSpec& one : cluster.nodes) nodes.push_back(&one);
+  return nodes;
+}
+
+}  // namespace
+
+TEST_CASE("route: both halves join two nodes of a switch") {
+  const auto cluster = on_a_switch(2);
+  CHECK(fabric_paths(cluster, cluster.nodes[0], cluster.nodes[1]) ==
+        std::vector<AddressPair>{{"192.168.100.11", "192.168.100.12"}, {"192.168.101.11", "192.168.101.12"}});
+}
+
+TEST_CASE("route: a switch makes one chain that begins at the source") {
+  const auto cluster = on_a_switch(4);
+  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, 0, 1, 2});
+  CHECK(senders(cluster, all_of(cluster), 2) == Senders{2, 0, std::nullopt, 1});
+}
+
+TEST_CASE("route: a ring makes two chains") {
+  Cluster cluster;
+  for (int i = 0; i < 4; ++i) {
+    const auto net = [](int cable) { return "192.168." + std::to_string(100 + cable) + "."; };
+    const auto id = std::to_string(11 + i);
+    cluster.nodes.push_back(node("n" + std::to_string(i), {port(0, net(i) + id), port(1, net((i + 3) % 4) + id)}));
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    cluster.cables.emplace_back(cluster.nodes[i].name, cluster.nodes[(i + 1) % 4].name);
+  }
+  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, 0, 1, 0});
+}
+
+TEST_CASE("route: a node without a fabric address gets no sender") {
+  auto cluster = on_a_switch(3);
+  cluster.nodes[1].fabric.clear();
+  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, std::nullopt, 0});
+}
+
+}  // namespace sparkplan
