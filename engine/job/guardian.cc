@@ -1,0 +1,72 @@
+#include "engine/job/guardian.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "engine/job/process_tree.h"
+
+namespace sparkplan::job {
+namespace {
+
+constexpr std::chrono::milliseconds kSweep{3000};
+constexpr std::size_t kLongestName = 64;
+
+int name_pipe = -1;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one per process.
+
+[[noreturn]] void guard(pid_t child, int names) {
+  // SIGTERM and SIGINT reach the whole process group; the child handles them.
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  // Another name, so that `pkill sparkplan-job` does not hit both.
+  ::prctl(PR_SET_NAME, "spark-guardian");
+  // Without our copies, the connection ends with the child.
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO}) ::dup2(nothing, stream);
+  int status = 0;
+  // Only the child: its orphans stay to be found by the sweep.
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  std::array<char, kLongestName + 1> id{};
+  if (::read(names, id.data(), kLongestName) < 0) id[0] = '\0';
+  end_job(id.data(), 0, kSweep);
+  ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+}  // namespace
+
+void start_guardian() {
+  std::array<int, 2> names{};
+  if (::pipe2(names.data(), O_CLOEXEC | O_NONBLOCK) != 0) ::_exit(EXIT_FAILURE);
+  // Orphans of the child become ours, and not those of init.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) ::_exit(EXIT_FAILURE);
+  if (child > 0) {
+    ::close(names[1]);
+    guard(child, names[0]);
+  }
+  ::close(names[0]);
+  name_pipe = names[1];
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // If the guardian is killed, the child ends its ranks itself.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(EXIT_FAILURE);
+}
+
+void name_job_to_guardian(const char* id) {
+  if (name_pipe < 0) return;
+  // The pipe is empty and takes a short text at once.
+  if (::write(name_pipe, id, ::strnlen(id, kLongestName)) < 0) ::_exit(EXIT_FAILURE);
+}
+
+}  // namespace sparkplan::job

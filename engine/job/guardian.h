@@ -1,0 +1,13 @@
+#pragma once
+
+namespace sparkplan::job {
+
+/// Splits this process in two. The parent, the guardian, never returns: it waits for the child, ends all processes that
+/// the child has left, and exits with the child's status. The child returns from this call and starts the ranks. So no
+/// rank remains if SIGKILL ends the child.
+void start_guardian();
+
+/// Tells the guardian the id of the job, so that it also finds processes that a service manager has adopted.
+void name_job_to_guardian(const char* id);
+
+}  // namespace sparkplan::job

@@ -1,0 +1,124 @@
+#include "engine/launch/job_output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+void LineSplitter::feed(std::string_view bytes, const Take& take) {
+  while (!bytes.empty()) {
+    // "\r\n" is one end of a line.
+    if (std::exchange(after_return_, false) && bytes.front() == '\n') {
+      bytes.remove_prefix(1);
+      continue;
+    }
+    const auto end = bytes.find_first_of("\r\n");
+    put(bytes.substr(0, end), take);
+    if (end == std::string_view::npos) return;
+    after_return_ = bytes[end] == '\r';
+    take(line_);
+    line_.clear();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void LineSplitter::put(std::string_view bytes, const Take& take) {
+  while (line_.size() + bytes.size() > kLongestLine) {
+    const auto room = kLongestLine - line_.size();
+    line_ += bytes.substr(0, room);
+    bytes.remove_prefix(room);
+    take(line_);
+    line_.clear();
+  }
+  line_ += bytes;
+}
+
+void LineSplitter::finish(const Take& take) {
+  if (!line_.empty()) take(line_);
+  line_.clear();
+}
+
+Result<void> PrefixedLines::take(const OutputSource& source, std::string_view bytes) {
+  std::string lines;
+  const std::string prefix = prefix_(source);
+  streams_[source].feed(bytes, [&](std::string_view line) { lines += prefix + printable(line) + "\n"; });
+  if (!lines.empty()) print_(lines, source.error);
+  return {};
+}
+
+Result<void> PrefixedLines::finish() {
+  for (auto& [source, stream] : streams_) {
+    stream.finish(
+        [&, &from = source](std::string_view line) { print_(prefix_(from) + printable(line) + "\n", from.error); });
+  }
+  return {};
+}
+
+Result<OutputFiles> OutputFiles::in(const std::string& folder, Name name) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return failure(system_error("make " + folder, errno));
+  struct stat found {};
+  if (::stat(folder.c_str(), &found) != 0) return failure(system_error("read " + folder, errno));
+  if (!S_ISDIR(found.st_mode)) return failure(system_error("write in " + folder, ENOTDIR));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure(system_error("write in " + folder, errno));
+  return OutputFiles(folder, std::move(name));
+}
+
+OutputFiles::~OutputFiles() {
+  for (const auto& [source, file] : files_) ::close(file);
+}
+
+Result<int> OutputFiles::file_of(const OutputSource& source) {
+  const auto found = files_.find(source);
+  if (found != files_.end()) return found->second;
+  const std::string path = folder_ + "/" + name_(source);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file < 0) return failure(system_error("write " + path, errno));
+  files_.emplace(source, file);
+  return file;
+}
+
+Result<void> OutputFiles::make(const OutputSource& source) {
+  SPARK_TRY([[maybe_unused]] const int file, file_of(source));
+  return {};
+}
+
+Result<void> OutputFiles::take(const OutputSource& source, std::string_view bytes) {
+  SPARK_TRY(const int file, file_of(source));
+  while (!bytes.empty()) {
+    const auto count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("write " + folder_ + "/" + name_(source), errno));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<void> OutputTails::take(const OutputSource& source, std::string_view bytes) {
+  Tail& tail = tails_[{source.node, source.rank}];
+  tail.text += bytes;
+  // Cut rarely, so that a flood is not copied once per piece.
+  if (tail.text.size() > 2 * kLongestTail) {
+    tail.text.erase(0, tail.text.size() - kLongestTail);
+    tail.is_cut = true;
+  }
+  return {};
+}
+
+OutputTails::Tail OutputTails::tail_of(std::size_t node, int rank) const {
+  const auto found = tails_.find({node, rank});
+  if (found == tails_.end()) return {};
+  Tail tail = found->second;
+  if (tail.text.size() > kLongestTail) {
+    tail.text.erase(0, tail.text.size() - kLongestTail);
+    tail.is_cut = true;
+  }
+  return tail;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,200 @@
+#include "engine/launch/job_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/core/ascii.h"
+#include "engine/core/text.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/model/ipv4.h"
+#include "engine/verify/levels/nccl_environment.h"
+
+namespace sparkplan {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+/// A different value on one rank would make the ranks wait for each other for ever.
+constexpr std::array<std::string_view, 7> kOwnVariables{"RANK",        "LOCAL_RANK",  "WORLD_SIZE",      "NODE_RANK",
+                                                        "MASTER_ADDR", "MASTER_PORT", "LOCAL_WORLD_SIZE"};
+
+/// Open MPI tells a rank its number in variables of its own. A constant: no text of the user becomes part of it.
+constexpr std::string_view kMpiRankScript =
+    "export RANK=\"$OMPI_COMM_WORLD_RANK\" LOCAL_RANK=\"$OMPI_COMM_WORLD_LOCAL_RANK\" "
+    "NODE_RANK=\"$OMPI_COMM_WORLD_NODE_RANK\"; NODE_RANK=$((RANK / LOCAL_WORLD_SIZE)); exec \"$@\"";
+
+Variables variables_of(const JobRequest& request, const std::vector<JobMember>& members, std::size_t at) {
+  Variables variables = members[at].environment;
+  for (const auto& [name, value] : request.environment) variables[name] = value;
+  variables["MASTER_ADDR"] = members.front().address;
+  variables["MASTER_PORT"] = std::to_string(request.master_port);
+  variables["WORLD_SIZE"] = std::to_string(static_cast<int>(members.size()) * request.ranks_per_node);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(request.ranks_per_node);
+  return variables;
+}
+
+/// The ranks that sparkplan starts itself on the node `at`.
+std::vector<RankSpec> own_ranks(const JobRequest& request, const std::vector<JobMember>& members, std::size_t at) {
+  std::vector<RankSpec> ranks;
+  for (int local = 0; local < request.ranks_per_node; ++local) {
+    RankSpec rank{static_cast<int>(at) * request.ranks_per_node + local, request.argv,
+                  variables_of(request, members, at)};
+    rank.environment["RANK"] = std::to_string(rank.rank);
+    rank.environment["LOCAL_RANK"] = std::to_string(local);
+    rank.environment["NODE_RANK"] = std::to_string(at);
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+std::vector<std::string> torchrun_argv(const JobRequest& request, const std::vector<JobMember>& members,
+                                       std::size_t at) {
+  std::vector<std::string> argv{"torchrun",
+                                "--nnodes",
+                                std::to_string(members.size()),
+                                "--nproc-per-node",
+                                std::to_string(request.ranks_per_node),
+                                "--node-rank",
+                                std::to_string(at),
+                                "--master-addr",
+                                members.front().address,
+                                "--master-port",
+                                std::to_string(request.master_port)};
+  // torchrun takes a Python script, or `-m MODULE`, or any program after --no-python.
+  const std::string& first = request.argv.front();
+  if (!first.ends_with(".py") && first != "-m" && first != "--module") argv.emplace_back("--no-python");
+  argv.insert(argv.end(), request.argv.begin(), request.argv.end());
+  return argv;
+}
+
+/// mpirun gives the variables of each node to the ranks of that node.
+std::vector<std::string> mpirun_argv(const JobRequest& request, const std::vector<JobMember>& members,
+                                     const std::string& id) {
+  std::vector<std::string> argv{"mpirun"};
+  for (std::size_t at = 0; at < members.size(); ++at) {
+    if (at > 0) argv.emplace_back(":");
+    const std::string ranks = std::to_string(request.ranks_per_node);
+    // Without binding: with two ranks, Open MPI would bind each to one core.
+    argv.insert(argv.end(), {"-np", ranks, "--host", members[at].address + ":" + ranks, "--bind-to", "none"});
+    auto variables = variables_of(request, members, at);
+    variables[std::string(kJobVariable)] = id;
+    for (const auto& [name, value] : variables) argv.insert(argv.end(), {"-x", name + "=" + value});
+    argv.insert(argv.end(), {"sh", "-c", std::string(kMpiRankScript), "rank"});
+    argv.insert(argv.end(), request.argv.begin(), request.argv.end());
+  }
+  return argv;
+}
+
+std::vector<RankSpec> ranks_of(const JobRequest& request, const std::vector<JobMember>& members, std::size_t at,
+                               const std::string& id) {
+  switch (request.launcher) {
+    case Launcher::kNone:
+      return own_ranks(request, members, at);
+    case Launcher::kTorchrun: {
+      RankSpec rank{static_cast<int>(at), torchrun_argv(request, members, at), variables_of(request, members, at)};
+      rank.environment["NODE_RANK"] = std::to_string(at);
+      return {std::move(rank)};
+    }
+    case Launcher::kMpirun:
+      break;
+  }
+  if (at > 0) return {};
+  // mpirun refuses root without these, and other users do not need them.
+  RankSpec rank{0, mpirun_argv(request, members, id), {}};
+  rank.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+  return {std::move(rank)};
+}
+
+/// The half with an address that comes first; nothing without one.
+std::optional<ObservedPort> first_half(const NodeSpec& node, const Facts* facts, const std::string& profile) {
+  Facts none;
+  none.live = false;
+  for (auto& port : observed_ports(node, facts != nullptr ? *facts : none, profile)) {
+    port.link = nullptr;  // It may point into `none`.
+    if (!port.address.empty()) return std::move(port);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
+                                        const std::vector<const Facts*>& facts, const std::string& profile) {
+  std::vector<std::string> fabric;
+  std::vector<std::string> management;
+  std::optional<ObservedPort> first;
+  bool shared = true;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto half = first_half(*nodes[i], facts[i], profile);
+    if (i == 0) first = half;
+    shared = shared && half && first && half->prefix_length == first->prefix_length &&
+             in_one_network(half->address, first->address, first->prefix_length);
+    if (half) fabric.push_back(half->address);
+    const bool known = facts[i] != nullptr && !facts[i]->ssh_server_address.empty();
+    // The name in the file may mean something else on a node.
+    management.push_back(known ? facts[i]->ssh_server_address : nodes[i]->address);
+  }
+  return shared ? fabric : management;
+}
+
+Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts, const Registry& registry) {
+  Variables variables;
+  if (const auto section = node.sections.find("profile_env"); section != node.sections.end()) {
+    const std::map<std::string, NodeExports> no_exports;
+    for (const ResourceType* type : registry.of_section("profile_env")) {
+      for (const auto& one : type->desired({cluster, node, no_exports}, section->second, facts).resources) {
+        variables[one.id.name] = one.desired.text_or("value", "");
+      }
+    }
+  }
+  for (const auto& [name, value] : nccl_environment(cluster, node, facts, registry).variables) {
+    if (!value.empty()) variables[name] = value;
+  }
+  return variables;
+}
+
+Result<void> check_request(const JobRequest& request) {
+  if (request.argv.empty() || request.argv.front().empty()) {
+    return failure(ErrorCode::kInvalidInput, "no command is given", "sparkplan run -- python3 train.py");
+  }
+  for (const auto name : kOwnVariables) {
+    if (request.environment.contains(std::string(name))) {
+      return failure(ErrorCode::kInvalidInput, "--env cannot set " + std::string(name),
+                     "it follows from the nodes, --ranks-per-node and --master-port");
+    }
+  }
+  return {};
+}
+
+Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,
+                                      const std::string& id) {
+  SPARK_CHECK(check_request(request));
+  std::vector<NodeJob> jobs;
+  for (std::size_t at = 0; at < members.size(); ++at) {
+    StartJob start;
+    start.id = id;
+    start.ranks = ranks_of(request, members, at, id);
+    // mpirun starts ranks there; this node's starter ends them.
+    start.hold = start.ranks.empty();
+    start.directory = request.directory;
+    start.time_limit_ms = request.time_limit.count();
+    start.grace_ms = request.grace.count();
+    start.together = true;
+    jobs.push_back({members[at].node, std::move(start)});
+  }
+  return jobs;
+}
+
+Result<std::pair<std::string, std::string>> parse_assignment(const std::string& text) {
+  const auto equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  const bool is_name = !name.empty() && !is_digit(name.front()) &&
+                       std::all_of(name.begin(), name.end(), [](char c) { return is_alphanumeric(c) || c == '_'; });
+  if (equals == std::string::npos || !is_name) {
+    return failure(ErrorCode::kInvalidInput, in_quotes(text) + " is no NAME=VALUE");
+  }
+  return std::pair(name, text.substr(equals + 1));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/launch/job_run.h"
+#include "engine/model/cluster.h"
+#include "engine/model/facts.h"
+#include "engine/resource/registry.h"
+
+/// From a request to the processes of each node. Pure.
+namespace sparkplan {
+
+enum class Launcher : std::uint8_t {
+  kNone,      ///< sparkplan starts each rank.
+  kTorchrun,  ///< One torchrun per node, which starts the node's ranks.
+  kMpirun,    ///< One mpirun on the first node, which starts all ranks over ssh.
+};
+
+/// What the user asks for.
+struct JobRequest {
+  std::vector<std::string> argv;
+  Launcher launcher = Launcher::kNone;
+  int ranks_per_node = 1;
+  std::map<std::string, std::string> environment;  ///< --env
+  std::string directory;                           ///< Empty: the home of the login user.
+  int master_port = 29500;                         ///< Source: torchrun, its default.
+  std::chrono::milliseconds time_limit{0};
+  std::chrono::milliseconds grace{10'000};
+};
+
+/// A node that takes part, in the order of its rank.
+struct JobMember {
+  const NodeSpec* node = nullptr;
+  std::string address;                             ///< For the ranks of other nodes.
+  std::map<std::string, std::string> environment;  ///< See rank_environment().
+};
+
+/// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
+/// network, else the management addresses.
+std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
+                                        const std::vector<const Facts*>& facts, const std::string& profile);
+
+/// What the cluster implies for every rank of a node: the variables of `profile_env` and of the fabric.
+std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
+                                                    const Registry& registry);
+
+/// Errors: kInvalidInput (no command, or a variable that follows from the nodes).
+Result<void> check_request(const JobRequest& request);
+
+/// The processes of each node. Errors: those of check_request().
+Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,
+                                      const std::string& id);
+
+/// "A=b": the name and the value. Errors: kInvalidInput.
+Result<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
+
+}  // namespace sparkplan

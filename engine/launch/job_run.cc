@@ -1,0 +1,199 @@
+#include "engine/launch/job_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "engine/fleet/last_line.h"
+#include "engine/launch/output_queue.h"
+#include "engine/remote/job_client.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPatience{50};
+/// After the grace: for the sweep on the node, and the last messages.
+constexpr milliseconds kPatienceAfterGrace{15'000};
+
+/// What the threads of the nodes share.
+class SharedRun {
+ public:
+  SharedRun(std::size_t nodes, JobOutput& output) : queue(output), unopened_(nodes) {}
+
+  OutputQueue queue;
+  std::atomic<bool> end_all{false};
+  std::atomic<std::size_t> at_work{0};  ///< Nodes with ranks that have not finished. At 0, nodes that hold end.
+
+  /// Waits until every node is connected or has failed. False: one has failed, or the user stopped the run.
+  bool wait_for_others(bool opened, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    all_opened_ = all_opened_ && opened;
+    --unopened_;
+    changed_.notify_all();
+    const auto goes_on = [&] { return all_opened_ && !end_all && !stop.stop_requested(); };
+    while (unopened_ > 0 && goes_on()) changed_.wait_for(lock, kPatience);
+    return goes_on();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t unopened_;
+  bool all_opened_ = true;
+};
+
+/// The job on one node, in a thread of its own.
+class NodeRun {
+ public:
+  NodeRun(std::size_t place, const NodeJob& job, const JobRunOptions& options, SharedRun& shared, JobNodeReport& report)
+      : place_(place), job_(job), options_(options), shared_(shared), report_(report) {}
+
+  void run() {
+    auto client = JobClient::open(*job_.node, options_.agent);
+    if (!client) fail(std::move(client).error());
+    if (options_.together) {
+      if (!shared_.wait_for_others(client.has_value(), options_.stop)) return;
+    }
+    if (!client) return;
+    if (auto served = serve(*client); !served) fail(std::move(served).error());
+  }
+
+  void fail(Error error) {
+    report_.error = std::move(error);
+    if (options_.together) shared_.end_all = true;
+    if (options_.node_failed) options_.node_failed(place_, *report_.error);
+  }
+
+ private:
+  Result<void> serve(JobClient& client) {
+    for (const RankSpec& rank : job_.start.ranks) report_.ranks.push_back({rank.rank, 0, {}, {}, false});
+    SPARK_CHECK(client.send(job_.start));
+    spoke_ = heard_ = Clock::now();
+    while (true) {
+      SPARK_CHECK(speak(client));
+      // Without room, the node is not heard: its silence then proves nothing.
+      if (!shared_.queue.wait_for_room(kPatience)) {
+        heard_ = Clock::now();
+        continue;
+      }
+      SPARK_TRY(auto answer, client.receive(kPatience));
+      const auto now = Clock::now();
+      if (!answer) {
+        SPARK_CHECK(check_patience(now));
+        continue;
+      }
+      heard_ = now;
+      SPARK_TRY(const bool finished, take(*std::move(answer)));
+      if (finished) return {};
+    }
+  }
+
+  /// Sends what is due: a stop, or a sign of life.
+  Result<void> speak(JobClient& client) {
+    const auto now = Clock::now();
+    const bool released = job_.start.hold && shared_.at_work == 0;
+    const bool stop =
+        options_.stop.stop_requested() || shared_.end_all || released || shared_.queue.error().has_value();
+    if (stop && !give_up_at_) {
+      give_up_at_ = now + milliseconds(job_.start.grace_ms) + kPatienceAfterGrace;
+      spoke_ = now;
+      return client.send(StopJob{});
+    }
+    if (now - spoke_ < milliseconds(kJobHeartbeat)) return {};
+    spoke_ = now;
+    return client.send(KeepJob{});
+  }
+
+  Result<void> check_patience(Clock::time_point now) const {
+    if (now - heard_ > options_.silence) {
+      return failure(ErrorCode::kUnreachable,
+                     "the node has sent nothing for " + std::to_string(options_.silence.count() / 1000) + " s",
+                     "its processes end by themselves within 25 s, unless the node is down");
+    }
+    if (give_up_at_ && now > *give_up_at_) {
+      return failure(ErrorCode::kUnreachable, "the command could not be stopped in time");
+    }
+    return {};
+  }
+
+  /// True at the last message. Errors: kFailed.
+  Result<bool> take(JobAnswer answer) {
+    if (const auto* started = std::get_if<RankStarted>(&answer)) {
+      SPARK_TRY(auto* rank, rank_of(started->rank));
+      rank->pid = started->pid;
+    } else if (auto* output = std::get_if<RankOutput>(&answer)) {
+      SPARK_TRY([[maybe_unused]] const auto* rank, rank_of(output->rank));
+      if (!output->bytes.empty()) {
+        shared_.queue.put({place_, output->rank, output->error}, std::move(output->bytes));
+      }
+    } else if (const auto* ended = std::get_if<RankEnded>(&answer)) {
+      SPARK_TRY(auto* rank, rank_of(ended->rank));
+      rank->ended = *ended;
+      if (options_.together && !rank->succeeded()) shared_.end_all = true;
+      if (options_.rank_ended) options_.rank_ended(place_, *ended);
+    } else if (const auto* finished = std::get_if<JobFinished>(&answer)) {
+      report_.left = finished->left;
+      const bool complete = std::all_of(report_.ranks.begin(), report_.ranks.end(),
+                                        [](const RankReport& rank) { return rank.ended.has_value(); });
+      if (!complete) return failure(ErrorCode::kFailed, "the process starter reported no end of a rank");
+      return true;
+    } else if (auto* failed = std::get_if<JobFailure>(&answer)) {
+      return failure(bounded(std::move(failed->error)));
+    }
+    return false;
+  }
+
+  Result<RankReport*> rank_of(int number) {
+    const auto found = std::find_if(report_.ranks.begin(), report_.ranks.end(),
+                                    [&](const RankReport& rank) { return rank.rank == number; });
+    if (found == report_.ranks.end()) {
+      return failure(ErrorCode::kFailed, "the node reports rank " + std::to_string(number) + ", which it has not");
+    }
+    return &*found;
+  }
+
+  std::size_t place_;
+  const NodeJob& job_;
+  const JobRunOptions& options_;
+  SharedRun& shared_;
+  JobNodeReport& report_;
+  Clock::time_point spoke_;
+  Clock::time_point heard_;
+  std::optional<Clock::time_point> give_up_at_;
+};
+
+}  // namespace
+
+JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const JobRunOptions& options) {
+  const auto begun = Clock::now();
+  JobReport report;
+  report.command = options.command;
+  report.nodes.resize(jobs.size());
+  SharedRun shared(jobs.size(), output);
+  const auto starts_ranks = [](const NodeJob& job) { return !job.start.hold; };
+  shared.at_work = static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), starts_ranks));
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      report.nodes[i].name = jobs[i].node->name.str();
+      threads.emplace_back([&, i] {
+        NodeRun node(i, jobs[i], options, shared, report.nodes[i]);
+        last_line([&] { node.run(); }, [&](Error error) { node.fail(std::move(error)); });
+        if (starts_ranks(jobs[i])) --shared.at_work;
+      });
+    }
+  }
+  shared.queue.finish();
+  report.output_error = shared.queue.error();
+  report.interrupted = options.stop.stop_requested();
+  report.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  return report;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,234 @@
+#include "engine/launch/preflight.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/domain/fabric/fabric_interfaces.h"
+
+namespace sparkplan {
+namespace {
+
+enum Question : int { kGpus, kGpuProcesses, kListening };
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr int kListenState = 0x0a;
+constexpr std::size_t kMostShown = 5;
+
+PreflightCheck check_of(const char* name, std::vector<std::string> nodes, CheckStatus status, std::string text,
+                        std::string fix = {}) {
+  return {name, std::move(nodes), status, std::move(text), std::move(fix)};
+}
+
+std::vector<std::string> names_of(const std::vector<PreflightNode>& nodes) {
+  std::vector<std::string> names;
+  for (const PreflightNode& node : nodes) names.push_back(node.spec->name.str());
+  return names;
+}
+
+/// The changes of a plan, shortened.
+std::string changes_in(const NodePlan& plan) {
+  std::vector<std::string> shown;
+  std::size_t count = 0;
+  for (const Change& change : plan.changes) {
+    if (change.is_harmless()) continue;
+    if (++count <= kMostShown) shown.push_back(change.id.str());
+  }
+  if (count > kMostShown) shown.push_back(std::to_string(count - kMostShown) + " more");
+  return join(shown, ", ");
+}
+
+class Judge {
+ public:
+  Judge(const std::vector<PreflightNode>& nodes, const std::string& profile) : nodes_(nodes), profile_(profile) {}
+
+  std::vector<PreflightCheck> run(int master_port) {
+    judge_sync();
+    judge_gpus();
+    judge_same("driver", "GPU driver", [](const Facts& facts) { return facts.host.gpu_driver; });
+    judge_same("nccl", "NCCL", [](const Facts& facts) { return facts.nccl_version; });
+    judge_memory();
+    judge_fabric();
+    judge_port(master_port);
+    const auto failed_first = [](const PreflightCheck& a, const PreflightCheck& b) {
+      return (a.status == CheckStatus::kFail) > (b.status == CheckStatus::kFail);
+    };
+    std::stable_sort(checks_.begin(), checks_.end(), failed_first);
+    return std::move(checks_);
+  }
+
+ private:
+  void fail(const char* name, const PreflightNode& node, std::string text, std::string fix) {
+    checks_.push_back(check_of(name, {node.spec->name.str()}, CheckStatus::kFail, std::move(text), std::move(fix)));
+    failed_.insert(name);
+  }
+  /// Adds a pass, unless a check of that name has failed.
+  void pass(const char* name, std::string text) {
+    if (!failed_.contains(name))
+      checks_.push_back(check_of(name, names_of(nodes_), CheckStatus::kPass, std::move(text)));
+  }
+
+  void judge_sync() {
+    for (const PreflightNode& node : nodes_) {
+      if (node.plan == nullptr || node.plan->error) continue;
+      const auto changes = changes_in(node.plan->plan);
+      if (node.plan->status == NodeStatus::kInSync || changes.empty()) continue;
+      const bool drifted = node.plan->status == NodeStatus::kDrifted;
+      fail("sync", node, (drifted ? "drifted: " : "not applied: ") + changes, "run `sparkplan apply`");
+    }
+    pass("sync", "in sync");
+  }
+
+  void judge_gpus() {
+    std::set<int> counts;
+    for (const PreflightNode& node : nodes_) {
+      counts.insert(count_gpus(node.answers));
+      std::vector<std::string> processes;
+      for (const auto line : split_lines(node.answers.gpu_processes)) {
+        if (!trim(line).empty() && processes.size() < kMostShown) processes.push_back(printable(trim(line)));
+      }
+      if (processes.empty()) continue;
+      fail("gpu", node, "the GPU is in use by " + join(processes, "; "), "wait for these processes, or end them");
+    }
+    if (counts.size() > 1) {
+      for (const PreflightNode& node : nodes_) {
+        if (count_gpus(node.answers) == 0)
+          fail("gpu", node, "it has no GPU, other nodes have one", "run nvidia-smi there");
+      }
+    }
+    if (counts == std::set<int>{0}) {
+      checks_.push_back(check_of("gpu", names_of(nodes_), CheckStatus::kSkip, "no node has a GPU"));
+    } else {
+      pass("gpu", "free");
+    }
+  }
+
+  template <class Read>
+  void judge_same(const char* name, const std::string& what, Read read) {
+    std::map<std::string, std::vector<std::string>> by_version;
+    for (const PreflightNode& node : nodes_) {
+      if (node.facts != nullptr) by_version[read(*node.facts)].push_back(node.spec->name.str());
+    }
+    if (by_version.size() > 1) {
+      std::vector<std::string> parts;
+      for (const auto& [version, names] : by_version) {
+        parts.push_back((version.empty() ? "none" : printable(version)) + " on " + fold_names(names));
+      }
+      checks_.push_back(check_of(name, names_of(nodes_), CheckStatus::kFail, what + " " + join(parts, ", "),
+                                 "install the same version on all nodes"));
+    } else if (by_version.empty() || by_version.begin()->first.empty()) {
+      checks_.push_back(check_of(name, names_of(nodes_), CheckStatus::kSkip, "no " + what));
+    } else {
+      pass(name, what + " " + printable(by_version.begin()->first));
+    }
+  }
+
+  void judge_memory() {
+    for (const PreflightNode& node : nodes_) {
+      if (node.facts == nullptr || !node.facts->host.memory_available) continue;
+      const auto available = *node.facts->host.memory_available;
+      const auto total = node.facts->memory_total_bytes;
+      if (total <= 0 || available >= total / 10) continue;
+      fail(
+          "memory", node,
+          std::to_string(available / kMebibyte) + " MiB of " + std::to_string(total / kMebibyte) + " MiB are available",
+          "end what uses the memory: `ps aux --sort -rss`");
+    }
+    pass("memory", "over a tenth is available");
+  }
+
+  void judge_fabric() {
+    bool declared = false;
+    for (const PreflightNode& node : nodes_) {
+      if (node.facts == nullptr || !node.facts->live) continue;
+      for (const ObservedPort& port : observed_ports(*node.spec, *node.facts, profile_)) {
+        declared = true;
+        if (port.link != nullptr && port.link->up && port.link->carrier) continue;
+        const std::string what = port.interface.empty() ? "half " + port.label() : port.interface;
+        fail("fabric", node,
+             what + (port.link == nullptr ? " is missing"
+                     : port.link->up      ? " has no carrier"
+                                          : " is down"),
+             "run `sparkplan verify --level link`");
+      }
+    }
+    if (declared) pass("fabric", "up");
+  }
+
+  void judge_port(int port) {
+    const PreflightNode& head = nodes_.front();
+    if (is_listening(head.answers.listening, port)) {
+      fail("port", head, "port " + std::to_string(port) + " is in use",
+           "end the earlier job: `ss -ltnp 'sport = :" + std::to_string(port) + "'`, or pass --master-port");
+    }
+    pass("port", std::to_string(port) + " is free");
+  }
+
+  const std::vector<PreflightNode>& nodes_;
+  const std::string& profile_;
+  std::vector<PreflightCheck> checks_;
+  std::set<std::string> failed_;
+};
+
+}  // namespace
+
+std::vector<RankSpec> questions() {
+  return {{kGpus, {"nvidia-smi", "-L"}, {}},
+          {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
+          {kListening, {"cat", "/proc/net/tcp", "/proc/net/tcp6"}, {}}};
+}
+
+std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails) {
+  std::vector<PreflightAnswers> all(report.nodes.size());
+  for (std::size_t node = 0; node < report.nodes.size(); ++node) {
+    PreflightAnswers& answers = all[node];
+    answers.asked = !report.nodes[node].error;
+    for (const RankReport& rank : report.nodes[node].ranks) {
+      // Without IPv6 there is no tcp6, and cat fails after the first file.
+      const bool answered = rank.succeeded() || rank.rank == kListening;
+      const std::string text = answered ? tails.tail_of(node, rank.rank).text : "";
+      if (rank.rank == kGpus) answers.gpus = text;
+      if (rank.rank == kGpus) answers.has_gpu_tool = rank.succeeded();
+      if (rank.rank == kGpuProcesses) answers.gpu_processes = text;
+      if (rank.rank == kListening) answers.listening = text;
+    }
+  }
+  return all;
+}
+
+int count_gpus(const PreflightAnswers& answers) {
+  if (!answers.has_gpu_tool) return 0;
+  const auto lines = split_lines(answers.gpus);
+  return static_cast<int>(
+      std::count_if(lines.begin(), lines.end(), [](std::string_view line) { return line.starts_with("GPU "); }));
+}
+
+bool is_listening(std::string_view table, int port) {
+  for (const auto line : split_lines(table)) {
+    std::vector<std::string_view> words;
+    for (const auto word : split(trim(line), ' ')) {
+      if (!word.empty()) words.push_back(word);
+    }
+    // "0: 0100007F:7344 00000000:0000 0A ...": slot, local address, remote address, state.
+    if (words.size() < 4) continue;
+    const auto colon = words[1].rfind(':');
+    if (colon == std::string_view::npos) continue;
+    const auto number = [](std::string_view text) {
+      int value = -1;
+      std::from_chars(text.data(), text.data() + text.size(), value, 16);
+      return value;
+    };
+    if (number(words[1].substr(colon + 1)) == port && number(words[3]) == kListenState) return true;
+  }
+  return false;
+}
+
+std::vector<PreflightCheck> judge_preflight(const std::vector<PreflightNode>& nodes, const std::string& profile,
+                                            int master_port) {
+  return nodes.empty() ? std::vector<PreflightCheck>() : Judge(nodes, profile).run(master_port);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/doctor/check_status.h"
+#include "engine/launch/job_output.h"
+#include "engine/launch/job_report.h"
+#include "engine/launch/job_run.h"
+#include "engine/model/cluster.h"
+#include "engine/model/facts.h"
+#include "engine/plan/report.h"
+
+/// Whether a job can start: what the facts and the plan show, and a few questions that the nodes answer as the login
+/// user.
+namespace sparkplan {
+
+/// The answers of one node. Each is the output of a command; see questions().
+struct PreflightAnswers {
+  bool asked = false;         ///< False: the node did not answer.
+  bool has_gpu_tool = false;  ///< nvidia-smi exists.
+  std::string gpus;           ///< nvidia-smi -L
+  std::string gpu_processes;  ///< nvidia-smi --query-compute-apps=pid,process_name
+  std::string listening;      ///< /proc/net/tcp and tcp6
+};
+
+/// A node as the preflight sees it.
+struct PreflightNode {
+  const NodeSpec* spec = nullptr;
+  const Facts* facts = nullptr;      ///< Null: the node is not connected.
+  const NodeReport* plan = nullptr;  ///< Null: not planned.
+  PreflightAnswers answers;
+};
+
+/// The commands that ask a node, as ranks of a job.
+std::vector<RankSpec> questions();
+/// The answers in a job that has asked, by node. `tails` has the output.
+std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails);
+
+/// The number of GPUs in the output of nvidia-smi -L.
+int count_gpus(const PreflightAnswers& answers);
+/// True if a process listens on that TCP port on any address. `table` is /proc/net/tcp or tcp6. Source:
+/// Documentation/networking/proc_net_tcp.rst.
+bool is_listening(std::string_view table, int port);
+
+/// All checks, failures first. Pure. The first node has rank 0.
+std::vector<PreflightCheck> judge_preflight(const std::vector<PreflightNode>& nodes, const std::string& profile,
+                                            int master_port);
+
+}  // namespace sparkplan

@@ -1,0 +1,130 @@
+#include "engine/report/job_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/core/text.h"
+#include "engine/core/words.h"
+#include "engine/report/check_report.h"
+
+namespace sparkplan {
+namespace {
+
+Value to_value(const RankReport& rank) {
+  Value value = Value::map({{"rank", rank.rank}, {"pid", rank.pid > 0 ? Value(rank.pid) : Value()}});
+  const RankEnded ended = rank.ended.value_or(RankEnded());
+  value.set("exit_code", ended.exit_code ? Value(*ended.exit_code) : Value());
+  value.set("signal", ended.signal ? Value(*ended.signal) : Value());
+  value.set("duration_s", rank.ended ? Value(static_cast<double>(ended.duration_ms) / 1000) : Value());
+  if (rank.ended) value.set("ending", names_of(ended.ending)[static_cast<std::size_t>(ended.ending)]);
+  if (rank.ended && !rank.succeeded()) value.set("reason", ending_text(ended));
+  if (!rank.output.empty()) value.set("output", rank.output);
+  if (rank.output_is_cut) value.set("output_is_cut", true);
+  return value;
+}
+
+Value to_value(const JobNodeReport& node) {
+  Value value = Value::map({{"name", node.name}});
+  if (node.error) {
+    value.set("error", Value::map({{"code", to_string(node.error->code)},
+                                   {"message", node.error->describe()},
+                                   {"hint", node.error->hint}}));
+  }
+  Value ranks{Value::List{}};
+  for (const RankReport& rank : node.ranks) ranks.push_back(to_value(rank));
+  value.set("ranks", std::move(ranks));
+  if (!node.left.empty()) {
+    Value left{Value::List{}};
+    for (const auto pid : node.left) left.push_back(pid);
+    value.set("left", std::move(left));
+  }
+  return value;
+}
+
+bool succeeded(const JobNodeReport& node) {
+  return !node.error && node.left.empty() &&
+         std::all_of(node.ranks.begin(), node.ranks.end(), [](const RankReport& rank) { return rank.succeeded(); });
+}
+
+Value to_value(const PreflightCheck& check) {
+  Value nodes{Value::List{}};
+  for (const std::string& name : check.nodes) nodes.push_back(name);
+  Value value = Value::map(
+      {{"name", check.name}, {"nodes", std::move(nodes)}, {"status", to_string(check.status)}, {"text", check.text}});
+  if (!check.fix.empty()) value.set("fix", check.fix);
+  return value;
+}
+
+/// Failures and warnings, each with its fix.
+std::string lines_of_preflight(const std::vector<PreflightCheck>& checks) {
+  std::string text;
+  for (const PreflightCheck& check : checks) {
+    if (!is_problem(check.status)) continue;
+    text += "! " + fold_names(check.nodes) + ": " + check.name + ": " + printable(check.text) + "\n";
+    if (!check.fix.empty()) text += "  fix: " + printable(check.fix) + "\n";
+  }
+  return text;
+}
+
+/// The first end that is a failure of its own explains those of the others: they were stopped.
+bool is_consequence(const RankEnded& ended, const JobReport& report) {
+  return report.command == "run" && !report.interrupted && ended.ending == RankEnding::kStopped;
+}
+
+std::string lines_of_node(const JobNodeReport& node, const JobReport& report) {
+  std::string text;
+  if (node.error) {
+    text += "! " + node.name + ": " + printable(node.error->describe()) + "\n";
+    if (!node.error->hint.empty()) text += "  hint: " + printable(node.error->hint) + "\n";
+  }
+  for (const RankReport& rank : node.ranks) {
+    if (!rank.ended || rank.succeeded() || is_consequence(*rank.ended, report)) continue;
+    const std::string which = node.ranks.size() > 1 ? " rank " + std::to_string(rank.rank) : "";
+    text += "! " + node.name + which + ": " + ending_text(*rank.ended) + "\n";
+  }
+  if (!node.left.empty()) {
+    std::vector<std::string> pids;
+    for (const auto pid : node.left) pids.push_back(std::to_string(pid));
+    text += "! " + node.name + ": still running, because no signal ends it: pid " + join(pids, ", ") + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Value to_json_value(const JobReport& report) {
+  Value nodes{Value::List{}};
+  for (const JobNodeReport& node : report.nodes) nodes.push_back(to_value(node));
+  Value argv{Value::List{}};
+  for (const std::string& word : report.argv) argv.push_back(word);
+  Value preflight{Value::List{}};
+  for (const PreflightCheck& check : report.preflight) preflight.push_back(to_value(check));
+  Value value = Value::map({{"format_version", "1.0"},
+                            {"command", report.command},
+                            {"argv", std::move(argv)},
+                            {"nodes", std::move(nodes)},
+                            {"interrupted", report.interrupted},
+                            {"duration_s", std::round(report.seconds * 1000) / 1000}});
+  if (report.command == "run") value.set("preflight", std::move(preflight));
+  return value;
+}
+
+std::string to_text(const JobReport& report, const TextStyle& style) {
+  std::string text = lines_of_preflight(report.preflight);
+  for (const JobNodeReport& node : report.nodes) text += lines_of_node(node, report);
+  if (report.output_error) text += "! output: " + printable(report.output_error->describe()) + "\n";
+  const auto failed = std::count_if(report.nodes.begin(), report.nodes.end(),
+                                    [](const JobNodeReport& node) { return !succeeded(node); });
+  if (style.quiet && text.empty()) return text;
+  const std::string nodes = counted(report.nodes.size(), "node");
+  const bool refused = failed_preflight(report);
+  const std::string outcome = refused       ? "nothing was started, the preflight failed"
+                              : failed == 0 ? "succeeded on " + nodes
+                                            : fmt::format("failed on {} of {}", failed, nodes);
+  return text + fmt::format("{}: {}{}. {:.2f} s\n", report.command, report.interrupted ? "stopped, " : "", outcome,
+                            report.seconds);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,106 @@
+#include "engine/wire/job_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "engine/core/ascii.h"
+#include "engine/model/resource.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostArguments = 16'384;
+constexpr std::size_t kMostVariables = 4096;
+constexpr std::size_t kMostRanks = 256;
+constexpr std::size_t kMostLeft = 256;
+/// The most that the kernel accepts in one argument is 128 KiB.
+constexpr std::size_t kLongestArgument = std::size_t{128} << 10;
+constexpr std::size_t kLongestId = 64;
+constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
+constexpr std::int64_t kMostRank = 1 << 20;
+
+bool is_id(const std::string& id) {
+  return !id.empty() && id.size() <= kLongestId &&
+         std::all_of(id.begin(), id.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
+}
+
+/// execve() takes texts that end at the first NUL.
+bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+bool can_be_executed(const RankSpec& rank) {
+  if (rank.argv.empty() || rank.argv.front().empty()) return false;
+  if (std::any_of(rank.argv.begin(), rank.argv.end(), has_nul)) return false;
+  return std::none_of(rank.environment.begin(), rank.environment.end(), [](const auto& entry) {
+    return entry.first.empty() || has_nul(entry.first) || has_nul(entry.second) ||
+           entry.first.find('=') != std::string::npos;
+  });
+}
+
+}  // namespace
+
+std::span<const std::string_view> names_of(RankEnding /*ending*/) {
+  static constexpr std::array<std::string_view, 4> kNames{"exited", "not_started", "stopped", "time_limit"};
+  return kNames;
+}
+
+void list_fields(FieldVisitor& field, JobHello& answer) {
+  field("build", answer.build, kShortText);
+  field("architecture", answer.architecture, kShortText);
+}
+
+void list_fields(FieldVisitor& field, RankSpec& rank) {
+  field("rank", rank.rank, kRequired.within(0, kMostRank));
+  field("argv", rank.argv, kRequired.no_longer_than(kLongestArgument).at_most(kMostArguments));
+  field("environment", rank.environment, kOptional.no_longer_than(kLongestArgument).at_most(kMostVariables));
+  if (field.reading()) field.check("argv", can_be_executed(rank), "expected texts that execve() takes");
+}
+
+void list_fields(FieldVisitor& field, StartJob& command) {
+  field("id", command.id, kRequired);
+  if (field.reading()) field.check("id", is_id(command.id), "expected the id of a job");
+  field("ranks", command.ranks, kRequired.at_most(kMostRanks));
+  field("directory", command.directory);
+  field("time_limit_ms", command.time_limit_ms, kOptional.within(0, kLongest));
+  field("grace_ms", command.grace_ms, kOptional.within(0, kLongest));
+  field("together", command.together);
+  field("hold", command.hold);
+}
+
+void list_fields(FieldVisitor& field, RankStarted& answer) {
+  field("rank", answer.rank, kRequired.within(0, kMostRank));
+  field("pid", answer.pid, kRequired.within(1, std::numeric_limits<std::int32_t>::max()));
+}
+
+void list_fields(FieldVisitor& field, RankOutput& answer) {
+  field("rank", answer.rank, kRequired.within(0, kMostRank));
+  field("error", answer.error);
+  // Base64 takes four bytes for three.
+  field.base64("bytes", answer.bytes, kRequired.no_longer_than(kJobOutputPiece / 3 * 4 + 4));
+}
+
+void list_fields(FieldVisitor& field, RankEnded& answer) {
+  field("rank", answer.rank, kRequired.within(0, kMostRank));
+  field("ending", answer.ending, kRequired);
+  field("exit_code", answer.exit_code, kOptional.within(0, 255));
+  field("signal", answer.signal, kOptional.within(1, 64));
+  field("errno", answer.errno_value, kOptional.within(0, 4095));
+  field("failed_step", answer.failed_step, kShortText);
+  field("duration_ms", answer.duration_ms, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+void list_fields(FieldVisitor& field, JobFinished& answer) {
+  field("left", answer.left, kOptional.within(1, std::numeric_limits<std::int32_t>::max()).at_most(kMostLeft));
+}
+
+void list_fields(FieldVisitor& field, JobFailure& answer) { field("error", answer.error, kRequired); }
+
+void list_fields(FieldVisitor& field, JobCommand& command) {
+  field.tagged("command", command, kNamesOf<JobCommand>, [&](auto& one) { list_fields(field, one); });
+}
+
+void list_fields(FieldVisitor& field, JobAnswer& answer) {
+  field.tagged("answer", answer, kNamesOf<JobAnswer>, [&](auto& one) { list_fields(field, one); });
+}
+
+}  // namespace sparkplan

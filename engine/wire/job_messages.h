@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/model/fields.h"
+
+/// The messages between the controller and a process starter (program sparkplan-job), as frames. The starter greets
+/// first. It ends its ranks when its input ends, or when no message arrives for kLongestJobSilence.
+namespace sparkplan {
+
+/// Milliseconds without a message after which each side considers the other one lost. Both send one each second.
+inline constexpr std::int64_t kLongestJobSilence = 20'000;
+inline constexpr std::int64_t kJobHeartbeat = 1'000;
+
+/// The variable that marks all processes of a job.
+inline constexpr std::string_view kJobVariable = "SPARKPLAN_JOB";
+
+/// The most output in one message.
+inline constexpr std::size_t kJobOutputPiece = std::size_t{48} << 10;
+
+/// The starter's first message, sent without a request.
+struct JobHello {
+  static constexpr std::string_view kName = "hello";
+  std::string build;         ///< elf_build_id() of the running program.
+  std::string architecture;  ///< uname -m
+};
+
+/// One process to start.
+struct RankSpec {
+  int rank = 0;
+  std::vector<std::string> argv;                   ///< A name without '/' is searched in PATH.
+  std::map<std::string, std::string> environment;  ///< Added to the login environment.
+};
+
+/// Starts all ranks of this node. Sent once.
+struct StartJob {
+  static constexpr std::string_view kName = "start";
+  std::string id;                  ///< Letters, digits and '-'. The value of kJobVariable.
+  std::vector<RankSpec> ranks;     ///< Empty: nothing is started.
+  std::string directory;           ///< The working directory; empty: the user's home.
+  std::int64_t time_limit_ms = 0;  ///< 0: none.
+  std::int64_t grace_ms = 10'000;  ///< Between SIGTERM and SIGKILL.
+  bool together = false;           ///< The failure of one rank ends the others.
+  bool hold = false;               ///< Other programs start processes of the job here: it lasts until StopJob.
+};
+
+/// Nothing to do: the controller is alive.
+struct KeepJob {
+  static constexpr std::string_view kName = "keep";
+};
+
+/// Ends all ranks: SIGTERM, then SIGKILL after the grace.
+struct StopJob {
+  static constexpr std::string_view kName = "stop";
+};
+
+struct RankStarted {
+  static constexpr std::string_view kName = "started";
+  int rank = 0;
+  std::int64_t pid = 0;
+};
+
+struct RankOutput {
+  static constexpr std::string_view kName = "output";
+  int rank = 0;
+  bool error = false;  ///< Of standard error.
+  std::string bytes;   ///< At most kJobOutputPiece.
+};
+
+/// Why a rank ended.
+enum class RankEnding : std::uint8_t {
+  kExited,      ///< By itself, with an exit code or by a signal.
+  kNotStarted,  ///< The command does not exist or cannot be executed; `errno_value` says why.
+  kStopped,     ///< The starter ended it: a stop, the failure of another rank, or a lost controller.
+  kTimeLimit,   ///< The starter ended it at the time limit.
+};
+std::span<const std::string_view> names_of(RankEnding ending);
+
+struct RankEnded {
+  static constexpr std::string_view kName = "ended";
+  int rank = 0;
+  RankEnding ending = RankEnding::kExited;
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  int errno_value = 0;
+  std::string failed_step;  ///< Of kNotStarted: "execute", "change to the directory".
+  std::int64_t duration_ms = 0;
+};
+
+/// No message for a second: the starter is alive.
+struct JobAlive {
+  static constexpr std::string_view kName = "alive";
+};
+
+/// The last message: all ranks have ended, and all of their output was sent.
+struct JobFinished {
+  static constexpr std::string_view kName = "finished";
+  std::vector<std::int64_t> left;  ///< Processes of the job that SIGKILL did not end, such as those of root.
+};
+
+/// The starter cannot do what was asked, and has ended.
+struct JobFailure {
+  static constexpr std::string_view kName = "failure";
+  Error error;
+};
+
+using JobCommand = std::variant<StartJob, KeepJob, StopJob>;
+using JobAnswer = std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobFinished, JobFailure>;
+
+void list_fields(FieldVisitor& field, JobHello& answer);
+void list_fields(FieldVisitor& field, RankSpec& rank);
+void list_fields(FieldVisitor& field, StartJob& command);
+inline void list_fields(FieldVisitor& /*field*/, KeepJob& /*command*/) {}
+inline void list_fields(FieldVisitor& /*field*/, StopJob& /*command*/) {}
+void list_fields(FieldVisitor& field, RankStarted& answer);
+void list_fields(FieldVisitor& field, RankOutput& answer);
+void list_fields(FieldVisitor& field, RankEnded& answer);
+inline void list_fields(FieldVisitor& /*field*/, JobAlive& /*answer*/) {}
+void list_fields(FieldVisitor& field, JobFinished& answer);
+void list_fields(FieldVisitor& field, JobFailure& answer);
+void list_fields(FieldVisitor& field, JobCommand& command);
+void list_fields(FieldVisitor& field, JobAnswer& answer);
+
+}  // namespace sparkplan

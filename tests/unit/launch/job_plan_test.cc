@@ -1,0 +1,153 @@
+// From a request to the processes of each node.
+#include "engine/launch/job_plan.h"
+
+#include <algorithm>
+
+#include "tests/support/catch.h"
+#include "tests/unit/job/programs.h"
+
+namespace sparkplan {
+namespace {
+
+using test::local_nodes;
+using Words = std::vector<std::string>;
+
+/// A job on nodes with the addresses 192.168.100.11 and on.
+class Planned {
+ public:
+  explicit Planned(int nodes) : nodes_(local_nodes(nodes)) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      members.push_back(
+          {&nodes_[i], "192.168.100." + std::to_string(11 + i), {{"NCCL_IB_HCA", "=hca" + std::to_string(i)}}});
+    }
+    request.argv = {"python3", "train.py"};
+  }
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
+
+  std::vector<NodeJob> jobs() const {
+    auto planned = plan_job(request, members, "job-1");
+    REQUIRE(planned);
+    return *std::move(planned);
+  }
+
+  JobRequest request;
+  std::vector<JobMember> members;
+
+ private:
+  std::vector<NodeSpec> nodes_;
+};
+
+bool contains(const Words& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string after(const Words& words, const std::string& word) {
+  const auto found = std::find(words.begin(), words.end(), word);
+  return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
+}
+
+}  // namespace
+
+TEST_CASE("each rank knows its number, the numbers of all, and where rank 0 is") {
+  Planned planned(2);
+  planned.request.ranks_per_node = 2;
+  const auto jobs = planned.jobs();
+  REQUIRE(jobs.size() == 2);
+  REQUIRE(jobs[1].start.ranks.size() == 2);
+  const RankSpec& last = jobs[1].start.ranks[1];
+  CHECK(last.rank == 3);
+  CHECK(last.argv == Words{"python3", "train.py"});
+  CHECK(last.environment == std::map<std::string, std::string>{{"RANK", "3"},
+                                                               {"LOCAL_RANK", "1"},
+                                                               {"WORLD_SIZE", "4"},
+                                                               {"LOCAL_WORLD_SIZE", "2"},
+                                                               {"NODE_RANK", "1"},
+                                                               {"MASTER_ADDR", "192.168.100.11"},
+                                                               {"MASTER_PORT", "29500"},
+                                                               {"NCCL_IB_HCA", "=hca1"}});
+  CHECK(jobs[0].start.together);
+  CHECK_FALSE(jobs[0].start.hold);
+}
+
+TEST_CASE("a job: --env wins over the cluster's variables, and cannot break the ranks' numbers") {
+  Planned planned(1);
+  planned.request.environment = {{"NCCL_IB_HCA", "=mine"}};
+  CHECK(planned.jobs()[0].start.ranks[0].environment.at("NCCL_IB_HCA") == "=mine");
+  for (const std::string name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT"}) {
+    INFO(name);
+    planned.request.environment = {{name, "0"}};
+    CHECK_FALSE(plan_job(planned.request, planned.members, "job-1"));
+  }
+}
+
+TEST_CASE("torchrun starts once per node, with scripts as they are and programs after --no-python") {
+  Planned planned(2);
+  planned.request.launcher = Launcher::kTorchrun;
+  planned.request.ranks_per_node = 4;
+  planned.request.argv = {"train.py", "--lr", "1"};
+  const auto jobs = planned.jobs();
+  REQUIRE(jobs[1].start.ranks.size() == 1);
+  CHECK(jobs[1].start.ranks[0].argv == Words{"torchrun", "--nnodes", "2", "--nproc-per-node", "4", "--node-rank", "1",
+                                             "--master-addr", "192.168.100.11", "--master-port", "29500", "train.py",
+                                             "--lr", "1"});
+  planned.request.argv = {"./program"};
+  CHECK(contains(planned.jobs()[0].start.ranks[0].argv, "--no-python"));
+  planned.request.argv = {"-m", "package"};
+  CHECK_FALSE(contains(planned.jobs()[0].start.ranks[0].argv, "--no-python"));
+}
+
+TEST_CASE("mpirun starts on the first node, and the starters of the others wait to end its ranks") {
+  Planned planned(3);
+  planned.request.launcher = Launcher::kMpirun;
+  planned.request.ranks_per_node = 2;
+  const auto jobs = planned.jobs();
+  REQUIRE(jobs[0].start.ranks.size() == 1);
+  CHECK_FALSE(jobs[0].start.hold);
+  CHECK(jobs[1].start.ranks.empty());
+  CHECK(jobs[1].start.hold);
+  CHECK(jobs[2].start.hold);
+  const auto& argv = jobs[0].start.ranks[0].argv;
+  CHECK(argv.front() == "mpirun");
+  CHECK(after(argv, "--host") == "192.168.100.11:2");
+  CHECK(std::count(argv.begin(), argv.end(), ":") == 2);
+  // Each node's ranks have that node's devices, and the mark by which its starter finds them.
+  for (int i = 0; i < 3; ++i) CHECK(contains(argv, "NCCL_IB_HCA==hca" + std::to_string(i)));
+  CHECK(std::count(argv.begin(), argv.end(), "SPARKPLAN_JOB=job-1") == 3);
+}
+
+TEST_CASE("no word of the user becomes part of a shell line") {
+  Planned planned(1);
+  planned.request.launcher = Launcher::kMpirun;
+  planned.request.argv = {"echo", "$(touch /tmp/x)"};
+  const auto argv = planned.jobs()[0].start.ranks[0].argv;
+  CHECK(contains(argv, "$(touch /tmp/x)"));
+  CHECK(after(argv, "-c").find("touch") == std::string::npos);
+}
+
+TEST_CASE("the ranks meet on the fabric only if all nodes share a network there") {
+  auto nodes = local_nodes(2);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].address = "10.0.0.1" + std::to_string(i + 1);
+    nodes[i].fabric.push_back({"enp1s0f1np1", 0, "192.168.100.1" + std::to_string(i + 1), 24, {}, false, {}});
+  }
+  const std::vector<const NodeSpec*> both{&nodes[0], &nodes[1]};
+  CHECK(data_addresses(both, {nullptr, nullptr}, "") == Words{"192.168.100.11", "192.168.100.12"});
+  nodes[1].fabric[0].address = "192.168.101.12";
+  CHECK(data_addresses(both, {nullptr, nullptr}, "") == Words{"10.0.0.11", "10.0.0.12"});
+  nodes[1].fabric.clear();
+  Facts facts;
+  facts.ssh_server_address = "10.0.0.99";
+  CHECK(data_addresses(both, {nullptr, &facts}, "") == Words{"10.0.0.11", "10.0.0.99"});
+}
+
+TEST_CASE("a variable is a name, an equals sign and any value") {
+  CHECK(*parse_assignment("A=b=c") == std::pair<std::string, std::string>("A", "b=c"));
+  CHECK(*parse_assignment("_A1=") == std::pair<std::string, std::string>("_A1", ""));
+  for (const std::string text : {"", "A", "=b", "1A=b", "A B=c", "A-B=c"}) {
+    INFO(text);
+    CHECK_FALSE(parse_assignment(text));
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,95 @@
+// The output of jobs: lines, files and tails.
+#include <filesystem>
+#include <fstream>
+
+#include "engine/launch/job_output.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan {
+namespace {
+
+using test::ScratchDirectory;
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const std::vector<std::string>& pieces) {
+  Lines lines;
+  LineSplitter splitter;
+  const auto take = [&](std::string_view line) { lines.emplace_back(line); };
+  for (const auto& piece : pieces) splitter.feed(piece, take);
+  splitter.finish(take);
+  return lines;
+}
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a stream is cut into lines wherever its pieces end") {
+  CHECK(lines_of({"a\nb", "c\n", "\n", "d"}) == Lines{"a", "bc", "", "d"});
+  CHECK(lines_of({}).empty());
+  CHECK(lines_of({"a\r\nb\r", "\nc\r", "d"}) == Lines{"a", "b", "c", "d"});
+  CHECK(lines_of({"10%\r20%\r\n"}) == Lines{"10%", "20%"});
+}
+
+TEST_CASE("a line without an end is cut into bounded pieces") {
+  const auto lines = lines_of({std::string(3 * LineSplitter::kLongestLine + 5, 'x'), "y\n"});
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0].size() == LineSplitter::kLongestLine);
+  CHECK(lines[3] == "xxxxxy");
+}
+
+TEST_CASE("each line has the prefix of its source, and nothing in it controls the terminal") {
+  std::string out;
+  std::string err;
+  PrefixedLines lines([](const OutputSource& source) { return "n" + std::to_string(source.node) + ": "; },
+                      [&](std::string_view text, bool error) { (error ? err : out) += text; });
+  REQUIRE(lines.take({1, 0, false}, "one\x1b[2Jtwo\nthr"));
+  REQUIRE(lines.take({2, 0, true}, "bad\xff\n"));
+  CHECK(out == "n1: one␛[2Jtwo\n");
+  CHECK(err == "n2: bad\xef\xbf\xbd\n");
+  REQUIRE(lines.finish());
+  CHECK(out == "n1: one␛[2Jtwo\nn1: thr\n");
+}
+
+TEST_CASE("files have the bytes of each stream, and a link in their place is not followed") {
+  const ScratchDirectory scratch;
+  const auto folder = scratch / "/out";
+  const auto name = [](const OutputSource& source) { return source.error ? "n.err" : "n.out"; };
+  {
+    auto files = OutputFiles::in(folder.string(), name);
+    REQUIRE(files);
+    REQUIRE(files->make({0, 0, true}));
+    REQUIRE(files->take({0, 0, false}, std::string("a\0b\xff", 4)));
+    REQUIRE(files->take({0, 0, false}, "c"));
+  }
+  CHECK(content(folder / "n.out") == std::string("a\0b\xff"
+                                                 "c",
+                                                 5));
+  CHECK(std::filesystem::exists(folder / "n.err"));
+  std::filesystem::remove(folder / "n.out");
+  std::filesystem::create_symlink(scratch / "/elsewhere", folder / "n.out");
+  auto files = OutputFiles::in(folder.string(), name);
+  REQUIRE(files);
+  CHECK_FALSE(files->take({0, 0, false}, "x"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "/elsewhere"));
+  CHECK_FALSE(OutputFiles::in((folder / "n.err").string(), name));
+}
+
+TEST_CASE("a tail keeps the end of the output") {
+  OutputTails tails;
+  REQUIRE(tails.take({0, 1, false}, "first"));
+  CHECK_FALSE(tails.tail_of(0, 1).is_cut);
+  for (int i = 0; i < 5; ++i) REQUIRE(tails.take({0, 1, i % 2 == 0}, std::string(OutputTails::kLongestTail, 'x')));
+  REQUIRE(tails.take({0, 1, false}, "last"));
+  const auto tail = tails.tail_of(0, 1);
+  CHECK(tail.is_cut);
+  CHECK(tail.text.size() == OutputTails::kLongestTail);
+  CHECK(tail.text.ends_with("xlast"));
+  CHECK(tails.tail_of(0, 2).text.empty());
+}
+
+}  // namespace sparkplan

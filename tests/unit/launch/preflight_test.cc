@@ -1,0 +1,129 @@
+// Whether a job can start.
+#include "engine/launch/preflight.h"
+
+#include <algorithm>
+
+#include "tests/support/catch.h"
+#include "tests/unit/job/programs.h"
+
+namespace sparkplan {
+namespace {
+
+using test::local_nodes;
+
+constexpr const char* kTable =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    "   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1\n"
+    "   1: 0100007F:733C 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 2 1\n"
+    "   2: 0B64A8C0:8000 0C64A8C0:733D 01 00000000:00000000 00:00000000 00000000  1000        0 3 1\n"
+    "  sl  local_address                         remote_address                        st tx_queue\n"
+    "   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 00000000:00000000\n";
+
+/// Two equal nodes on which a job can start.
+class Nodes {
+ public:
+  Nodes() : specs_(local_nodes(2)), facts(2) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      facts[i].host.gpu_driver = "580.95.05";
+      facts[i].nccl_version = "2.28.9";
+      facts[i].memory_total_bytes = std::int64_t{128} << 30;
+      facts[i].host.memory_available = std::int64_t{100} << 30;
+      nodes.push_back({&specs_[i], &facts[i], nullptr, {true, true, "GPU 0: NVIDIA GB10 (UUID: GPU-1)\n", "", kTable}});
+    }
+  }
+  Nodes(const Nodes&) = delete;
+  Nodes& operator=(const Nodes&) = delete;
+
+  PreflightCheck check(const std::string& name, int port = 29500) const {
+    const auto checks = judge_preflight(nodes, "", port);
+    const auto found = std::find_if(checks.begin(), checks.end(), [&](const auto& one) { return one.name == name; });
+    REQUIRE(found != checks.end());
+    return *found;
+  }
+
+ private:
+  std::vector<NodeSpec> specs_;
+
+ public:
+  std::vector<Facts> facts;
+  std::vector<PreflightNode> nodes;
+};
+
+}  // namespace
+
+TEST_CASE("a listening port is found in both tables of the kernel, a connected one is none") {
+  CHECK(is_listening(kTable, 22));
+  CHECK(is_listening(kTable, 29500));
+  CHECK(is_listening(kTable, 8080));
+  CHECK_FALSE(is_listening(kTable, 29501));
+  CHECK_FALSE(is_listening(kTable, 32768));
+  for (const char* hostile : {"", "\n\n", "a b c d", "0: :: :: 0A", "0: x:y z:w 0A", ": : : :"}) {
+    CHECK_FALSE(is_listening(hostile, 29500));
+  }
+}
+
+TEST_CASE("nodes that are equal and free pass all checks") {
+  const Nodes nodes;
+  for (const auto& check : judge_preflight(nodes.nodes, "", 29501)) {
+    INFO(check.name << ": " << check.text);
+    CHECK(check.status == CheckStatus::kPass);
+  }
+}
+
+TEST_CASE("each failure names its node and has a fix") {
+  Nodes nodes;
+  nodes.nodes[1].answers.gpu_processes = "4711, python3\n";
+  nodes.facts[1].host.memory_available = std::int64_t{5} << 30;
+  for (const std::string name : {"gpu", "memory"}) {
+    INFO(name);
+    const auto check = nodes.check(name);
+    CHECK(check.status == CheckStatus::kFail);
+    CHECK(check.nodes == std::vector<std::string>{"spark-02"});
+    CHECK_FALSE(check.fix.empty());
+  }
+  CHECK(nodes.check("gpu").text == "the GPU is in use by 4711, python3");
+  const auto port = nodes.check("port");
+  CHECK(port.status == CheckStatus::kFail);
+  CHECK(port.nodes == std::vector<std::string>{"spark-01"});
+}
+
+TEST_CASE("another driver or NCCL on one node fails, with the versions by node") {
+  Nodes nodes;
+  nodes.facts[1].host.gpu_driver = "570.1";
+  nodes.facts[1].nccl_version = "2.27.3";
+  CHECK(nodes.check("driver").text == "GPU driver 570.1 on spark-02, 580.95.05 on spark-01");
+  CHECK(nodes.check("nccl").status == CheckStatus::kFail);
+}
+
+TEST_CASE("without any GPU its checks are skipped; on one node alone, that fails") {
+  Nodes nodes;
+  nodes.nodes[1].answers.has_gpu_tool = false;
+  CHECK(nodes.check("gpu").status == CheckStatus::kFail);
+  nodes.nodes[0].answers.has_gpu_tool = false;
+  CHECK(nodes.check("gpu").status == CheckStatus::kSkip);
+  for (auto& facts : nodes.facts) facts.host.gpu_driver.clear();
+  CHECK(nodes.check("driver").status == CheckStatus::kSkip);
+}
+
+TEST_CASE("a node that has drifted is named with its changes") {
+  Nodes nodes;
+  NodeReport plan;
+  plan.status = NodeStatus::kDrifted;
+  Change change;
+  change.id = {"sysctl", "net.core.rmem_max"};
+  change.origin = Origin::kDrift;
+  change.fields = {{"value", 1, 2}};
+  plan.plan.changes.push_back(change);
+  nodes.nodes[1].plan = &plan;
+  const auto check = nodes.check("sync");
+  CHECK(check.status == CheckStatus::kFail);
+  CHECK(check.nodes == std::vector<std::string>{"spark-02"});
+  CHECK(check.text == "drifted: sysctl/net.core.rmem_max");
+}
+
+TEST_CASE("failures come first") {
+  const Nodes nodes;
+  CHECK(judge_preflight(nodes.nodes, "", 29500).front().name == "port");
+}
+
+}  // namespace sparkplan
