@@ -1,0 +1,101 @@
+#include "engine/core/keyed_digest.h"
+
+#include <sha2.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kPrefix = "sparkplan-secret:";
+constexpr std::size_t kDigits = 2 * SHA256_DIGEST_LENGTH;
+constexpr std::uint8_t kInnerPad = 0x36;
+constexpr std::uint8_t kOuterPad = 0x5c;
+
+using Sum = std::array<std::uint8_t, SHA256_DIGEST_LENGTH>;
+using Block = std::array<std::uint8_t, SHA256_BLOCK_LENGTH>;
+
+const std::uint8_t* bytes_of(std::string_view text) { return reinterpret_cast<const std::uint8_t*>(text.data()); }
+
+Sum sum_of(const Block& key, std::uint8_t pad, const std::uint8_t* bytes, std::size_t size) {
+  Block padded{};
+  std::transform(key.begin(), key.end(), padded.begin(),
+                 [pad](std::uint8_t byte) { return static_cast<std::uint8_t>(byte ^ pad); });
+  SHA2_CTX context;
+  SHA256Init(&context);
+  SHA256Update(&context, padded.data(), padded.size());
+  SHA256Update(&context, bytes, size);
+  Sum sum{};
+  SHA256Final(sum.data(), &context);
+  return sum;
+}
+
+Block block_of(std::string_view key) {
+  Block block{};
+  if (key.size() <= block.size()) {
+    std::copy(key.begin(), key.end(), block.begin());
+    return block;
+  }
+  SHA2_CTX context;
+  SHA256Init(&context);
+  SHA256Update(&context, bytes_of(key), key.size());
+  SHA256Final(block.data(), &context);
+  return block;
+}
+
+bool is_digit_of_digest(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+
+}  // namespace
+
+std::string keyed_digest(std::string_view key, std::string_view bytes) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  const Block block = block_of(key);
+  const Sum inner = sum_of(block, kInnerPad, bytes_of(bytes), bytes.size());
+  std::string text;
+  text.reserve(kDigits);
+  for (const std::uint8_t byte : sum_of(block, kOuterPad, inner.data(), inner.size())) {
+    text += kHex[byte >> 4U];
+    text += kHex[byte & 15U];
+  }
+  return text;
+}
+
+std::string secret_token(std::string_view key, std::string_view value) {
+  return std::string(kPrefix) + keyed_digest(key, value);
+}
+
+bool is_secret_token(std::string_view text) {
+  if (text == kUnreadSecret) return true;
+  if (text.size() != kPrefix.size() + kDigits || !text.starts_with(kPrefix)) return false;
+  text.remove_prefix(kPrefix.size());
+  return std::all_of(text.begin(), text.end(), is_digit_of_digest);
+}
+
+bool holds_secret(const Value& value) {
+  if (const std::string* text = value.string()) return is_secret_token(*text);
+  if (const Value::List* items = value.list_items()) return std::any_of(items->begin(), items->end(), holds_secret);
+  const Value::Map* entries = value.entries();
+  return entries != nullptr &&
+         std::any_of(entries->begin(), entries->end(), [](const MapEntry& entry) { return holds_secret(entry.value); });
+}
+
+std::string shown_secret(std::string_view source) {
+  return source.empty() ? "(secret)" : "(secret: " + std::string(source) + ")";
+}
+
+Value without_secrets(const Value& value, std::string_view source) {
+  if (!holds_secret(value)) return value;
+  Value shown = value;
+  if (value.is_string()) {
+    shown = shown_secret(source);
+  } else if (Value::List* items = shown.list_items()) {
+    for (Value& item : *items) item = without_secrets(item, source);
+  } else if (Value::Map* entries = shown.entries()) {
+    for (MapEntry& entry : *entries) entry.value = without_secrets(entry.value, source);
+  }
+  return shown;
+}
+
+}  // namespace sparkplan
