@@ -80,6 +80,22 @@ Result<void> change(const std::vector<std::string>& arguments, const std::string
                         : "see /var/log/apt/term.log on the node");
 }
 
+std::vector<std::string> install_arguments(std::vector<std::string> options, Held held,
+                                           const std::string& specification) {
+  if (held == Held::kMayChange) options.emplace_back("--allow-change-held-packages");
+  options.insert(options.end(), {"install", "--", specification});
+  return options;
+}
+
+/// Source: apt-mark(8).
+Result<void> mark(const char* as, const std::string& name, Node& node) {
+  std::vector<std::string> argv(kEnvironment.begin(), kEnvironment.end());
+  argv.insert(argv.end(), {"apt-mark", as, "--", name});
+  SPARK_TRY(const CommandOutput output, known_program(node.run(argv, kSimulationDeadline)));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed, "apt-mark " + std::string(as) + " " + name + ": " + reason_of_failure(output));
+}
+
 }  // namespace
 
 Simulation parse_simulation(const CommandOutput& output) {
@@ -140,29 +156,27 @@ Result<void> update_lists(Node& node) {
   return failure(ErrorCode::kFailed, "apt-get update: " + reason_of_failure(output));
 }
 
-Result<Simulation> simulate_install(const std::string& specification, const NodeReader& node) {
-  return simulate({"--allow-downgrades", "install", "--", specification}, node);
+Result<Simulation> simulate_install(const std::string& specification, Held held, const NodeReader& node) {
+  return simulate(install_arguments({"--allow-downgrades"}, held, specification), node);
 }
 
 Result<Simulation> simulate_removal(const std::string& name, const NodeReader& node) {
   return simulate({"remove", "--", name}, node);
 }
 
-Result<void> install(const std::string& specification, Node& node) {
-  return change({"--no-remove", "--allow-downgrades", "install", "--", specification}, "install " + specification,
-                node);
+Result<void> install(const std::string& specification, Held held, Node& node) {
+  return change(install_arguments({"--no-remove", "--allow-downgrades"}, held, specification),
+                "install " + specification, node);
 }
 
 Result<void> remove(const std::string& name, Node& node) {
   return change({"--no-auto-remove", "remove", "--", name}, "remove " + name, node);
 }
 
-Result<void> mark_automatic(const std::string& name, Node& node) {
-  std::vector<std::string> argv(kEnvironment.begin(), kEnvironment.end());
-  argv.insert(argv.end(), {"apt-mark", "auto", "--", name});
-  SPARK_TRY(const CommandOutput output, known_program(node.run(argv, kSimulationDeadline)));
-  if (output.exit_status == 0) return {};
-  return failure(ErrorCode::kFailed, "apt-mark auto " + name + ": " + reason_of_failure(output));
+Result<void> mark_automatic(const std::string& name, Node& node) { return mark("auto", name, node); }
+
+Result<void> mark_held(const std::string& name, bool held, Node& node) {
+  return mark(held ? "hold" : "unhold", name, node);
 }
 
 }  // namespace sparkplan::package

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,15 +31,20 @@ bool lists_are_old(const NodeReader& node);
 /// `apt-get update`. Errors: kUnsupported without apt-get, kFailed.
 Result<void> update_lists(Node& node);
 
+/// Whether apt may change packages that are held.
+enum class Held : std::uint8_t { kStay, kMayChange };
+
 /// `specification` is NAME or NAME:ARCHITECTURE, either with =VERSION or without. Errors: kUnsupported without apt-get.
-Result<Simulation> simulate_install(const std::string& specification, const NodeReader& node);
+Result<Simulation> simulate_install(const std::string& specification, Held held, const NodeReader& node);
 Result<Simulation> simulate_removal(const std::string& name, const NodeReader& node);
 
 /// install() removes no package. remove() also removes packages that depend on the named one: see simulate_removal().
 /// Errors: kUnsupported without apt-get, kFailed with apt's reason.
-Result<void> install(const std::string& specification, Node& node);
+Result<void> install(const std::string& specification, Held held, Node& node);
 Result<void> remove(const std::string& name, Node& node);
 /// Marks the package as installed automatically, as a dependency. Errors: as remove().
 Result<void> mark_automatic(const std::string& name, Node& node);
+/// Holds the package or ends that. Errors: as remove().
+Result<void> mark_held(const std::string& name, bool held, Node& node);
 
 }  // namespace sparkplan::package

@@ -52,7 +52,9 @@ void take_field(std::string_view line, KnownPackage& package) {
   if (field == "Depends" || field == "Pre-Depends") add_names(value, package.needs);
   if (field != "Status") return;
   const auto words = words_of(value);
-  if (words.size() == 3) package.state = words[2];
+  if (words.size() != 3) return;
+  package.held = words[0] == "hold";
+  package.state = words[2];
 }
 
 }  // namespace

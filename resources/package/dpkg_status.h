@@ -24,6 +24,7 @@ struct KnownPackage {
   std::string version;
   std::string state;            ///< The third word of Status: "installed", "half-configured", "config-files".
   std::set<std::string> needs;  ///< The names in Depends and Pre-Depends, including alternatives.
+  bool held = false;            ///< `apt-mark hold`: the first word of Status.
   bool automatic = false;       ///< apt installed it as a dependency; it was never requested itself.
 
   bool installed() const { return state == "installed"; }

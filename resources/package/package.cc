@@ -15,7 +15,8 @@
 #include "resources/package/dpkg_status.h"
 #include "resources/package/sources.h"
 
-/// Installed Debian packages: `packages: [nvme-cli, perftest]`.
+/// Installed Debian packages, and those that no upgrade may change: `packages: [nvme-cli, {name: perftest, hold:
+/// true}]`.
 namespace sparkplan::package {
 namespace {
 
@@ -26,33 +27,57 @@ constexpr const char* kVersion = "version";
 /// The requested packages that this package needs: observed, never desired.
 constexpr const char* kNeeds = "needs";
 constexpr const char* kMissing = "missing";
+constexpr const char* kName = "name";
+constexpr const char* kHold = "hold";
+constexpr const char* kHeld = "held";
+/// The resource of a hold is "nvme-cli/hold", beside "nvme-cli". No package name has a slash.
+constexpr std::string_view kHoldSuffix = "/hold";
 /// An installed package of any version. `automatic` marks one that apt installed as a dependency.
 constexpr std::string_view kPackageKind = "package";
 /// As kPackageKind, for a package with a declared version.
 constexpr std::string_view kVersionKind = "package_version";
+/// As kVersionKind, for a package that is to be held in that version: the hold does not keep sparkplan from changing
+/// it.
+constexpr std::string_view kHeldVersionKind = "package_held_version";
+/// `apt-mark hold`.
+constexpr std::string_view kHoldKind = "package_hold";
 
 /// "nvme-cli=2.3-1" -> "nvme-cli", "2.3-1"
 struct Wish {
   std::string name;
   std::string version;  ///< Empty: any.
+  bool hold = false;
 };
 Wish wish_of(const Value& item) {
-  const std::string& text = *item.string();
+  const std::string text = item.string() != nullptr ? *item.string() : item.text_or(kName, "");
+  const bool hold = item.boolean_or(kHold, false);
   const auto equals = text.find('=');
-  if (equals == std::string::npos) return {text, {}};
-  return {text.substr(0, equals), text.substr(equals + 1)};
+  if (equals == std::string::npos) return {text, {}, hold};
+  return {text.substr(0, equals), text.substr(equals + 1), hold};
+}
+
+bool is_hold(std::string_view resource) { return resource.ends_with(kHoldSuffix); }
+/// The package that a resource is about.
+std::string package_of(const std::string& resource) {
+  return is_hold(resource) ? resource.substr(0, resource.size() - kHoldSuffix.size()) : resource;
 }
 
 ArtifactId package_artifact(const std::string& name) { return {std::string(kPackageKind), name}; }
 ArtifactId version_artifact(const std::string& name) { return {std::string(kVersionKind), name}; }
+ArtifactId held_version_artifact(const std::string& name) { return {std::string(kHeldVersionKind), name}; }
+ArtifactId hold_artifact(const std::string& name) { return {std::string(kHoldKind), name}; }
+bool has_version(std::string_view kind) { return kind == kVersionKind || kind == kHeldVersionKind; }
+Held held_by(const ArtifactId& artifact) { return artifact.kind == kHeldVersionKind ? Held::kMayChange : Held::kStay; }
 
 Observation asked_for() { return Present{Value::map({{kInstalled, true}}), {}}; }
+Observation on_hold() { return Present{Value::map({{kHeld, true}}), {}}; }
 Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version}}), {}}; }
 
 /// A package that apt installed as a dependency existed before it was requested, so `automatic` keeps it from removal.
 Observation artifact_of(std::string_view kind, const KnownPackage* package) {
   if (package == nullptr || !package->installed()) return Absent{};
-  Observation artifact = kind == kVersionKind ? of_version(package->version) : asked_for();
+  if (kind == kHoldKind) return package->held ? on_hold() : Observation(Absent{});
+  Observation artifact = has_version(kind) ? of_version(package->version) : asked_for();
   if (package->automatic) std::get<Present>(artifact).value.set(kAutomatic, true);
   return artifact;
 }
@@ -66,6 +91,11 @@ Observation resource_of(const KnownPackage* package, const std::set<std::string>
     if (package->needs.contains(name)) needs.emplace_back(name);
   }
   return Present{Value::map({{kNeeds, std::move(needs)}, {kState, kInstalled}, {kVersion, package->version}}), {}};
+}
+
+Observation hold_of(const KnownPackage* package) {
+  if (package == nullptr || !package->installed() || !package->held) return Absent{};
+  return Present{Value::map({{kHold, true}}), {}};
 }
 
 NotApplicable not_in_a_tree() { return {"packages are installed on running nodes only"}; }
@@ -117,7 +147,7 @@ class Preparation {
 
   std::optional<Error> try_install(const Step& step) const {
     const std::string wanted = specification(step.artifact, step.after);
-    const auto simulation = simulate_install(wanted, node_);
+    const auto simulation = simulate_install(wanted, held_by(step.artifact), node_);
     if (!simulation) return simulation.error();
     if (!simulation->removes.empty()) {
       return make_error(ErrorCode::kRefused, "installing " + wanted + " would remove " + list_of(simulation->removes),
@@ -126,10 +156,26 @@ class Preparation {
     if (!simulation->complaint.empty()) return unknown(wanted, simulation->complaint);
     const auto status = DpkgStatus::read(node_);
     if (!status) return status.error();
+    if (auto error = other_held(step, *simulation, *status)) return error;
     const KnownPackage* now = status->find(step.artifact.name);
     const bool there = now != nullptr && (now->installed() || now->broken());
     if (there || simulation->installs.contains(status->name_to_apt(step.artifact.name))) return std::nullopt;
     return unknown(wanted, "apt would install " + list_of(simulation->installs) + " instead");
+  }
+
+  /// apt may change this held package, and no other one.
+  static std::optional<Error> other_held(const Step& step, const Simulation& simulation, const DpkgStatus& status) {
+    std::set<std::string> others;
+    for (const std::string& name : simulation.installs) {
+      const KnownPackage* package = status.find(name);
+      const bool other = name != status.name_to_apt(step.artifact.name);
+      if (other && package != nullptr && package->held && package->installed()) others.insert(name);
+    }
+    if (others.empty()) return std::nullopt;
+    return make_error(ErrorCode::kRefused,
+                      "installing " + specification(step.artifact, step.after) + " would change " + list_of(others) +
+                          ", which the node holds",
+                      "list them with their versions as well, or run `apt-mark unhold` on the node");
   }
 
   Error unknown(const std::string& wanted, const std::string& complaint) const {
@@ -155,10 +201,13 @@ class PackageType final : public ResourceType {
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.foresees = true;
     const Shape word = Shape::text(Shape::kMostLineBytes);
-    info_.reported.resource = Shape::map({{kNeeds, Shape::texts()}, {kState, word}, {kVersion, word}});
+    info_.reported.resource =
+        Shape::map({{kHold, Shape::boolean()}, {kNeeds, Shape::texts()}, {kState, word}, {kVersion, word}});
     info_.reported.artifacts = {
         {std::string(kPackageKind), Shape::map({{kInstalled, Shape::boolean()}, {kAutomatic, Shape::boolean()}})},
-        {std::string(kVersionKind), Shape::map({{kVersion, word}, {kAutomatic, Shape::boolean()}})}};
+        {std::string(kVersionKind), Shape::map({{kVersion, word}, {kAutomatic, Shape::boolean()}})},
+        {std::string(kHeldVersionKind), Shape::map({{kVersion, word}, {kAutomatic, Shape::boolean()}})},
+        {std::string(kHoldKind), Shape::map({{kHeld, Shape::boolean()}})}};
     info_.reported.exported = Shape::map({{kMissing, Shape::texts()}});
   }
 
@@ -169,6 +218,9 @@ class PackageType final : public ResourceType {
       Value wanted = Value::map({{kState, kInstalled}});
       if (!wish.version.empty()) wanted.set(kVersion, wish.version);
       result.resources.push_back(make_resource(wish.name, std::move(wanted), item.where));
+      if (!wish.hold) continue;
+      std::string name = wish.name + std::string(kHoldSuffix);
+      result.resources.push_back(make_resource(std::move(name), Value::map({{kHold, true}}), place_of(item, kHold)));
     }
     return result;
   }
@@ -177,8 +229,11 @@ class PackageType final : public ResourceType {
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
+      if (is_hold(name)) continue;
       const std::string version = value.text_or(kVersion, "");
-      section.push_back(version.empty() ? name : name + "=" + version);
+      const std::string item = version.empty() ? name : name + "=" + version;
+      const bool hold = applied.contains(name + std::string(kHoldSuffix));
+      section.push_back(hold ? Value::map({{kName, item}, {kHold, true}}) : Value(item));
     }
     return section;
   }
@@ -223,35 +278,44 @@ class PackageType final : public ResourceType {
       } else if (!status) {
         resource = status.error();
       } else {
-        const KnownPackage* package = status->find(name);
-        resource = resource_of(package, asked);
-        observed.artifacts[package_artifact(name)] = artifact_of(kPackageKind, package);
-        observed.artifacts[version_artifact(name)] = artifact_of(kVersionKind, package);
+        const std::string about = package_of(name);
+        const KnownPackage* package = status->find(about);
+        resource = is_hold(name) ? hold_of(package) : resource_of(package, asked);
+        for (const ArtifactId& artifact :
+             {package_artifact(about), version_artifact(about), held_version_artifact(about), hold_artifact(about)}) {
+          observed.artifacts[artifact] = artifact_of(artifact.kind, package);
+        }
       }
     }
     return observed;
   }
 
+  /// A hold keeps apt from changing the package. So it ends before a removal, and begins after an installation.
   std::vector<Step> steps(const StepsInput& input) const override {
-    std::map<std::string, std::string> wanted;
-    for (const Resource& resource : input.target) {
-      wanted[resource.id.name] = resource.desired.text_or(kVersion, "");
-    }
     std::vector<Step> steps;
+    std::vector<Step> holds;
     std::vector<std::string> unwanted;
     for (const Change& change : input.changes) {
-      const auto found = wanted.find(change.id.name);
-      if (found == wanted.end()) {
-        unwanted.push_back(change.id.name);
-        continue;
+      const Resource* wanted = input.target_of(change.id);
+      const std::string name = package_of(change.id.name);
+      if (is_hold(change.id.name)) {
+        const auto after = wanted != nullptr ? std::optional(on_hold()) : std::nullopt;
+        add_step(hold_artifact(name), after, change.id, input, wanted != nullptr ? holds : steps);
+      } else if (wanted == nullptr) {
+        unwanted.push_back(name);
       }
-      const bool any_version = found->second.empty();
-      const ArtifactId artifact = any_version ? package_artifact(change.id.name) : version_artifact(change.id.name);
-      add_step(artifact, any_version ? asked_for() : of_version(found->second), input, steps);
+    }
+    for (const Change& change : input.changes) {
+      const Resource* wanted = input.target_of(change.id);
+      if (wanted == nullptr || is_hold(change.id.name)) continue;
+      const std::string version = wanted->desired.text_or(kVersion, "");
+      const auto after = version.empty() ? asked_for() : of_version(version);
+      add_step(wanted_artifact(change.id, version, input), after, change.id, input, steps);
     }
     for (const std::string& name : dependents_first(unwanted, needs_in(input.observed))) {
       add_removal(name, input, steps);
     }
+    std::move(holds.begin(), holds.end(), std::back_inserter(steps));
     return steps;
   }
 
@@ -273,11 +337,13 @@ class PackageType final : public ResourceType {
   std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
     std::set<std::string> removed;
     for (const Step& step : steps) {
-      if (std::holds_alternative<Absent>(step.after)) removed.insert(step.artifact.name);
+      const bool gone = step.artifact.kind != kHoldKind && std::holds_alternative<Absent>(step.after);
+      if (gone) removed.insert(step.artifact.name);
     }
     std::vector<Objection> objections;
     Preparation preparation(node);
     for (const Step& step : steps) {
+      if (step.artifact.kind == kHoldKind) continue;
       auto error = std::holds_alternative<Absent>(step.after)
                        ? preparation.objection_to_removal(step.artifact.name, removed)
                        : preparation.objection_to_install(step);
@@ -287,9 +353,10 @@ class PackageType final : public ResourceType {
   }
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (artifact.kind == kHoldKind) return hold(artifact, std::holds_alternative<Present>(after), node);
     if (std::holds_alternative<Absent>(after)) return take_away(artifact, node);
     if (is_automatic(after) && is_there(artifact, after, node)) return mark_automatic(artifact.name, node);
-    if (auto installed = install(specification(artifact, after), node); !installed) {
+    if (auto installed = install(specification(artifact, after), held_by(artifact), node); !installed) {
       return failure(without_remains(artifact, std::move(installed).error(), node));
     }
     if (is_automatic(after)) SPARK_CHECK(mark_automatic(artifact.name, node));
@@ -299,6 +366,26 @@ class PackageType final : public ResourceType {
   }
 
  private:
+  static ArtifactId wanted_artifact(const ResourceId& id, const std::string& version, const StepsInput& input) {
+    if (version.empty()) return package_artifact(id.name);
+    const bool held = input.target_of({id.type, id.name + std::string(kHoldSuffix)}) != nullptr;
+    return held ? held_version_artifact(id.name) : version_artifact(id.name);
+  }
+
+  /// A package that is gone needs no end of its hold.
+  Result<void> hold(const ArtifactId& artifact, bool wanted, Node& node) const {
+    SPARK_TRY(const DpkgStatus status, DpkgStatus::read(node));
+    const KnownPackage* package = status.find(artifact.name);
+    const bool there = package != nullptr && package->installed();
+    if (!there && !wanted) return {};
+    if (!there) return failure(ErrorCode::kNotFound, artifact.name + " is not installed, so it cannot be held");
+    if (package->held != wanted) SPARK_CHECK(mark_held(artifact.name, wanted, node));
+    const bool held = std::holds_alternative<Present>(read_artifact(artifact, node));
+    if (held == wanted) return {};
+    return failure(ErrorCode::kVerifyFailed, "apt-mark reports success, but dpkg shows " + artifact.name +
+                                                 (wanted ? " without" : " with") + " a hold");
+  }
+
   /// True if the package is installed, in the version of `after`, manually or automatically.
   static bool is_there(const ArtifactId& artifact, const Observation& after, const NodeReader& node) {
     const auto status = DpkgStatus::read(node);
@@ -340,15 +427,15 @@ class PackageType final : public ResourceType {
 
   /// A package that sparkplan installed is removed. An earlier package gets its earlier state back.
   void add_removal(const std::string& name, const StepsInput& input, std::vector<Step>& steps) const {
-    for (const ArtifactId& artifact : {package_artifact(name), version_artifact(name)}) {
+    for (const ArtifactId& artifact : {package_artifact(name), version_artifact(name), held_version_artifact(name)}) {
       const Observation* original = input.original(artifact);
-      if (original != nullptr) return add_step(artifact, *original, input, steps);
+      if (original != nullptr) return add_step(artifact, *original, {info_.name, name}, input, steps);
     }
   }
 
-  void add_step(const ArtifactId& artifact, Observation after, const StepsInput& input,
-                std::vector<Step>& steps) const {
-    const ResourceId id{info_.name, artifact.name};
+  /// Without `after`, the artifact gets its state from before sparkplan.
+  void add_step(const ArtifactId& artifact, std::optional<Observation> after, const ResourceId& id,
+                const StepsInput& input, std::vector<Step>& steps) const {
     auto step = own_step(artifact, std::move(after), id, input, info_);
     if (!step) return;
     step->group = id.str();

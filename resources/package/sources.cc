@@ -14,6 +14,9 @@ namespace {
 /// apt reads the lists of a distribution: about a second.
 constexpr std::chrono::seconds kDeadline{15};
 
+/// Other resources of the type, such as holds, have a slash in their names.
+bool is_package(const std::string& name) { return name.find('/') == std::string::npos; }
+
 bool changes_sources(const ChangesAhead& ahead) {
   const auto files = ahead.find("file");
   return files != ahead.end() && std::any_of(files->second.begin(), files->second.end(),
@@ -56,12 +59,17 @@ std::vector<Ineffective> packages_without_source(const ChangesAhead& ahead, cons
   const auto wanted = ahead.find("package");
   if (wanted == ahead.end() || !node.live() || changes_sources(ahead) || !has_lists(node)) return {};
   std::vector<std::string> argv{"env", "LC_ALL=C", "apt-cache", "policy", "--"};
-  for (const auto& [name, value] : wanted->second) argv.push_back(name);
+  const std::size_t without_names = argv.size();
+  for (const auto& [name, value] : wanted->second) {
+    if (is_package(name)) argv.push_back(name);
+  }
+  if (argv.size() == without_names) return {};
   const auto output = node.query(argv, kDeadline);
   if (!output || output->exit_status != 0) return {};
   const auto offered = parse_policy(output->standard_output);
   std::vector<Ineffective> found;
   for (const auto& [name, value] : wanted->second) {
+    if (!is_package(name)) continue;
     const auto versions = offered.find(name);
     const std::string version = value.text_or("version", "");
     if (versions == offered.end() || versions->second.empty()) {

@@ -235,4 +235,46 @@ TEST_CASE("package: a rollback removes the last run's packages, and release remo
   CHECK_FALSE(host->has(kManifestFile));
 }
 
+TEST_CASE("package: a hold keeps upgrades away, lets the declared version change, and ends with its line") {
+  const PackageHost host;
+  const Controller controller;
+  const auto held = [&] { return host->shell("apt-mark showhold"); };
+  controller.cluster(wanted("{name: lab-versioned=1.0, hold: true}"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(host.version("lab-versioned") == "1.0");
+  CHECK(held() == "lab-versioned");
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  host->shell("apt-get -y upgrade >/dev/null");
+  CHECK(host.version("lab-versioned") == "1.0");
+
+  host->shell("apt-mark unhold lab-versioned");
+  const auto drift = controller.run({"drift", "--json"});
+  require_exit(drift, 2);
+  CHECK(change_in(drift.report(), "spark-01/package/lab-versioned/hold").at("origin") == "drift");
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(held() == "lab-versioned");
+
+  controller.cluster(wanted("{name: lab-versioned=2.0, hold: true}"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(host.version("lab-versioned") == "2.0");
+  CHECK(held() == "lab-versioned");
+
+  controller.cluster(wanted("lab-versioned=2.0"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(held().empty());
+  CHECK(host.state("lab-versioned") == "ii");
+}
+
+TEST_CASE("package: a held package is removed with its hold") {
+  const PackageHost host;
+  const Controller controller;
+  controller.cluster(wanted("{name: lab-tool, hold: true}"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+  CHECK(host.state("lab-tool").empty());
+  CHECK(host->shell("apt-mark showhold").empty());
+  CHECK(host.is_sound());
+}
+
 }  // namespace sparkplan::test

@@ -22,6 +22,7 @@ struct Entry {
   std::string state = "installed";
   std::vector<std::string> needs;
   bool automatic = false;
+  bool held = false;
 };
 using Database = std::map<std::string, Entry>;
 
@@ -48,6 +49,7 @@ Database read(const FakeNode& node) {
     if (words.size() < 2 || line.starts_with(' ')) continue;
     if (words[0] == "Package:") name = words[1];
     if (words[0] == "Status:") database[name].state = words[3];
+    if (words[0] == "Status:") database[name].held = words[1] == "hold";
     if (words[0] == "Version:") database[name].version = words[1];
     if (words[0] != "Depends:") continue;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -67,7 +69,8 @@ void write(const Database& database, FakeNode& node) {
   std::string states;
   for (const auto& [name, entry] : database) {
     if (name == "dpkg") continue;
-    status += "Package: " + name + "\nStatus: install ok " + entry.state + "\nArchitecture: amd64\n";
+    status += "Package: " + name + "\nStatus: " + (entry.held ? "hold" : "install") + " ok " + entry.state +
+              "\nArchitecture: amd64\n";
     if (!entry.needs.empty()) status += "Depends: " + join(entry.needs, ", ") + "\n";
     status += "Version: " + entry.version + "\nDescription: a package\n Status: not a field\n\n";
     if (entry.automatic) states += "Package: " + name + "\nArchitecture: amd64\nAuto-Installed: 1\n\n";
@@ -92,6 +95,13 @@ void collect(const FakeNode& node, const Database& database, const std::string& 
   found.push_back(name);
 }
 
+/// apt refuses to change a held package unless it is told to.
+bool may_change_held(const Call& call) {
+  return std::find(call.argv.begin(), call.argv.end(), "--allow-change-held-packages") != call.argv.end();
+}
+const char* const kHeldWouldChange =
+    "E: Held packages were changed and -y was used without --allow-change-held-packages.";
+
 CommandOutput install(const Call& call, Database database, const std::string& wanted, bool simulate) {
   const auto equals = wanted.find('=');
   const std::string name = wanted.substr(0, equals);
@@ -107,6 +117,8 @@ CommandOutput install(const Call& call, Database database, const std::string& wa
     if (!simulate) write(database, *call.writable);
     return {};
   }
+  const bool held = known != database.end() && known->second.held;
+  if (held && !may_change_held(call)) return failed(kHeldWouldChange);
   std::vector<std::string> names;
   collect(call.node, database, name, names);
   CommandOutput output;
@@ -116,6 +128,7 @@ CommandOutput install(const Call& call, Database database, const std::string& wa
     if (simulate) continue;
     database[one] = {its.version, its.broken ? "half-configured" : "installed", its.needs, one != name};
     if (one == name) database[one].version = version;
+    if (one == name) database[one].held = held;
     if (!its.broken) continue;
     output.exit_status = 100;
     output.standard_error = "dpkg: error processing package " + one + " (--configure):\n installed " + one +
@@ -135,6 +148,10 @@ CommandOutput remove(const Call& call, Database database, const std::string& nam
                                      [&](const std::string& needed) { return going.contains(needed); });
       if (needs && going.insert(other).second) more = true;
     }
+  }
+  for (const std::string& one : going) {
+    const auto known = database.find(one);
+    if (known != database.end() && known->second.held) return failed(kHeldWouldChange);
   }
   CommandOutput output;
   for (const std::string& one : going) {
@@ -166,7 +183,10 @@ Result<CommandOutput> apt(const Call& call) {
   if (words[2] == "install") return install(call, database, words.back(), simulate);
   if (words[2] == "remove") return remove(call, database, words.back(), simulate);
   if (words[1] == "apt-mark") {
-    database[words.back()].automatic = true;
+    Entry& entry = database[words.back()];
+    if (words[2] == "auto") entry.automatic = true;
+    if (words[2] == "hold") entry.held = true;
+    if (words[2] == "unhold") entry.held = false;
     write(database, *call.writable);
     return CommandOutput{};
   }
@@ -178,7 +198,8 @@ Result<CommandOutput> apt(const Call& call) {
 void add_apt(FakeNode& node, const std::vector<FakePackage>& packages) {
   Database database;
   for (const FakePackage& package : packages) {
-    if (package.installed) database[package.name] = {*package.installed, "installed", package.needs, package.automatic};
+    if (package.installed)
+      database[package.name] = {*package.installed, "installed", package.needs, package.automatic, package.held};
     if (package.version.empty()) continue;
     if (package.installed) node.put_file(kSources + package.name + "=" + *package.installed, "");
     node.put_file(kSources + package.name,

@@ -15,6 +15,7 @@ struct FakePackage {
   std::optional<std::string> installed;  ///< The installed version.
   std::vector<std::string> needs;
   bool automatic = false;  ///< Installed because another package needs it.
+  bool held = false;       ///< Installed and on hold.
   bool broken = false;     ///< Its post-installation script fails.
 };
 

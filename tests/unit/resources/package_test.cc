@@ -149,7 +149,7 @@ TEST_CASE("package: the reason of a failure is extracted from the output of apt 
 TEST_CASE("package: no argument for apt passes through a shell or is parsed as an option") {
   FakeNode node;
   test::add_apt(node, {{"perftest", "4.5-1", {}, {}}});
-  REQUIRE(install("perftest", node));
+  REQUIRE(install("perftest", Held::kStay, node));
   REQUIRE(node.log().size() == 1);
   const std::string& line = node.log().front().subject;
   CHECK(line.ends_with(" install -- perftest"));
@@ -172,7 +172,7 @@ TEST_CASE("package: an installation blocked by another program names that progra
 
 TEST_CASE("package: a package whose script fails is removed, so that apt works as before") {
   FakeNode node;
-  test::add_apt(node, {{"broken", "1", {}, {}, false, true}});
+  test::add_apt(node, {{"broken", "1", {}, {}, false, false, true}});
   const auto before = node.snapshot();
   const ResourceType* type = builtin_registry().find("package");
   const auto applied = type->apply(artifact("broken"), installed(), node);
