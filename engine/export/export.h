@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,12 +22,28 @@ struct ExportedText {
   std::vector<std::string> remarks = {};
 };
 
+/// The way to a node's SSH server, after the user's own configuration has completed cluster.yaml: there an address may
+/// be an alias.
+struct SshTarget {
+  std::string address;
+  std::string user;  ///< Empty: neither file names one.
+  std::uint16_t port = 22;
+  std::vector<std::string> identities;
+  bool only_identities = false;
+  std::string jump;  ///< As ProxyJump takes it; empty: none.
+  std::string host_key_alias;
+  std::vector<std::string> known_hosts;  ///< Files in place of the usual ones; empty: the usual ones.
+};
+/// Node -> its target.
+using SshTargets = std::map<std::string, SshTarget>;
+
 /// Pure. The cluster in the format of another tool, made from its file alone: no node is contacted. Nodes with
 /// transport local are not hosts, and are left out. `selects` leaves out others; the size of the job and the address of
-/// its first node are still those of the whole cluster.
+/// its first node are still those of the whole cluster. `targets` replace the addresses and logins of cluster.yaml.
 /// Errors: kInvalidInput for an unknown format or when no node is left. Also for a setting with control or invisible
 /// characters, which the other tool might read differently.
 Result<ExportedText> export_cluster(const Cluster& cluster, std::string_view format, const Registry& registry,
-                                    const std::function<bool(const NodeSpec&)>& selects = {});
+                                    const std::function<bool(const NodeSpec&)>& selects = {},
+                                    const SshTargets& targets = {});
 
 }  // namespace sparkplan

@@ -1,7 +1,8 @@
-// The formats for tools that reach the nodes: OpenSSH, Ansible, Slurm, Prometheus.
+// The formats for tools that reach the nodes: OpenSSH, Ansible, Slurm, Prometheus, /etc/hosts.
 #include "engine/core/ascii.h"
 #include "engine/core/json.h"
 #include "engine/export/formats.h"
+#include "engine/model/ipv4.h"
 
 namespace sparkplan::formats {
 namespace {
@@ -20,17 +21,6 @@ std::string ssh_word(const std::string& text) {
 /// A text as JSON, which is also valid YAML.
 std::string json_text(const std::string& text) { return public_json(Value(text), -1); }
 
-/// Ansible uses group names as variable names: letters, digits and "_".
-std::string group_name(const std::string& name) {
-  std::string group;
-  for (const char c : name) {
-    group += is_alphanumeric(c) ? c : '_';
-  }
-  // Ansible has groups of these names, and in Slurm DEFAULT is not a partition.
-  const bool taken = group == "all" || group == "ungrouped" || group == "DEFAULT";
-  return taken || group.empty() || is_digit(group.front()) ? "cluster_" + group : group;
-}
-
 /// In a HostName "%" begins a token, so the "%" of a link-local address's zone is escaped.
 std::string host_name(const std::string& address) {
   std::string name;
@@ -43,10 +33,36 @@ bool is_ipv6(const std::string& address) { return address.find(':') != std::stri
 constexpr int kNodeExporterPort = 9100;
 /// Source: NVIDIA, DGX Spark hardware overview: 10 Cortex-X925 and 10 Cortex-A725.
 constexpr int kCoresOfASpark = 20;
+/// MiB. Less than the 119 to 122 GiB that Linux shows of a Spark's 128 GB: Slurm drains a node that has less than this.
+constexpr int kMemoryOfASpark = 117760;
+
+/// The keys and the alias that only the user's ~/.ssh/config knows.
+std::string ssh_extras(const SshTarget& target) {
+  std::string text;
+  for (std::size_t i = 1; i < target.identities.size(); ++i) {
+    text += "  IdentityFile " + ssh_word(target.identities[i]) + "\n";
+  }
+  if (target.only_identities) text += "  IdentitiesOnly yes\n";
+  if (!target.host_key_alias.empty()) text += "  HostKeyAlias " + ssh_word(target.host_key_alias) + "\n";
+  if (!target.known_hosts.empty()) text += "  UserKnownHostsFile";
+  for (const std::string& file : target.known_hosts) text += " " + ssh_word(file);
+  return text + (target.known_hosts.empty() ? "" : "\n");
+}
 
 }  // namespace
 
-std::string ssh_config(const Hosts& hosts) {
+/// Ansible uses group names as variable names: letters, digits and "_".
+std::string group_name(const std::string& name) {
+  std::string group;
+  for (const char c : name) {
+    group += is_alphanumeric(c) ? c : '_';
+  }
+  // Ansible has groups of these names, and in Slurm DEFAULT is not a partition.
+  const bool taken = group == "all" || group == "ungrouped" || group == "DEFAULT";
+  return taken || group.empty() || is_digit(group.front()) ? "cluster_" + group : group;
+}
+
+std::string ssh_config(const Hosts& hosts, const SshTargets& targets) {
   std::string text;
   for (const NodeSpec* node : hosts) {
     const SshSettings& ssh = node->ssh;
@@ -54,6 +70,7 @@ std::string ssh_config(const Hosts& hosts) {
     if (!ssh.user.empty()) text += "  User " + ssh_word(ssh.user) + "\n";
     text += "  Port " + std::to_string(ssh.port) + "\n";
     if (!ssh.identity.empty()) text += "  IdentityFile " + ssh_word(ssh.identity) + "\n";
+    if (const auto target = targets.find(node->name.str()); target != targets.end()) text += ssh_extras(target->second);
     if (!ssh.jump.empty()) text += "  ProxyJump " + ssh.jump + "\n";
     text += std::string("  StrictHostKeyChecking ") + (ssh.host_keys == HostKeyPolicy::kStrict ? "yes" : "accept-new") +
             "\n";
@@ -81,22 +98,74 @@ std::string ansible(const Cluster& cluster, const Hosts& hosts) {
 ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected) {
   const std::string group = group_name(cluster.name);
   const bool sparks = cluster.profile == "dgx-spark";
+  // srun passes the limits of the caller's shell on; ranks need the node's own limit of locked memory for RDMA.
   std::string text = "ClusterName=" + group + "\nSlurmctldHost=" + hosts.front()->name.str() + "(" +
-                     data_address(*hosts.front(), hosts) + ")\nGresTypes=gpu\n";
+                     data_address(*hosts.front(), hosts) + ")\nGresTypes=gpu\nPropagateResourceLimitsExcept=MEMLOCK\n";
   std::string names;
   for (const NodeSpec* node : selected) {
     text += "NodeName=" + node->name.str() + " NodeHostname=" + node->name.str() +
             " NodeAddr=" + data_address(*node, hosts);
-    if (sparks) text += " CPUs=" + std::to_string(kCoresOfASpark);
+    if (sparks) {
+      text += " CPUs=" + std::to_string(kCoresOfASpark) + " RealMemory=" + std::to_string(kMemoryOfASpark);
+    } else {
+      text += " CPUs=1 RealMemory=1";
+    }
     text += " Gres=gpu:1 State=UNKNOWN\n";
     names += (names.empty() ? "" : ",") + node->name.str();
   }
   text += "PartitionName=" + group + " Nodes=" + names + " Default=YES State=UP\n";
-  text += "# /etc/slurm/gres.conf of each node:\n# Name=gpu File=/dev/nvidia0\n";
-  const std::string only_nodes = sparks ? "RealMemory" : "CPUs and RealMemory";
-  return {text,
-          {"add " + only_nodes + " to each NodeName as `slurmd -C` prints them there: only the node knows its memory",
-           "NodeHostname must be what `hostname -s` prints on the node; its default is the name in cluster.yaml"}};
+  text += "# For /etc/slurm/gres.conf of each node: sed -n 's/^#gres //p' slurm.conf >gres.conf\n";
+  text += "#gres NodeName=" + names + " Name=gpu File=/dev/nvidia0\n";
+  ExportedText exported{std::move(text), {}};
+  if (!sparks) {
+    exported.remarks.emplace_back(
+        "only the nodes know their CPUs and memory: replace CPUs=1 RealMemory=1 by what `slurmd -C` prints on each");
+  }
+  exported.remarks.emplace_back(
+      "NodeHostname must be what `hostname -s` prints on the node; its default is the name in cluster.yaml");
+  return exported;
+}
+
+namespace {
+
+/// The node whose name the host name begins with: "spark-1-fabric" belongs to spark-1, "spark-10-fabric" to spark-10.
+const NodeSpec* owner_of(const std::string& host_name, const Cluster& cluster) {
+  const NodeSpec* owner = nullptr;
+  for (const NodeSpec& node : cluster.nodes) {
+    const bool longer = owner == nullptr || node.name.str().size() > owner->name.str().size();
+    if (longer && host_name.starts_with(node.name.str())) owner = &node;
+  }
+  return owner;
+}
+
+}  // namespace
+
+ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry) {
+  ExportedText exported;
+  for (const NodeSpec* node : selected) {
+    const bool literal = parse_ipv4(node->address) || is_ipv6(node->address);
+    if (literal && node->address.find('%') == std::string::npos) {
+      exported.text += node->address + " " + node->name.str() + "\n";
+    } else {
+      exported.remarks.push_back(node->name.str() + " is reached by a name, " + node->address +
+                                 ": only the name service knows its address");
+    }
+  }
+  // The names of the fabric, as the section `hosts` writes them on the nodes.
+  const Facts facts;
+  const std::map<std::string, NodeExports> exports;
+  std::map<std::string, std::string> fabric;
+  for (const NodeSpec* node : selected) {
+    const auto section = node->sections.find("hosts");
+    if (section == node->sections.end()) continue;
+    for (const ResourceType* type : registry.of_section("hosts")) {
+      for (const Resource& one : type->desired({cluster, *node, exports}, section->second, facts).resources) {
+        if (owner_of(one.id.name, cluster) == node) fabric[one.id.name] = one.desired.text_or("address", "");
+      }
+    }
+  }
+  for (const auto& [name, address] : fabric) exported.text += address + " " + name + "\n";
+  return exported;
 }
 
 std::string prometheus(const Cluster& cluster, const Hosts& hosts) {

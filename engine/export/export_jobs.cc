@@ -1,19 +1,24 @@
-// The formats for tools that start jobs on the nodes: MPI, torchrun, Docker, and the environment of both.
+// The formats hostfile, torchrun and env, and the functions that all formats for jobs share.
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/storage.h"
+#include "engine/domain/fabric/job_network.h"
 #include "engine/export/formats.h"
-#include "engine/model/ipv4.h"
 #include "engine/resource/shell_environment.h"
 
 namespace sparkplan::formats {
 namespace {
 
-using Variables = std::map<std::string, std::string>;
+constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
 
-/// The variables of a node's nccl section that can be derived from the file. Devices that only the node's facts name
-/// are not included.
+std::string exports_of(const Variables& variables, const std::string& indent) {
+  std::string text;
+  for (const auto& [name, value] : variables) text += indent + "export " + name + "=" + shell_quote(value) + "\n";
+  return text;
+}
+
+}  // namespace
+
 Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry) {
   Variables variables;
   const auto section = node.sections.find("nccl");
@@ -30,36 +35,23 @@ Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const 
   return variables;
 }
 
-const FabricPort* first_address(const NodeSpec& node) {
-  const auto found =
-      std::find_if(node.fabric.begin(), node.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
-  return found == node.fabric.end() ? nullptr : &*found;
-}
-
-constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
-
 std::size_t rank_of(const NodeSpec& node, const Hosts& hosts) {
   return static_cast<std::size_t>(std::find(hosts.begin(), hosts.end(), &node) - hosts.begin());
 }
 
-/// What all ranks of a job share.
 Variables job_of(const Hosts& hosts) {
   return {{"MASTER_ADDR", data_address(*hosts.front(), hosts)},
           {"MASTER_PORT", std::to_string(kRendezvousPort)},
           {"WORLD_SIZE", std::to_string(hosts.size())}};
 }
 
-std::string exports_of(const Variables& variables, const std::string& indent) {
-  std::string text;
-  for (const auto& [name, value] : variables) text += indent + "export " + name + "=" + shell_quote(value) + "\n";
-  return text;
+Variables variables_of(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry) {
+  Variables variables = nccl_variables_of(cluster, node, registry);
+  variables.merge(job_of(hosts));
+  variables["NODE_RANK"] = std::to_string(rank_of(node, hosts));
+  return variables;
 }
 
-std::string volume(const std::string& path, bool read_only) {
-  return " \\\n  -v " + shell_quote(path + ":" + path + (read_only ? ":ro" : ""));
-}
-
-/// Names of nodes whose HCAs or interface the file does not give, and what to do about it.
 std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selected, const Registry& registry) {
   std::vector<std::string> names;
   for (const NodeSpec* node : selected) {
@@ -75,16 +67,9 @@ std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selecte
           ": declare them in `fabric: {interfaces, hcas}`, or set profile: dgx-spark"};
 }
 
-}  // namespace
-
 std::string data_address(const NodeSpec& node, const Hosts& hosts) {
-  const FabricPort* own = first_address(node);
-  const bool shared = own != nullptr && std::all_of(hosts.begin(), hosts.end(), [&](const NodeSpec* one) {
-                        const FabricPort* other = first_address(*one);
-                        return other != nullptr && other->prefix_length == own->prefix_length &&
-                               in_one_network(own->address, other->address, own->prefix_length);
-                      });
-  return shared ? own->address : node.address;
+  const FabricPort* port = job_port(node, hosts);
+  return port == nullptr ? node.address : port->address;
 }
 
 std::string hostfile(const Hosts& hosts, const Hosts& selected) {
@@ -121,29 +106,6 @@ ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts
     exported.text +=
         "  *)\n    echo \"cluster.yaml has no node named ${sparkplan_host%%.*}: no NCCL variables are set."
         " Use: sparkplan export --format env --only NODE\" >&2\n    ;;\nesac\nunset sparkplan_host\n";
-  }
-  exported.remarks = unknown_of(cluster, selected, registry);
-  return exported;
-}
-
-ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
-  ExportedText exported;
-  for (const NodeSpec* node : selected) {
-    exported.text += "# on " + node->name.str() +
-                     "\ndocker run --gpus all --network host --ipc host --init --device /dev/infiniband"
-                     " --cap-add IPC_LOCK --ulimit memlock=-1 --ulimit stack=67108864";
-    Variables variables = nccl_variables_of(cluster, *node, registry);
-    // NCCL in the container reads the container's file.
-    if (node->sections.contains("nccl")) exported.text += volume("/etc/nccl.conf", true);
-    if (const auto storage = node->sections.find("storage"); storage != node->sections.end()) {
-      for (const StorageMount& mount : storage_mounts(storage->second)) {
-        exported.text += volume(mount.target, mount.read_only());
-      }
-    }
-    variables.merge(job_of(hosts));
-    variables["NODE_RANK"] = std::to_string(rank_of(*node, hosts));
-    for (const auto& [name, value] : variables) exported.text += " \\\n  -e " + shell_quote(name + "=" + value);
-    exported.text += " \\\n  \"$@\"\n";
   }
   exported.remarks = unknown_of(cluster, selected, registry);
   return exported;

@@ -14,20 +14,40 @@
 namespace sparkplan::formats {
 
 using Hosts = std::vector<const NodeSpec*>;
+using Variables = std::map<std::string, std::string>;
 
 /// The address at which all other nodes reach a node for data. It is the first fabric address if all nodes have theirs
 /// in one network, as on a switch. Otherwise, as in a ring, it is the SSH address.
 std::string data_address(const NodeSpec& node, const Hosts& hosts);
 
-std::string ssh_config(const Hosts& hosts);
+/// The variables of a node's nccl section that can be derived from the file. Devices and interfaces that only the
+/// node's facts name are not included.
+Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry);
+/// MASTER_ADDR, MASTER_PORT and WORLD_SIZE, which all ranks of a job share.
+Variables job_of(const Hosts& hosts);
+/// All of these, and NODE_RANK.
+Variables variables_of(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry);
+std::size_t rank_of(const NodeSpec& node, const Hosts& hosts);
+/// A remark that names the nodes whose HCAs or interface the file does not give; none if there are none.
+std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selected, const Registry& registry);
+/// The cluster's name as other tools take it: letters, digits and "_".
+std::string group_name(const std::string& name);
+
+std::string ssh_config(const Hosts& hosts, const SshTargets& targets);
 std::string ansible(const Cluster& cluster, const Hosts& hosts);
 ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected);
 std::string prometheus(const Cluster& cluster, const Hosts& hosts);
+ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry);
 
 std::string hostfile(const Hosts& hosts, const Hosts& selected);
 std::string torchrun(const Hosts& hosts, const Hosts& selected);
 ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+ExportedText vllm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+ExportedText ray(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+
 ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+ExportedText compose(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 
 /// A drawing for people: the cables between the ports of the nodes, and the addresses on both ends.
 std::string topology(const Cluster& cluster);

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/domain/nccl/framework_environment.h"
 #include "resources/nccl_env/nccl_env.h"
 
 namespace sparkplan::nccl_env {
@@ -35,6 +36,21 @@ std::size_t length_of(const Value& rest) {
   return environment == nullptr ? 0 : environment->entries()->size();
 }
 
+/// The values of the key `frameworks`: null, which means all, then every smaller set.
+std::vector<Value> framework_sets() {
+  const std::vector<std::string>& names = framework_names();
+  const unsigned sets = 1U << names.size();
+  std::vector<Value> all{Value()};
+  for (unsigned set = 0; set + 1 < sets; ++set) {
+    Value::List chosen;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if ((set >> i & 1U) != 0) chosen.emplace_back(names[i]);
+    }
+    all.emplace_back(std::move(chosen));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::optional<Value> section_that_gives(const std::map<std::string, Setting>& wanted, const ClusterView& view,
@@ -42,12 +58,15 @@ std::optional<Value> section_that_gives(const std::map<std::string, Setting>& wa
   std::optional<Value> shortest;
   std::size_t length = 0;
   for (const char* const mode : {"safe", "dmabuf", "socket", "auto"}) {
-    Value section = Value::map({{"mode", mode}});
-    const auto rest = rest_of(wanted, wanted_settings(view, section, own).variables);
-    if (!rest || (shortest && length_of(*rest) >= length)) continue;
-    length = length_of(*rest);
-    for (const MapEntry& entry : *rest->entries()) section.set(entry.key, entry.value);
-    shortest = std::move(section);
+    for (const Value& frameworks : framework_sets()) {
+      Value section = Value::map({{"mode", mode}});
+      if (!frameworks.is_null()) section.set(kFrameworks, frameworks);
+      const auto rest = rest_of(wanted, wanted_settings(view, section, own).variables);
+      if (!rest || (shortest && length_of(*rest) >= length)) continue;
+      length = length_of(*rest);
+      for (const MapEntry& entry : *rest->entries()) section.set(entry.key, entry.value);
+      shortest = std::move(section);
+    }
   }
   return shortest;
 }

@@ -5,9 +5,9 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/domain/nccl/framework_environment.h"
 #include "engine/domain/nccl/nccl_variables.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
@@ -22,12 +22,6 @@ constexpr int kPrefixThatNcclCompares = 24;    ///< Source: NCCL_IB_SUBNET_PREFI
 const Value* written(const Value& section, std::string_view key) {
   const Value* value = section.find(key);
   return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-std::vector<std::string> hcas_given(const NodeSpec& node) {
-  const auto fabric = node.sections.find("fabric");
-  const Value* given = fabric == node.sections.end() ? nullptr : fabric->second.find("hcas");
-  return texts_in(given);
 }
 
 /// The number of nodes in a ring; 0 for another topology.
@@ -52,12 +46,13 @@ class Compiler {
       : view_(view), section_(section), facts_(facts), mode_(section.text_or("mode", "safe")) {
     const Value* mode = written(section, "mode");
     mode_where_ = mode == nullptr ? section.where : mode->where;
-    hcas_ = hcas_given(view.self);
+    hcas_ = declared_hcas(view.self);
   }
 
   WantedSettings run() {
     const bool has_fabric = !view_.self.fabric.empty() || !hcas_.empty();
     if (has_fabric && mode_ != "auto") add_what_the_fabric_needs();
+    add_frameworks();
     add_library();
     add_environment();
     check_ring();
@@ -199,6 +194,18 @@ class Compiler {
     const std::vector<std::string> there(known.begin(), known.end());
     warn("nccl.hca-not-found", "node " + name() + " has no RDMA device " + join(missing, ", "),
          there.empty() ? "it has no RDMA devices" : "it has " + join(there, ", "));
+  }
+
+  void add_frameworks() {
+    const Value* frameworks = written(section_, kFrameworks);
+    const SourceRange where = frameworks == nullptr ? mode_where_ : frameworks->where;
+    const auto variables = framework_environment(view_.cluster, view_.self, facts_, section_);
+    for (const auto& [variable, value] : variables) set(variable, value, where);
+    // An interface without a name leaves variables out that an earlier run has set.
+    if (!view_.self.fabric.empty() && !frameworks_in(section_).empty()) {
+      const auto fabric = fabric_interfaces(view_.self, facts_, view_.cluster.profile);
+      result_.incomplete = result_.incomplete || !fabric.diagnostics.empty();
+    }
   }
 
   void add_library() {

@@ -54,6 +54,26 @@ TEST_CASE("nccl_env: a login shell and NCCL's own file have the same values") {
   }
 }
 
+TEST_CASE("nccl_env: a login shell has the variables of frameworks, and NCCL's file has not") {
+  const Host host(1);
+  const Host second(2);
+  const Controller controller;
+  controller.cluster(cluster_of_two("mode: safe"));
+  apply(controller);
+  CHECK(host.login_variable("VLLM_HOST_IP") == "192.168.100.11");
+  CHECK(second.login_variable("VLLM_HOST_IP") == "192.168.100.12");
+  for (const auto* one : {&host, &second}) {
+    CHECK(one->login_variable("GLOO_SOCKET_IFNAME") == "enp1s0f1np1");
+    CHECK(one->login_variable("UCX_NET_DEVICES") == "rocep1s0f1:1,roceP2p1s0f1:1");
+    CHECK(one->login_variable("OMPI_MCA_btl_tcp_if_include") == "192.168.100.0/24,192.168.101.0/24");
+    CHECK_FALSE(contains(one->text(kNcclConf).value_or(""), "GLOO"));
+  }
+  controller.cluster(cluster_of_two("mode: safe, frameworks: [torch]"));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune", "--only", "*/nccl_env"}), 0);
+  CHECK(host.login_variable("VLLM_HOST_IP").empty());
+  CHECK(host.login_variable("GLOO_SOCKET_IFNAME") == "enp1s0f1np1");
+}
+
 TEST_CASE("nccl_env: a second apply changes nothing") {
   const Host host(1);
   const Host second(2);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/core/finding.h"
+#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/model/ipv4.h"
 #include "engine/model/port_name.h"
@@ -159,6 +160,11 @@ std::vector<std::string> other_interface_names(const NodeSpec& node) {
   if (section == node.sections.end()) return names;
   for (const Value& one : items_of(section->second.find(kOtherInterfaces))) names.push_back(one.text_or("name", ""));
   return names;
+}
+
+std::vector<std::string> declared_hcas(const NodeSpec& node) {
+  const auto section = node.sections.find("fabric");
+  return texts_in(section == node.sections.end() ? nullptr : section->second.find("hcas"));
 }
 
 bool declares_fabric(const NodeSpec& node) {

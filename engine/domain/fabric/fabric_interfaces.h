@@ -39,6 +39,9 @@ FabricInterfaces other_interfaces(const NodeSpec& node, const Facts& facts, cons
 /// Pure. The names in the node's `interfaces`.
 std::vector<std::string> other_interface_names(const NodeSpec& node);
 
+/// Pure. The RDMA devices that the file names for a node: `fabric: {hcas: [...]}`.
+std::vector<std::string> declared_hcas(const NodeSpec& node);
+
 /// True if the node is part of a fabric, even of one without interfaces.
 bool declares_fabric(const NodeSpec& node);
 

@@ -177,10 +177,27 @@ TEST_CASE("export docker: the options reach a container word for word") {
   const File file("docker() { for word; do echo \"$word\"; done; }\n" + exported(with_storage, "docker"));
   const auto said = said_by({"sh", file.path(), "my image"});
   REQUIRE(said);
-  for (const char* const word :
-       {"run", "--network", "host", "/dev/infiniband", "memlock=-1", "NCCL_DEBUG=WARN",
-        "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1", "NODE_RANK=1", "WORLD_SIZE=2", "--init", "stack=67108864",
-        "/srv/models:/srv/models:ro", "/etc/nccl.conf:/etc/nccl.conf:ro", "my image"}) {
+  for (const char* const word : {"run",
+                                 "--network",
+                                 "host",
+                                 "/dev/infiniband",
+                                 "memlock=-1",
+                                 "NCCL_DEBUG=WARN",
+                                 "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1",
+                                 "NODE_RANK=1",
+                                 "WORLD_SIZE=2",
+                                 "--init",
+                                 "stack=67108864",
+                                 "nofile=1048576",
+                                 "core=0",
+                                 "--oom-score-adj",
+                                 "VLLM_HOST_IP=192.168.100.11",
+                                 "VLLM_HOST_IP=192.168.100.12",
+                                 "GLOO_SOCKET_IFNAME=enp1s0f1np1",
+                                 "UCX_NET_DEVICES=rocep1s0f1:1,roceP2p1s0f1:1",
+                                 "/srv/models:/srv/models:ro",
+                                 "/etc/nccl.conf:/etc/nccl.conf:ro",
+                                 "my image"}) {
     INFO(word);
     CHECK(has_line(*said, word));
   }
@@ -193,17 +210,136 @@ TEST_CASE("export torchrun: one command per node, each with the first node as it
   CHECK(said_by({"sh", file.path(), "train.py"}) == of_all + "0" + to_first + of_all + "1" + to_first);
 }
 
+TEST_CASE("export mpirun: one context per node with its own variables, and networks for Open MPI itself") {
+  const File file("mpirun() { for word; do echo \"$word\"; done; }\n" + exported(kPair, "mpirun"));
+  const auto said = said_by({"sh", file.path(), "/opt/all_reduce", "-b 8"});
+  REQUIRE(said);
+  const auto next = said->find("\n:\n");
+  REQUIRE(next != std::string::npos);
+  const std::string first = said->substr(0, next + 1);
+  const std::string second = said->substr(next + 3);
+  CHECK(
+      first.starts_with("--bind-to\nnone\n--mca\nbtl_tcp_if_include\n192.168.100.0/24,192.168.101.0/24\n"
+                        "--mca\noob_tcp_if_include\n192.168.100.0/24\n-np\n1\n--host\n192.168.100.11:1\n-x\n"));
+  CHECK(second.starts_with("-np\n1\n--host\n192.168.100.12:1\n-x\n"));
+  for (const std::string& context : {first, second}) {
+    CHECK(context.ends_with("\n/opt/all_reduce\n-b 8\n"));
+    CHECK(has_line(context, "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1"));
+    CHECK(has_line(context, "GLOO_SOCKET_IFNAME=enp1s0f1np1"));
+    CHECK(context.find("OMPI_MCA_") == std::string::npos);
+  }
+  CHECK(has_line(first, "NODE_RANK=0"));
+  CHECK(has_line(second, "NODE_RANK=1"));
+}
+
+TEST_CASE("export vllm: the first node serves, the others are headless, each with its own address") {
+  const std::string print = "vllm() { echo \"$VLLM_HOST_IP $GLOO_SOCKET_IFNAME $*\"; }\n";
+  const File file(print +
+                  "env() { while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done; \"$@\"; }\n" +
+                  exported(kPair, "vllm"));
+  CHECK(said_by({"sh", file.path(), "some/model", "--tensor-parallel-size", "2"}) ==
+        "192.168.100.11 enp1s0f1np1 serve some/model --tensor-parallel-size 2 --nnodes 2 --node-rank 0 --master-addr "
+        "192.168.100.11 --master-port 29501\n"
+        "192.168.100.12 enp1s0f1np1 serve some/model --tensor-parallel-size 2 --nnodes 2 --node-rank 1 --master-addr "
+        "192.168.100.11 --master-port 29501 --headless\n");
+  CHECK(exported(kPair, "vllm", "spark-02").find("--node-rank 0") == std::string::npos);
+}
+
+TEST_CASE("export ray: the head comes first, and vLLM keeps the variables that are a node's own") {
+  const File home("");
+  const std::string config = std::filesystem::path(home.path()).parent_path() / "vllm";
+  const File file("export VLLM_CONFIG_ROOT='" + config + "'\nray() { echo \"$RAY_NODE_IP_ADDRESS $*\"; }\n" +
+                  "env() { while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done; \"$@\"; }\n" +
+                  exported(kPair, "ray"));
+  CHECK(said_by({"sh", file.path()}) ==
+        "192.168.100.11 start --block --node-ip-address 192.168.100.11 --head --port 6379\n"
+        "192.168.100.12 start --block --node-ip-address 192.168.100.12 --address 192.168.100.11:6379\n");
+  std::ifstream list(config + "/ray_non_carry_over_env_vars.json");
+  const std::string text{std::istreambuf_iterator<char>(list), {}};
+  const auto names = parse_plain_json(text);
+  REQUIRE(names);
+  CHECK(canonical_json(*names) ==
+        R"(["GLOO_SOCKET_IFNAME","NCCL_IB_HCA","NCCL_SOCKET_IFNAME","RAY_NODE_IP_ADDRESS",)"
+        R"("RAY_OVERRIDE_NODE_IP_ADDRESS","SGLANG_HOST_IP","TP_SOCKET_IFNAME","UCX_NET_DEVICES","VLLM_HOST_IP"])");
+}
+
+TEST_CASE("export compose: one service per node, which docker compose accepts") {
+  const std::string with_storage =
+      std::string(kPair) +
+      "storage: [{target: /srv/mod$els, source: {nfs: {server: 10.0.0.9, path: /m}}, options: [ro]}]\n";
+  const std::string text = exported(with_storage, "compose");
+  // A project's name has no "-" here: Compose takes only lower-case letters, digits, "-" and "_".
+  CHECK(has_line(text, "name: \"my_lab\""));
+  CHECK(has_line(text, "  \"spark-01\":"));
+  CHECK(has_line(text, "      VLLM_HOST_IP: \"192.168.100.11\""));
+  CHECK(has_line(text, "      VLLM_HOST_IP: \"192.168.100.12\""));
+  CHECK(has_line(text, "      NODE_RANK: \"1\""));
+  CHECK(has_line(text, "      - {type: bind, source: \"/srv/mod$$els\", target: \"/srv/mod$$els\", read_only: true}"));
+  for (const char* const setting :
+       {"    network_mode: host", "    ipc: host", "    init: true", "    cap_add: [IPC_LOCK]",
+        "    ulimits: {memlock: -1, stack: 67108864, nofile: 1048576, core: 0}"}) {
+    INFO(setting);
+    CHECK(has_line(text, setting));
+  }
+  CHECK(text.find("restart:") == std::string::npos);
+  const File file(text);
+  static_cast<void>(said_by({"docker-compose", "-f", file.path(), "config", "--no-interpolate", "-q"}));
+}
+
+TEST_CASE("export hosts: management addresses by the nodes' names, and the fabric's names as on the nodes") {
+  CHECK(exported(kPair, "hosts") ==
+        "10.0.0.11 spark-01\nfd00::12 spark-02\n192.168.100.11 spark-01-fabric\n192.168.100.12 spark-02-fabric\n");
+  CHECK(exported(kPair, "hosts", "spark-02") == "fd00::12 spark-02\n192.168.100.12 spark-02-fabric\n");
+  std::string by_name = kPair;
+  by_name.replace(by_name.find("10.0.0.11"), 9, "spark.lan");
+  const auto exported = exported_with_remarks(by_name, "hosts");
+  CHECK(exported.text.find("spark.lan") == std::string::npos);
+  REQUIRE(exported.remarks.size() == 1);
+  CHECK(exported.remarks[0].starts_with("spark-01 is reached by a name, spark.lan"));
+}
+
+TEST_CASE("export slurm: a machine that is no Spark gets a placeholder and a remark that names the command") {
+  std::string servers = kPair;
+  servers.erase(servers.find("profile: dgx-spark\n"), 19);
+  const auto exported = exported_with_remarks(servers, "slurm");
+  CHECK(exported.text.find(" CPUs=1 RealMemory=1 Gres") != std::string::npos);
+  REQUIRE(exported.remarks.size() == 2);
+  CHECK(exported.remarks[0].find("`slurmd -C`") != std::string::npos);
+}
+
+TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address, login and keys") {
+  const auto loaded = load_cluster("version: 1\nname: lab\nnodes: [{name: n1, address: desk-spark}]\n", "cluster.yaml",
+                                   builtin_registry());
+  REQUIRE(loaded.cluster);
+  const SshTargets targets{
+      {"n1", {"10.9.8.7", "sam", 2222, {"~/.ssh/desk", "/k/other"}, true, "sam@10.9.8.1:22", "desk", {"/k/hosts a"}}}};
+  const auto config = export_cluster(*loaded.cluster, "ssh-config", builtin_registry(), {}, targets);
+  REQUIRE(config);
+  CHECK(config->text ==
+        "Host n1\n  HostName 10.9.8.7\n  User sam\n  Port 2222\n  IdentityFile ~/.ssh/desk\n  IdentityFile /k/other\n"
+        "  IdentitiesOnly yes\n  HostKeyAlias desk\n  UserKnownHostsFile \"/k/hosts a\"\n  ProxyJump sam@10.9.8.1:22\n "
+        " StrictHostKeyChecking yes\n");
+  const File file(config->text);
+  if (const auto said = said_by({"ssh", "-F", file.path(), "-G", "n1"})) CHECK(has_line(*said, "hostname 10.9.8.7"));
+  // Other tools do not read ~/.ssh/config either.
+  CHECK(export_cluster(*loaded.cluster, "hostfile", builtin_registry(), {}, targets)->text == "10.9.8.7 slots=1\n");
+}
+
 TEST_CASE("export hostfile and slurm: each node has its fabric address and one GPU") {
   CHECK(exported(kPair, "hostfile") == "192.168.100.11 slots=1\n192.168.100.12 slots=1\n");
   CHECK(exported(kPair, "slurm") ==
         "ClusterName=my_lab\n"
         "SlurmctldHost=spark-01(192.168.100.11)\n"
         "GresTypes=gpu\n"
-        "NodeName=spark-01 NodeHostname=spark-01 NodeAddr=192.168.100.11 CPUs=20 Gres=gpu:1 State=UNKNOWN\n"
-        "NodeName=spark-02 NodeHostname=spark-02 NodeAddr=192.168.100.12 CPUs=20 Gres=gpu:1 State=UNKNOWN\n"
+        "PropagateResourceLimitsExcept=MEMLOCK\n"
+        "NodeName=spark-01 NodeHostname=spark-01 NodeAddr=192.168.100.11 CPUs=20 RealMemory=117760 Gres=gpu:1 "
+        "State=UNKNOWN\n"
+        "NodeName=spark-02 NodeHostname=spark-02 NodeAddr=192.168.100.12 CPUs=20 RealMemory=117760 Gres=gpu:1 "
+        "State=UNKNOWN\n"
         "PartitionName=my_lab Nodes=spark-01,spark-02 Default=YES State=UP\n"
-        "# /etc/slurm/gres.conf of each node:\n"
-        "# Name=gpu File=/dev/nvidia0\n");
+        "# For /etc/slurm/gres.conf of each node: sed -n 's/^#gres //p' slurm.conf >gres.conf\n"
+        "#gres NodeName=spark-01,spark-02 Name=gpu File=/dev/nvidia0\n");
+  CHECK(exported_with_remarks(kPair, "slurm").remarks.size() == 1);
 }
 
 TEST_CASE("export topology: each cable has both ends, for each half") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/domain/nccl/framework_environment.h"
 #include "engine/load/load.h"
 #include "engine/resource/registry.h"
 #include "resources/nccl_env/nccl_env.h"
@@ -30,11 +31,12 @@ struct FirstOf {
   WantedSettings wanted() const {
     return wanted_settings({cluster, cluster.nodes[0], exports}, cluster.nodes[0].sections.at("nccl"), facts);
   }
-  /// All variables except the devices and the interface, which every topology has.
+  /// All of NCCL's variables except the devices and the interface, which every topology has.
   Variables variables() const {
     Variables found;
     for (const auto& [name, one] : wanted().variables) {
-      if (name != "NCCL_IB_HCA" && name != "NCCL_SOCKET_IFNAME") found[name] = one.setting.profile.value_or("");
+      const bool everywhere = name == "NCCL_IB_HCA" || name == "NCCL_SOCKET_IFNAME";
+      if (!everywhere && find_framework_variable(name) == nullptr) found[name] = one.setting.profile.value_or("");
     }
     return found;
   }

@@ -1,5 +1,6 @@
 #include "resources/nccl_env/nccl_env.h"
 
+#include "engine/domain/nccl/framework_environment.h"
 #include "engine/load/load.h"
 #include "engine/resource/registry.h"
 #include "tests/support/catch.h"
@@ -53,10 +54,11 @@ struct TwoSparks {
   }
 
   WantedSettings wanted() const { return wanted_settings({cluster, cluster.nodes[0], exports}, section, facts); }
-  /// Variable -> its value in both files; "(one file)" if only one file has it.
+  /// NCCL's variables -> value in both files; "(one file)" if only one file has it. The frameworks have their own test.
   std::map<std::string, std::string> variables() const {
     std::map<std::string, std::string> found;
     for (const auto& [name, variable] : wanted().variables) {
+      if (find_framework_variable(name) != nullptr) continue;
       const Setting& setting = variable.setting;
       found[name] = setting.profile == setting.conf ? setting.profile.value_or("(none)") : "(one file)";
     }
