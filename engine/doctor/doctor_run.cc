@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/domain/nccl/framework_environment.h"
+
 namespace sparkplan {
 
 bool is_ring(const Cluster& cluster) {
@@ -34,6 +36,7 @@ DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, 
     const auto nccl = node.spec->sections.find("nccl");
     one.nccl_declared = nccl != node.spec->sections.end();
     one.own_nccl = one.nccl_declared && !nccl->second.text_or("library", "").empty();
+    one.frameworks = framework_environment(cluster, *node.spec, facts);
     examined.nodes.push_back(std::move(one));
   }
   DoctorReport report{session.report(), examined.nodes.empty() ? std::vector<Finding>() : examine(examined)};

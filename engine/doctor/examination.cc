@@ -2,16 +2,22 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/doctor/examinations.h"
 
 namespace sparkplan {
 namespace {
 
+/// Of one node. Its facts may list thousands of texts.
+constexpr std::size_t kLongestSeen = 1500;
+
 std::vector<Examination> all_examinations() {
   std::vector<Examination> all;
-  for (const auto part : {link_examinations(), network_examinations(), rdma_examinations(), nccl_examinations(),
-                          machine_examinations(), parity_examinations()}) {
+  for (const auto part :
+       {link_examinations(), network_examinations(), rdma_examinations(), nccl_examinations(), machine_examinations(),
+        readiness_examinations(), software_examinations(), parity_examinations()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -110,7 +116,9 @@ std::vector<Finding> examine(const ExaminedCluster& cluster) {
       continue;
     }
     for (const ExaminedNode& node : cluster.nodes) {
-      add({node.name}, false, verdict_on_node(examination, cluster, node));
+      auto verdict = verdict_on_node(examination, cluster, node);
+      verdict.seen = cut_text(std::move(verdict.seen), kLongestSeen);
+      add({node.name}, false, std::move(verdict));
     }
   }
   return findings;

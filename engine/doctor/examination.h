@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct ExaminedNode {
   std::vector<std::string> others = {};  ///< The names in the node's `interfaces`.
   bool nccl_declared = false;            ///< The node has a section `nccl` ...
   bool own_nccl = false;                 ///< ... and it names a library.
+  /// The variables that the fabric implies for programs beside NCCL, without those that the file sets itself.
+  std::map<std::string, std::string> frameworks = {};
 };
 
 /// The input of a diagnosis.

@@ -36,6 +36,9 @@ enum class Need : std::uint8_t {
 /// The first missing need is the reason of the skip.
 using Needs = std::array<Need, 4>;
 
+/// Names of fields of HostFacts and ExtendedFacts, as `unreadable` has them.
+using Fields = std::array<std::string_view, 4>;
+
 /// How one row is decided: for a node, for a node among the others, or for all nodes together.
 struct Examination {
   RowId row;
@@ -43,9 +46,8 @@ struct Examination {
                Verdict (*)(const ExaminedCluster&)>
       decide;
   Needs needs{};
-  /// The fields of HostFacts and ExtendedFacts that it reads, as `unreadable` names them. If the node could not read
-  /// one of them, the row is skipped.
-  std::array<std::string_view, 2> reads{};
+  /// The fields that it reads. If the node could not read one of them, the row is skipped.
+  Fields reads{};
 };
 
 std::span<const Examination> link_examinations();
@@ -54,9 +56,19 @@ std::span<const Examination> rdma_examinations();
 std::span<const Examination> nccl_examinations();
 std::span<const Examination> machine_examinations();
 std::span<const Examination> parity_examinations();
+std::span<const Examination> readiness_examinations();
+std::span<const Examination> software_examinations();
 
 /// For network_examinations(). Defined in examine_firewall.cc.
 Verdict firewall_drops(const ExaminedCluster& cluster, const ExaminedNode& node);
+Verdict forward_drops(const ExaminedCluster& cluster, const ExaminedNode& node);
+
+/// A loaded unit; null for any other. Defined in examine_machine.cc.
+const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name);
+/// The given status if one of the units runs now or starts at the next boot. Defined in examine_machine.cc.
+Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> names, CheckStatus verdict);
+/// A release of the GPU driver that is not for a DGX Spark. Defined in examine_software.cc.
+bool is_other_driver_branch(std::string_view version);
 
 /// Joins complaints about several things of one node into one verdict. It has the given status if there are complaints.
 class Complaints {

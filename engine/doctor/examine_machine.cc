@@ -4,6 +4,7 @@
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
+#include "engine/doctor/known_kernels.h"
 
 namespace sparkplan {
 namespace {
@@ -60,23 +61,12 @@ Verdict bios(const ExaminedNode& node) {
 Verdict driver(const ExaminedNode& node) {
   const auto& version = node.facts->host.gpu_driver;
   if (version.empty()) return skip("no GPU driver is loaded");
+  if (is_other_driver_branch(version)) return skip("driver " + version + " is of another branch");
   return numbers_in(version) >= kDriverWithGoodStart ? pass() : warn("driver " + version);
 }
 
-bool without_handover(const HostFacts& host) {
-  for (const auto word : split(host.kernel_command_line, ' ')) {
-    if (word == "kho=off" || word == "kho=0") return true;
-  }
-  return false;
-}
-
-/// NVIDIA's kernel, and Ubuntu's hardware enablement kernel; 7.0.0-30 does not have the fault. Sources: NVIDIA
-/// NV-Kernels PRs 590 and 591, MiaAI-Lab DeepSeek-v4-Flash-DSpark-2x-DGX-Spark issue 259.
-constexpr std::array<std::string_view, 2> kKernelsThatLoseMemory{"7.0.0-1019-", "7.0.0-31-"};
-
 Verdict kernel(const ExaminedNode& node) {
-  const bool bad = std::any_of(kKernelsThatLoseMemory.begin(), kKernelsThatLoseMemory.end(),
-                               [&](std::string_view release) { return node.facts->kernel.starts_with(release); });
+  const bool bad = is_one_of(node.facts->kernel, kKernelsThatLoseMemory);
   return bad && !without_handover(node.facts->host) ? fail("kernel " + node.facts->kernel + " without kho=off")
                                                     : pass();
 }
@@ -94,25 +84,6 @@ Verdict memory_short(const ExaminedNode& node) {
   const auto& available = node.facts->host.memory_available;
   if (!available) return skip("not known");
   return *available >= kEnoughForTests ? pass() : warn(std::to_string(*available >> 20) + " MiB are available");
-}
-
-const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name) {
-  const auto found = std::find_if(extended.units.begin(), extended.units.end(),
-                                  [&](const UnitFacts& unit) { return unit.name == name; });
-  return found == extended.units.end() ? nullptr : &*found;
-}
-
-/// Units that run now or start at the next boot.
-Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> names, CheckStatus verdict) {
-  const auto& extended = extended_of(node);
-  Complaints complaints;
-  for (const auto name : names) {
-    const UnitFacts* unit = unit_named(extended, name);
-    if (unit != nullptr && (unit->active == "active" || unit->enabled == "enabled")) {
-      complaints.add(unit->name + " is " + unit->active + " and " + unit->enabled);
-    }
-  }
-  return complaints.as(verdict);
 }
 
 Verdict killers(const ExaminedNode& node) {
@@ -210,6 +181,25 @@ constexpr auto kExaminations = std::to_array<Examination>({
 });
 
 }  // namespace
+
+const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name) {
+  const auto found = std::find_if(extended.units.begin(), extended.units.end(),
+                                  [&](const UnitFacts& unit) { return unit.name == name; });
+  return found == extended.units.end() ? nullptr : &*found;
+}
+
+/// Units that run now or start at the next boot.
+Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> names, CheckStatus verdict) {
+  const auto& extended = extended_of(node);
+  Complaints complaints;
+  for (const auto name : names) {
+    const UnitFacts* unit = unit_named(extended, name);
+    if (unit != nullptr && (unit->active == "active" || unit->enabled == "enabled")) {
+      complaints.add(unit->name + " is " + unit->active + " and " + unit->enabled);
+    }
+  }
+  return complaints.as(verdict);
+}
 
 std::span<const Examination> machine_examinations() { return kExaminations; }
 

@@ -1,10 +1,11 @@
-// NCCL on a node: its release, and the variables that reach a rank started over ssh.
+// NCCL on a node: its release, and the variables that reach a rank, NCCL's and those of other frameworks.
 #include <algorithm>
 #include <array>
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
 #include "engine/domain/nccl/nccl_variables.h"
+#include "engine/model/ipv4.h"
 
 namespace sparkplan {
 namespace {
@@ -182,8 +183,68 @@ Verdict ring_without_cumem(const ExaminedCluster& cluster, const ExaminedNode& n
   return memory != nullptr && memory->value == "0" ? fail(described(*memory)) : pass();
 }
 
+/// A variable as the node's own files set it. A login shell and a command over ssh may see different values.
+std::vector<NcclSetting> all_values(const ExaminedNode& node, std::string_view name) {
+  std::vector<NcclSetting> values;
+  const auto& extended = extended_of(node);
+  const auto session = extended.login.environment.find(std::string(name));
+  if (session != extended.login.environment.end()) {
+    values.push_back({std::string(name), session->second, "the environment of a command over ssh"});
+  }
+  const auto shell = extended.nccl_profile.find(std::string(name));
+  const bool same = session != extended.login.environment.end() && shell != extended.nccl_profile.end() &&
+                    session->second == shell->second;
+  if (shell != extended.nccl_profile.end() && !same) {
+    values.push_back({std::string(name), shell->second, "the environment of login shells"});
+  }
+  return values;
+}
+
+bool has_link(const ExaminedNode& node, std::string_view name) {
+  const auto& links = node.facts->links;
+  return std::any_of(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == name; });
+}
+
+constexpr std::string_view kGloo = "GLOO_SOCKET_IFNAME";
+
+/// Gloo takes one name; a list, a prefix or "^lo" is the name of no interface.
+Verdict gloo_interface(const ExaminedNode& node) {
+  Complaints complaints;
+  for (const NcclSetting& set : all_values(node, kGloo)) {
+    if (!set.value.empty() && !has_link(node, set.value)) complaints.add(described(set) + " names no interface");
+  }
+  return complaints.as(CheckStatus::kFail);
+}
+
+Verdict framework_elsewhere(const ExaminedNode& node) {
+  if (node.frameworks.empty()) return skip("no variables of frameworks are derived for this node");
+  Complaints complaints;
+  for (const auto& [name, expected] : node.frameworks) {
+    for (const NcclSetting& set : all_values(node, name)) {
+      const bool other_row = name == kGloo && !has_link(node, set.value);
+      if (set.value != expected && !other_row) complaints.add(described(set) + ", but the fabric needs " + expected);
+    }
+  }
+  return complaints.as(CheckStatus::kWarn);
+}
+
+Verdict host_name_loopback(const ExaminedNode& node) {
+  if (!all_values(node, kGloo).empty()) return pass(std::string(kGloo) + " is set");
+  for (const std::string& address : extended_of(node).own_name_addresses) {
+    // The resolver returns the first address of a family; an address of the network behind it does not help.
+    if (parse_ipv4(address) && !address.starts_with("127.")) return pass(node.facts->hostname + " is " + address);
+    if (address.starts_with("127.")) {
+      return warn(node.facts->hostname + " is " + address + " in /etc/hosts, and " + std::string(kGloo) +
+                  " is not set");
+    }
+  }
+  return pass();
+}
+
 constexpr Needs kSettings{Need::kExtended};
-constexpr std::array<std::string_view, 2> kFiles{"nccl_files", "login.environment"};
+constexpr Fields kFiles{"nccl_files", "login.environment"};
+constexpr Fields kProfile{"nccl_profile", "login.environment"};
+constexpr Fields kOwnName{"own_name_addresses", "nccl_profile"};
 constexpr auto kExaminations = std::to_array<Examination>({
     {"nccl-no-gpu", no_gpu, {Need::kRunning, Need::kSpark}, {{"gpu_driver"}}},
     {"nccl-no-library", no_library, {Need::kSpark}},
@@ -199,6 +260,9 @@ constexpr auto kExaminations = std::to_array<Examination>({
     {"nccl-login-shells-only", login_shells_only, kSettings, {{"nccl_files", "nccl_profile"}}},
     {"nccl-preloaded", preloaded, kSettings, kFiles},
     {"nccl-ring-without-cumem", ring_without_cumem, kSettings, kFiles},
+    {"gloo-interface-absent", gloo_interface, {Need::kExtended, Need::kRunning}, kProfile},
+    {"framework-elsewhere", framework_elsewhere, {Need::kExtended, Need::kRunning}, kProfile},
+    {"host-name-loopback", host_name_loopback, {Need::kExtended, Need::kRunning}, kOwnName},
 });
 
 }  // namespace

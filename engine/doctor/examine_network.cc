@@ -173,6 +173,7 @@ constexpr auto kExaminations = std::to_array<Examination>({
     {"route-elsewhere", route_elsewhere, kFabric, {{"routes"}}},
     {"route-link-down", route_linkdown, {Need::kRunning}, {{"routes"}}},
     {"firewall-drops", firewall_drops, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"firewall"}}},
+    {"forward-drops", forward_drops, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"firewall", "sysctl"}}},
     {"rp-filter-strict", rp_filter, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"sysctl"}}},
 });
 

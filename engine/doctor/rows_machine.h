@@ -33,7 +33,8 @@ inline constexpr auto kMachineRows = std::to_array<DoctorRow>({
      "/proc/meminfo: MemAvailable"},
     {"earlyoom-runs", "earlyoom is running and spares no program",
      "it kills ranks that use most of the memory, and NCCL reports nothing",
-     "exempt the ranks (`--avoid PATTERN` in /etc/default/earlyoom), or stop earlyoom while they run",
+     "exempt the ranks, with `files: [{path: /etc/default/earlyoom, content: ...}]` and --avoid PATTERN in its "
+     "EARLYOOM_ARGS, or stop earlyoom while they run",
      "systemctl show earlyoom.service, /proc/PID/cmdline"},
     {"logins-end-jobs", "logind removes the login user's shared memory when that user's last login ends",
      "any SSH login of that user, `sparkplan drift` from cron included, ends a job of that user in a container or "
@@ -45,7 +46,9 @@ inline constexpr auto kMachineRows = std::to_array<DoctorRow>({
      "run `systemctl disable --now UNIT`", "systemctl show disable-unused-nics.service"},
     {"clock-not-synchronised", "the clock is not synchronised",
      "no time server is reachable; logins by certificate, TLS and Ray fail when clocks differ",
-     "run `timedatectl set-ntp true`, then check `timedatectl timesync-status`", "timedatectl show -p NTPSynchronized"},
+     "`units: [{name: systemd-timesyncd.service, enabled: true, state: started}]` in cluster.yaml, then check "
+     "`timedatectl timesync-status`",
+     "timedatectl show -p NTPSynchronized"},
     {"sshd-without-pam", "sshd does not use PAM", "without PAM, the limits that are set for logins do not apply",
      "set UsePAM yes in /etc/ssh/sshd_config", "sshd -T"},
     {"fstab-unstable-device", "a line of fstab uses a device name that can change",

@@ -125,6 +125,19 @@ inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
     {"nccl-ring-without-cumem", "NCCL_CUMEM_ENABLE=0 in a ring of four or more",
      "with 0, NCCL connects all nodes at once, also nodes that no cable joins, and fails",
      "unset it; NCCL_ALGO=Ring alone is not enough", "/etc/nccl.conf, ~/.nccl.conf"},
+    // Programs beside NCCL.
+    {"gloo-interface-absent", "GLOO_SOCKET_IFNAME names no interface",
+     "Gloo takes exactly one name: a list, a prefix or ^lo ends the job with `Unable to find address for`",
+     "remove it where the node sets it, and let `nccl:` in cluster.yaml derive it",
+     "/etc/environment, /etc/profile.d, the environment of a command over ssh"},
+    {"framework-elsewhere", "a variable of Gloo, Open MPI, UCX, vLLM, SGLang or Ray does not match the fabric",
+     "the node's own files set it, often for another network: ranks wait for each other, or use the slow network",
+     "remove it there; or set the value on purpose in `nccl: {env: ...}` of cluster.yaml",
+     "/etc/environment, /etc/profile.d, the environment of a command over ssh"},
+    {"host-name-loopback", "the node's own host name is a loopback address, and Gloo has no interface",
+     "without GLOO_SOCKET_IFNAME, Gloo offers the address of the host name, 127.0.1.1, to the other nodes",
+     "apply `nccl:` with `frameworks: [torch]`, the default; or change the line of the host name in /etc/hosts",
+     "/etc/hosts"},
 });
 
 }  // namespace sparkplan

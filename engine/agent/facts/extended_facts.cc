@@ -37,7 +37,11 @@ std::optional<std::string> printed_by(const NodeReader& node, std::span<const st
 
 bool concerns_nccl(std::string_view variable) {
   constexpr std::array<std::string_view, 6> kPrefixes{"NCCL_", "UCX_", "OMPI_MCA_", "GLOO_", "TP_SOCKET_", "MN_IF_"};
-  if (variable == "LD_PRELOAD" || variable == "LD_LIBRARY_PATH") return true;
+  // No prefixes for these: VLLM_API_KEY is a secret.
+  constexpr std::array<std::string_view, 6> kNames{"LD_PRELOAD",          "LD_LIBRARY_PATH",
+                                                   "VLLM_HOST_IP",        "SGLANG_HOST_IP",
+                                                   "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS"};
+  if (std::find(kNames.begin(), kNames.end(), variable) != kNames.end()) return true;
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](auto prefix) { return variable.starts_with(prefix); });
 }
 
@@ -47,6 +51,8 @@ ExtendedFacts extended(const NodeReader& node, const std::vector<LinkFacts>& lin
     read_login(node, ssh_session_process(), facts);
     read_programs(node, facts);
     read_firewall(node, facts);
+    read_containers(node, facts);
+    read_software(node, facts);
     if (auto neighbours = read_neighbours()) {
       facts.neighbours = std::move(*neighbours);
     } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,6 +21,12 @@ ExtendedFacts extended(const NodeReader& node, const std::vector<LinkFacts>& lin
 void read_files(const NodeReader& node, const std::vector<LinkFacts>& links, ExtendedFacts& facts);
 void read_programs(const NodeReader& node, ExtendedFacts& facts);
 void read_firewall(const NodeReader& node, ExtendedFacts& facts);
+/// Docker, CDI and the GPU; needs `facts.login`.
+void read_containers(const NodeReader& node, ExtendedFacts& facts);
+/// Memory in use, kernels and packages.
+void read_software(const NodeReader& node, ExtendedFacts& facts);
+/// Pure. Adds a file in /dev/shm, within the bounds of the facts.
+void count_shared_file(std::int64_t size, SharedMemoryFacts& memory);
 /// `process`: "/proc/1234", the process that sshd started for this run; empty without sshd.
 void read_login(const NodeReader& node, const std::string& process, ExtendedFacts& facts);
 
@@ -38,7 +45,7 @@ Result<std::string> answer_of(const NodeReader& node, std::span<const std::strin
 std::optional<std::string> printed_by(const NodeReader& node, std::span<const std::string> argv,
                                       const std::string& field, ExtendedFacts& facts);
 
-/// True for variables of NCCL, of related libraries such as UCX, and of the loader.
+/// True for variables of NCCL, of related libraries such as UCX, of the loader, and for the addresses of launchers.
 bool concerns_nccl(std::string_view variable);
 
 }  // namespace sparkplan

@@ -157,12 +157,28 @@ void read_fstab(const NodeReader& node, ExtendedFacts& facts) {
   }
 }
 
+/// Source: hosts(5): the resolver asks this file first.
+void read_own_name(const NodeReader& node, ExtendedFacts& facts) {
+  const std::string name = first_line_of(node, "/proc/sys/kernel/hostname");
+  const auto text = node.read_file("/etc/hosts");
+  if (!text) {
+    if (text.error().code != ErrorCode::kNotFound) facts.unreadable["own_name_addresses"] = text.error().describe();
+    return;
+  }
+  for (const auto line : split_lines(*text)) {
+    const auto words = words_of(line.substr(0, line.find('#')));
+    if (words.size() < 2 || name.empty() || std::find(words.begin() + 1, words.end(), name) == words.end()) continue;
+    facts.own_name_addresses.push_back(words[0]);
+  }
+}
+
 }  // namespace
 
 void read_files(const NodeReader& node, const std::vector<LinkFacts>& links, ExtendedFacts& facts) {
   read_nccl(node, facts);
   read_fstab(node, facts);
   if (!node.live()) return;
+  read_own_name(node, facts);
   read_modules(node, facts);
   read_sysctl(node, links, facts);
   read_nvme(node, facts);

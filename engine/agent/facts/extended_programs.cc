@@ -23,12 +23,12 @@ constexpr std::array<std::string_view, 12> kSshdOptions{"usepam",
                                                         "port"};
 
 /// Units that set-up guides leave behind, that start ranks, or that manage network, time and storage.
-constexpr std::array<std::string_view, 14> kUnits{
-    "docker.service",           "containerd.service",       "ssh.service",
-    "slurmd.service",           "earlyoom.service",         "ufw.service",
-    "nftables.service",         "nvmf-autoconnect.service", "NetworkManager.service",
-    "systemd-networkd.service", "systemd-oomd.service",     "disable-unused-nics.service",
-    "rdma-optimize.service",    "nvme-rosa-connect.service"};
+constexpr std::array<std::string_view, 15> kUnits{
+    "docker.service",           "containerd.service",        "ssh.service",
+    "slurmd.service",           "earlyoom.service",          "ufw.service",
+    "nftables.service",         "nvmf-autoconnect.service",  "NetworkManager.service",
+    "systemd-networkd.service", "systemd-oomd.service",      "disable-unused-nics.service",
+    "rdma-optimize.service",    "nvme-rosa-connect.service", "gb10-clock-cap.service"};
 
 /// netplan is written in Python, and a machine may be busy.
 constexpr std::chrono::seconds kNetplanDeadline{10};

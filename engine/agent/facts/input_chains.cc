@@ -25,7 +25,8 @@ struct Table {
   std::string name;    ///< "inet filter"
   bool counts = true;  ///< False for a dormant table, and for a family other than IPv4.
   Chains chains;
-  std::vector<std::pair<std::string, bool>> inputs;  ///< The chains at hook input; true if their policy is drop.
+  std::vector<std::pair<std::string, bool>> inputs;    ///< The chains at hook input; true if their policy is drop.
+  std::vector<std::pair<std::string, bool>> forwards;  ///< As inputs, at hook forward.
 };
 
 enum class Act : std::uint8_t { kNothing, kAccept, kDrop, kReturn, kJump, kGoto, kUnclear };
@@ -34,9 +35,10 @@ struct Rule {
   Act act = Act::kNothing;  ///< kUnclear also if this code does not evaluate a condition of the rule.
   std::string interface;
   std::string from;
-  std::string chain;  ///< The target of kJump and kGoto.
+  std::string chain;    ///< The target of kJump and kGoto.
+  std::string to = {};  ///< The outgoing interface.
 
-  bool fits_all() const { return interface.empty() && from.empty(); }
+  bool fits_all() const { return interface.empty() && from.empty() && to.empty(); }
 };
 
 constexpr auto kVerdicts = std::to_array<std::pair<std::string_view, Act>>({{"accept", Act::kAccept},
@@ -103,10 +105,24 @@ std::optional<Act> verdict_in(std::string_view word) {
   return found == kVerdicts.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// "\"enp1s0f1np1" -> "enp1s0f1np1", "enp+" -> "enp*"
+std::string interface_in(std::string word) {
+  if (word.starts_with('"')) word.erase(0, 1);
+  if (word.ends_with('+')) word.back() = '*';
+  return word;
+}
+
+/// A forwarded packet is for another machine, so a rule for packets to this node does not apply to it.
+bool is_for_this_node(std::string_view text) {
+  return text.find(" fib daddr type local ") != std::string_view::npos ||
+         (text.find(" --dst-type LOCAL ") != std::string_view::npos && text.find(" ! ") == std::string_view::npos);
+}
+
 /// A rule for other traffic does nothing.
-Rule read_rule(std::string text, const Chains& chains) {
+Rule read_rule(std::string text, const Chains& chains, Hook hook) {
   const bool saved = text.starts_with("-A ");
   text = " " + (saved ? text.substr(std::min(text.size(), text.find(' ', 3))) : text) + " ";
+  if (hook == Hook::kForward && is_for_this_node(text)) return {};
   for (const auto phrase : kAlwaysTrue) {
     if (const auto found = text.find(phrase); found != std::string::npos) text.erase(found, phrase.size() - 1);
   }
@@ -124,10 +140,13 @@ Rule read_rule(std::string text, const Chains& chains) {
   while (at < words.size()) {
     const std::string word = next();
     if (word == "iifname" || word == "iif" || word == "-i") {
-      rule.interface = next();
-      if (rule.interface.starts_with('"')) rule.interface.erase(0, 1);
-      if (rule.interface.ends_with('+')) rule.interface.back() = '*';
+      rule.interface = interface_in(next());
       unclear = unclear || rule.interface.starts_with('@');
+    } else if (word == "oifname" || word == "oif" || word == "-o") {
+      const bool excluded = at > 1 && words[at - 2] == "!";
+      rule.to = excluded ? "" : interface_in(next());
+      if (excluded || rule.to == "!=" || rule.to.starts_with('@')) rule.to.clear();
+      unclear = unclear || rule.to.empty();
     } else if (word == "saddr" || word == "-s") {
       rule.from = next();
       unclear = unclear || !parse_ipv4_network(rule.from);
@@ -144,14 +163,14 @@ Rule read_rule(std::string text, const Chains& chains) {
     }
   }
   // Its interface may be one of several, or an excluded one.
-  if (unclear) return {rule.act == Act::kNothing ? Act::kNothing : Act::kUnclear, {}, {}, {}};
+  if (unclear) return {rule.act == Act::kNothing ? Act::kNothing : Act::kUnclear, {}, {}, {}, rule.to};
   return rule;
 }
 
 /// Lists the verdicts of a chain, in the order in which they apply to a packet.
 class Walk {
  public:
-  Walk(const Chains& chains, InputChainFacts& into) : chains_(chains), into_(into) {}
+  Walk(const Chains& chains, Hook hook, InputChainFacts& into) : chains_(chains), hook_(hook), into_(into) {}
 
   /// True if the rules decide about all packets.
   bool through(const std::string& chain, int depth = 0) {
@@ -164,7 +183,7 @@ class Walk {
         into_.verdicts.push_back({"", "", "unclear", "(too many rules)"});
         return true;
       }
-      const Rule rule = read_rule(text, chains_);
+      const Rule rule = read_rule(text, chains_, hook_);
       if (rule.act == Act::kNothing) continue;
       if (rule.fits_all() && rule.act == Act::kReturn) return false;
       if (rule.fits_all() && rule.act == Act::kGoto) return through(rule.chain, depth + 1);
@@ -174,7 +193,7 @@ class Walk {
       }
       const bool decides = rule.act == Act::kAccept || rule.act == Act::kDrop;
       const std::string verdict = !decides ? "unclear" : rule.act == Act::kAccept ? "accept" : "drop";
-      into_.verdicts.push_back({rule.interface, rule.from, verdict, cut_text(text, kLongestRule)});
+      into_.verdicts.push_back({rule.interface, rule.from, verdict, cut_text(text, kLongestRule), rule.to});
       if (decides && rule.fits_all()) return true;
     }
     return false;
@@ -184,18 +203,19 @@ class Walk {
   static constexpr std::size_t kLongestRule = 164;
 
   const Chains& chains_;
+  const Hook hook_;
   InputChainFacts& into_;
   std::size_t rules_ = 0;
 };
 
-std::vector<InputChainFacts> input_chains(const std::vector<Table>& tables) {
+std::vector<InputChainFacts> chains_at(Hook hook, const std::vector<Table>& tables) {
   std::vector<InputChainFacts> result;
   for (const Table& table : tables) {
     if (!table.counts) continue;
-    for (const auto& [chain, drops] : table.inputs) {
+    for (const auto& [chain, drops] : hook == Hook::kInput ? table.inputs : table.forwards) {
       InputChainFacts& facts = result.emplace_back();
       facts.name = table.name + " " + chain;
-      const bool decided = Walk(table.chains, facts).through(chain);
+      const bool decided = Walk(table.chains, hook, facts).through(chain);
       if (!decided && drops) facts.verdicts.push_back({"", "", "drop", "policy drop"});
     }
   }
@@ -204,7 +224,7 @@ std::vector<InputChainFacts> input_chains(const std::vector<Table>& tables) {
 
 }  // namespace
 
-std::vector<InputChainFacts> nft_input_chains(std::string_view ruleset) {
+std::vector<InputChainFacts> nft_chains(std::string_view ruleset, Hook hook) {
   std::vector<Table> tables;
   std::string chain;  // Empty outside a chain.
   for (const auto line : split_lines(ruleset)) {
@@ -228,12 +248,14 @@ std::vector<InputChainFacts> nft_input_chains(std::string_view ruleset) {
       tables.back().chains[chain].emplace_back(text);
     } else if (text.find(" hook input ") != std::string_view::npos) {
       tables.back().inputs.emplace_back(chain, text.find("policy drop;") != std::string_view::npos);
+    } else if (text.find(" hook forward ") != std::string_view::npos) {
+      tables.back().forwards.emplace_back(chain, text.find("policy drop;") != std::string_view::npos);
     }
   }
-  return input_chains(tables);
+  return chains_at(hook, tables);
 }
 
-std::vector<InputChainFacts> iptables_input_chains(std::string_view rules) {
+std::vector<InputChainFacts> iptables_chains(std::string_view rules, Hook hook) {
   std::vector<Table> tables;
   for (const auto whole : split_lines(rules)) {
     const auto line = trim(whole);
@@ -246,11 +268,12 @@ std::vector<InputChainFacts> iptables_input_chains(std::string_view rules) {
     } else if (line.starts_with(':')) {
       tables.back().chains[words[0].substr(1)];
       if (words[0] == ":INPUT") tables.back().inputs.emplace_back("INPUT", words[1] == "DROP");
+      if (words[0] == ":FORWARD") tables.back().forwards.emplace_back("FORWARD", words[1] == "DROP");
     } else if (words[0] == "-A") {
       tables.back().chains[words[1]].emplace_back(line);
     }
   }
-  return input_chains(tables);
+  return chains_at(hook, tables);
 }
 
 }  // namespace sparkplan

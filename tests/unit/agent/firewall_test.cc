@@ -11,9 +11,9 @@ using test::verdicts_of;
 
 /// Verdicts of one input chain with those rules and that policy; `others` are more chains of the table.
 Verdicts nft(const std::string& rules, const std::string& policy = "accept", const std::string& others = "") {
-  const auto chains = nft_input_chains("table inet t {\n" + others +
-                                       "\tchain in {\n\t\ttype filter hook input priority filter; policy " + policy +
-                                       ";\n" + rules + "\t}\n}\n");
+  const auto chains =
+      nft_chains("table inet t {\n" + others + "\tchain in {\n\t\ttype filter hook input priority filter; policy " +
+                 policy + ";\n" + rules + "\t}\n}\n");
   REQUIRE(chains.size() == 1);
   CHECK(chains[0].name == "inet t in");
   return verdicts_of(chains[0]);
@@ -24,7 +24,7 @@ std::string chain(const std::string& name, const std::string& rules) {
 }
 
 Verdicts iptables(const std::string& rules) {
-  const auto chains = iptables_input_chains("*filter\n" + rules + "COMMIT\n");
+  const auto chains = iptables_chains("*filter\n" + rules + "COMMIT\n");
   REQUIRE(chains.size() == 1);
   CHECK(chains[0].name == "filter INPUT");
   return verdicts_of(chains[0]);
@@ -113,7 +113,7 @@ constexpr const char* kFirewalldRules = R"(table inet firewalld {
 }  // namespace
 
 TEST_CASE("ufw: the user's rules accept, the policy drops, and forwarded packets are ignored") {
-  const auto chains = nft_input_chains(kUfwRules);
+  const auto chains = nft_chains(kUfwRules);
   REQUIRE(chains.size() == 1);
   CHECK(chains[0].name == "ip filter INPUT");
   CHECK(verdicts_of(chains[0]) ==
@@ -124,7 +124,7 @@ TEST_CASE("ufw: the user's rules accept, the policy drops, and forwarded packets
 }
 
 TEST_CASE("firewalld: a zone bound to an interface is unclear, and a final reject closes the chain") {
-  const auto chains = nft_input_chains(kFirewalldRules);
+  const auto chains = nft_chains(kFirewalldRules);
   REQUIRE(chains.size() == 1);
   CHECK(verdicts_of(chains[0]) == Verdicts{"unclear", "accept lo", "unclear enp1s0f1np1", "unclear wlP9s9", "drop"});
 }
@@ -190,8 +190,8 @@ TEST_CASE("elements of a named set are no rules, and a long rule is shortened") 
   const std::string set =
       "\tset peers {\n\t\ttype ipv4_addr\n\t\telements = { 192.168.100.11,\n\t\t\t     drop }\n\t}\n";
   CHECK(nft("", "accept", set).empty());
-  const auto chains = iptables_input_chains("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m comment --comment \"" +
-                                            std::string(250, 'c') + "\" -j DROP\n");
+  const auto chains = iptables_chains("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m comment --comment \"" +
+                                      std::string(250, 'c') + "\" -j DROP\n");
   CHECK(chains.at(0).verdicts.at(0).rule.size() == 164);
 }
 
@@ -210,9 +210,9 @@ TEST_CASE("iptables-save: a quote inside a comment does not end it; in nft's lis
 
 TEST_CASE("dormant tables and tables of other families give no verdict") {
   const std::string chain = "chain in {\n type filter hook input priority 0; policy drop;\n }\n}\n";
-  CHECK(nft_input_chains("table inet t {\n flags dormant;\n" + chain).empty());
-  CHECK(nft_input_chains("table ip6 t {\n" + chain).empty());
-  CHECK(nft_input_chains("table inet t {\n" + chain).size() == 1);
+  CHECK(nft_chains("table inet t {\n flags dormant;\n" + chain).empty());
+  CHECK(nft_chains("table ip6 t {\n" + chain).empty());
+  CHECK(nft_chains("table inet t {\n" + chain).size() == 1);
 }
 
 TEST_CASE("iptables-save: the same rules give the same verdicts") {
@@ -232,6 +232,61 @@ TEST_CASE("iptables-save: the same rules give the same verdicts") {
                "icmp-port-unreachable\n") == Verdicts{"unclear", "unclear", "unclear", "drop"});
   CHECK(iptables(":INPUT ACCEPT [0:0]\n-A INPUT ! -s 10.0.0.0/8 -j DROP\n-A INPUT -p udp -j DROP\n") ==
         Verdicts{"unclear"});
+}
+
+namespace {
+
+/// What Docker 28 sets up, and a rule of the user.
+constexpr const char* kDockerRules = R"(*filter
+:INPUT ACCEPT [0:0]
+:FORWARD DROP [0:0]
+:DOCKER - [0:0]
+:DOCKER-FORWARD - [0:0]
+:DOCKER-USER - [0:0]
+-A FORWARD -j DOCKER-USER
+-A FORWARD -j DOCKER-FORWARD
+-A DOCKER ! -i docker0 -o docker0 -j DROP
+-A DOCKER-FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A DOCKER-FORWARD -o docker0 -j DOCKER
+-A DOCKER-FORWARD -i docker0 -j ACCEPT
+-A DOCKER-FORWARD -m addrtype --dst-type LOCAL -j DROP
+-A DOCKER-USER -i enp1s0f0np0 -o enp1s0f1np1 -j ACCEPT
+COMMIT
+)";
+
+}  // namespace
+
+TEST_CASE("firewall: Docker's chains for forwarded packets keep the interfaces of each rule") {
+  const auto chains = iptables_chains(kDockerRules, Hook::kForward);
+  REQUIRE(chains.size() == 1);
+  CHECK(chains[0].name == "filter FORWARD");
+  const auto& verdicts = chains[0].verdicts;
+  REQUIRE(verdicts.size() == 4);
+  CHECK(verdicts[0].interface == "enp1s0f0np0");
+  CHECK(verdicts[0].to == "enp1s0f1np1");
+  CHECK(verdicts[0].verdict == "accept");
+  CHECK(verdicts[1].to == "docker0");
+  CHECK(verdicts[1].verdict == "unclear");
+  CHECK(verdicts[2].interface == "docker0");
+  CHECK(verdicts[2].verdict == "accept");
+  CHECK(verdicts[3].rule == "policy drop");
+  // Packets for the node itself pass other chains.
+  const auto input = iptables_chains(kDockerRules, Hook::kInput);
+  REQUIRE(input.size() == 1);
+  CHECK(input[0].verdicts.empty());
+}
+
+TEST_CASE("firewall: an excluded outgoing interface makes a rule unclear for all of them") {
+  const auto chains = nft_chains(
+      "table ip filter {\n chain FORWARD {\n  type filter hook forward priority filter; policy accept;\n"
+      "  iifname \"a0\" oifname != \"b0\" drop\n  oifname \"c*\" drop\n }\n}\n",
+      Hook::kForward);
+  REQUIRE(chains.size() == 1);
+  REQUIRE(chains[0].verdicts.size() == 2);
+  CHECK(chains[0].verdicts[0].verdict == "unclear");
+  CHECK(chains[0].verdicts[0].to.empty());
+  CHECK(chains[0].verdicts[1].verdict == "drop");
+  CHECK(chains[0].verdicts[1].to == "c*");
 }
 
 }  // namespace sparkplan

@@ -237,8 +237,11 @@ std::string as_second_node(std::string capture) {
 }
 
 ExaminedNode CapturedNode::examined() const {
-  ExaminedNode node{facts.hostname, &facts, declared};
+  ExaminedNode node{name, &facts, declared};
   node.nccl_declared = true;
+  if (!declared.empty()) {
+    node.frameworks = {{"GLOO_SOCKET_IFNAME", declared.front().interface}, {"VLLM_HOST_IP", declared.front().address}};
+  }
   for (ObservedPort& half : node.halves) {
     for (const LinkFacts& link : facts.links) {
       if (link.name == half.interface) half.link = &link;
@@ -251,6 +254,7 @@ CapturedNode captured_node(const std::string& capture) {
   const auto sections = sections_of(capture);
   const FakeNode node = node_of(sections);
   CapturedNode captured;
+  captured.name = trim(text_of(sections, {"name"}));
   captured.declared = halves_in(text_of(sections, {"declared"}));
   Facts& facts = captured.facts;
   read_installed_software(node, facts);
@@ -258,7 +262,7 @@ CapturedNode captured_node(const std::string& capture) {
   facts.kernel = trim(text_of(sections, {"program", "0", "uname"}));
   facts.machine_id = first_line_of(node, "/etc/machine-id");
   facts.memory_total_bytes = number_in_text(first_line_of(node, "/proc/meminfo")).value_or(0) * 1024;
-  facts.ssh_server_address = "10.0.0.1" + facts.hostname.substr(facts.hostname.size() - 1);
+  facts.ssh_server_address = "10.0.0.1" + captured.name.substr(captured.name.size() - 1);
   const Value links = json_of(sections, "ip-address");
   for (const Value& link : *links.list_items()) facts.links.push_back(link_in(link, node));
   const Value routes = json_of(sections, "ip-route");
@@ -274,6 +278,8 @@ CapturedNode captured_node(const std::string& capture) {
   read_login(node, kSession, *facts.extended);
   read_programs(node, *facts.extended);
   read_firewall(node, *facts.extended);
+  read_containers(node, *facts.extended);
+  read_software(node, *facts.extended);
   read_files(node, facts.links, *facts.extended);
   return captured;
 }

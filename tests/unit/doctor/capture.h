@@ -16,6 +16,7 @@ std::string as_second_node(std::string capture);
 /// A machine as input of examine(). The agent's own readers read its files and programs. Facts from the kernel come
 /// from `ip -json` and ibv_devinfo.
 struct CapturedNode {
+  std::string name;  ///< In cluster.yaml.
   Facts facts;
   std::vector<ObservedPort> declared;
 

@@ -26,6 +26,7 @@ struct Mutation {
   std::vector<Edit> edits;
   On on = On::kBoth;
   bool ring = false;
+  void (*alter)(ExtendedFacts&) = nullptr;  ///< For facts that no text of a capture can show.
 };
 
 std::string file(const std::string& path, const std::string& text) { return "== file " + path + "\n" + text + "\n"; }
@@ -167,6 +168,13 @@ std::vector<Mutation> nccl_mutations() {
        CheckStatus::kWarn,
        {{"USER=nvidia\nHOME=", "USER=nvidia\nLD_PRELOAD=/opt/nccl/libnccl.so.2\nHOME="}}},
       {"nccl-ring-without-cumem", CheckStatus::kFail, {nccl_conf("NCCL_CUMEM_ENABLE=0")}, On::kBoth, true},
+      {"gloo-interface-absent",
+       CheckStatus::kFail,
+       {{"", file("/etc/profile.d/gloo.sh", "export GLOO_SOCKET_IFNAME=^lo,docker0")}}},
+      {"framework-elsewhere",
+       CheckStatus::kWarn,
+       {{"USER=nvidia\nHOME=", "USER=nvidia\nGLOO_SOCKET_IFNAME=enP7s7\nHOME="}}},
+      {"host-name-loopback", CheckStatus::kWarn, {{"10.0.0.11 spark-01\n", "127.0.1.1 spark-01\n"}}},
   };
 }
 
@@ -176,7 +184,7 @@ std::vector<Mutation> machine_mutations() {
        CheckStatus::kWarn,
        {{"05/12/2026", "01/15/2026"},
         {"== file /sys/class/net/enP2p1s0f1np1/device/current_link_width", "== file /sys/class/net/lo/unread"}}},
-      {"driver-old", CheckStatus::kWarn, {{"580.173.02", "580.95.05"}}},
+      {"driver-old", CheckStatus::kWarn, {{"*580.173.02", "580.95.05"}}},
       {"kernel-handover", CheckStatus::kFail, {{"uname\n6.17.0-1031-nvidia", "uname\n7.0.0-1019-nvidia"}}},
       {"contiguous-memory-lost",
        CheckStatus::kFail,
@@ -194,11 +202,77 @@ std::vector<Mutation> machine_mutations() {
   };
 }
 
+std::vector<Mutation> container_mutations() {
+  return {
+      {"docker-group", CheckStatus::kWarn, {{"docker:x:988:nvidia", "docker:x:988:ubuntu"}}},
+      {"container-runtime-missing",
+       CheckStatus::kWarn,
+       {{R"({"nvidia": {"args")", R"({"kata": {"args")"}, {"/var/run/cdi/nvidia.yaml", "/var/run/cdi/nvidia.bak"}}},
+      {"cdi-stale", CheckStatus::kFail, {{"*libcuda.so.580.173.02", "libcuda.so.580.95.05"}}},
+      {"hostname-differs", CheckStatus::kWarn, {{"*hostname\nspark-01", "hostname\nspark-01-2"}}, On::kFirst},
+      {"memory-pressure", CheckStatus::kWarn, {{"full avg10=0.00", "full avg10=0.31"}}},
+      {"memory-pressure", CheckStatus::kFail, {{"full avg10=0.00", "full avg10=12.40"}}},
+      {"swap-used", CheckStatus::kWarn, {{"16777212\t1024", "16777212\t13631488"}}},
+      {"shm-small", CheckStatus::kWarn, {{"rw,nosuid,nodev,inode64", "rw,nosuid,nodev,size=65536k"}}},
+      {"shm-small", CheckStatus::kWarn, {{"tmpfs /dev/shm tmpfs", "tmpfs /dev/mem tmpfs"}}},
+      {"shm-full",
+       CheckStatus::kWarn,
+       {},
+       On::kBoth,
+       false,
+       [](ExtendedFacts& facts) { facts.shared_memory->used = std::int64_t{5} << 30; }},
+      {"gpu-clock-stuck", CheckStatus::kFail, {{"96, 2418, 88.31", "97, 611, 22.40"}}},
+      {"gpu-throttled", CheckStatus::kWarn, {{"88.31, 0x0000000000000000", "88.31, 0x0000000000000020"}}},
+      {"gpu-clock-capped", CheckStatus::kWarn, {unit("gb10-clock-cap.service")}},
+      {"forward-drops",
+       CheckStatus::kFail,
+       {route(R"({"dst":"10.9.0.0/24","gateway":"192.168.100.12","dev":"enp1s0f1np1"})"),
+        {"", file("/proc/sys/net/ipv4/ip_forward", "0")}}},
+      {"forward-drops",
+       CheckStatus::kFail,
+       {route(R"({"dst":"10.9.0.0/24","gateway":"192.168.100.12","dev":"enp1s0f1np1"})"),
+        {"\tchain INPUT {",
+         "\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy drop;\n"
+         "\t\tiifname \"docker0\" accept\n\t}\n\tchain INPUT {"},
+        {"", file("/proc/sys/net/ipv4/ip_forward", "1")}}},
+  };
+}
+
+std::vector<Mutation> software_mutations() {
+  return {
+      {"kernel-loses-adapter", CheckStatus::kFail, {{"*6.17.0-1031-nvidia", "6.17.0-1029-nvidia"}}},
+      {"kernel-next-bad", CheckStatus::kWarn, {{"", file("/boot/vmlinuz-7.0.0-1019-nvidia", "")}}},
+      {"reboot-pending", CheckStatus::kWarn, {{"", file("/boot/vmlinuz-6.17.0-1032-nvidia", "")}}},
+      {"reboot-pending",
+       CheckStatus::kWarn,
+       {{"", file("/var/run/reboot-required", "*** System restart required ***")},
+        {"", file("/var/run/reboot-required.pkgs", "libc6\nlibc6")}}},
+      {"reboot-pending", CheckStatus::kWarn, {{"*580.173.02-0ubuntu1", "580.178.04-0ubuntu1"}}},
+      {"holds-missing",
+       CheckStatus::kWarn,
+       {{"Package: nvidia-driver-580-open\nStatus: hold", "Package: nvidia-driver-580-open\nStatus: install"}}},
+      {"holds-missing", CheckStatus::kWarn, {{"*Status: hold", "Status: install"}}},
+      {"driver-unsupported", CheckStatus::kFail, {{"*580.173.02", "590.44.01"}}},
+      {"driver-packages-mixed",
+       CheckStatus::kFail,
+       {{"Package: nvidia-firmware-580\nStatus: hold ok installed\nVersion: 580.173.02",
+         "Package: nvidia-firmware-580\nStatus: hold ok installed\nVersion: 580.159.03"}}},
+      {"driver-packages-mixed",
+       CheckStatus::kFail,
+       {{"Version: 1.22.6ubuntu6\n",
+         "Version: 1.22.6ubuntu6\n\nPackage: nvidia-fabricmanager-580\nStatus: install ok installed\nVersion: 1\n"}}},
+  };
+}
+
 std::vector<Mutation> parity_mutations() {
   return {
-      {"differs-kernel", CheckStatus::kWarn, {{"uname\n6.17.0-1031", "uname\n6.17.0-1030"}}, On::kSecond},
+      {"differs-kernel",
+       CheckStatus::kWarn,
+       {{"uname\n6.17.0-1031", "uname\n6.17.0-1030"},
+        {"file /boot/vmlinuz-6.17.0-1031", "file /boot/vmlinuz-6.17.0-1030"}},
+       On::kSecond},
       {"differs-system", CheckStatus::kWarn, {{"VERSION_ID=\"24.04\"", "VERSION_ID=\"26.04\""}}, On::kSecond},
-      {"differs-driver", CheckStatus::kFail, {{"580.173.02", "580.180.01"}}, On::kSecond},
+      {"differs-driver", CheckStatus::kFail, {{"*580.173.02", "580.180.01"}}, On::kSecond},
       {"differs-firmware", CheckStatus::kWarn, {{"*28.45.4028", "28.44.1036"}}, On::kSecond},
       {"differs-bios", CheckStatus::kWarn, {{"5.36_0ACUM023", "5.36_0ACUM022"}}, On::kSecond},
       {"differs-memory", CheckStatus::kFail, {{"MemTotal:       125513540", "MemTotal:       60817408"}}, On::kSecond},
@@ -217,7 +291,7 @@ std::vector<Mutation> parity_mutations() {
 std::vector<Mutation> all_mutations() {
   std::vector<Mutation> all;
   for (const auto& part : {link_mutations(), network_mutations(), rdma_mutations(), nccl_mutations(),
-                           machine_mutations(), parity_mutations()}) {
+                           machine_mutations(), container_mutations(), software_mutations(), parity_mutations()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
@@ -254,7 +328,11 @@ TEST_CASE("each change of a healthy machine is reported by its own row and no ot
       if (mutation.on == On::kSecond) change(second, edit);
     }
     if (mutation.on == On::kBoth) second = test::as_second_node(first);
-    const auto findings = findings_of(first, second, mutation.ring);
+    test::CapturedNode one = test::captured_node(first);
+    test::CapturedNode other = test::captured_node(second);
+    if (mutation.alter != nullptr) mutation.alter(*one.facts.extended);
+    constexpr std::size_t kRing = 4;
+    const auto findings = examine({{one.examined(), other.examined()}, mutation.ring, mutation.ring ? kRing : 0});
     INFO(listed(findings));
     CHECK(problems_in(findings) == Problems{{mutation.row, mutation.status}});
   }
@@ -356,6 +434,25 @@ TEST_CASE("a generated profile is a finding only while the interface lacks its d
   CHECK(finding_of(examine({{one.examined()}, false, 0}), "profile-dhcp").status == CheckStatus::kPass);
   for (LinkFacts& link : one.facts.links) link.addresses.clear();
   CHECK(finding_of(examine({{one.examined()}, false, 0}), "profile-dhcp").status == CheckStatus::kFail);
+}
+
+TEST_CASE("a loopback address of the host name does no harm once Gloo has an interface") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"10.0.0.11 spark-01\n", "127.0.1.1 spark-01\n"});
+  change(capture, {"", file("/etc/profile.d/gloo.sh", "export GLOO_SOCKET_IFNAME=enp1s0f1np1")});
+  CHECK(problems_in(findings_of(capture, test::as_second_node(capture), false)).empty());
+}
+
+TEST_CASE("a variable of a framework is judged in login shells and in commands over ssh") {
+  auto capture = test::read_capture("spark.txt");
+  change(capture, {"", file("/etc/environment", "VLLM_HOST_IP=10.0.0.11")});
+  test::CapturedNode one = test::captured_node(capture);
+  const auto finding = finding_of(examine({{one.examined()}, false, 0}), "framework-elsewhere");
+  CHECK(finding.status == CheckStatus::kWarn);
+  CHECK(finding.seen ==
+        "VLLM_HOST_IP=10.0.0.11 in the environment of login shells, but the fabric needs 192.168.100.11");
+  one.declared.clear();
+  CHECK(finding_of(examine({{one.examined()}, false, 0}), "framework-elsewhere").status == CheckStatus::kSkip);
 }
 
 TEST_CASE("BIOSes are compared among nodes of one manufacturer") {

@@ -44,6 +44,22 @@ CheckStatus verdict_with(const Verdicts& verdicts) { return found_with({verdicts
 
 }  // namespace
 
+TEST_CASE("doctor: a node with thousands of texts has findings of bounded length") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  for (int i = 0; i < 4000; ++i) {
+    const std::string release = std::to_string(i) + std::string(200, '.');
+    one.facts.extended->software.packages.push_back({"nvidia-driver-" + release, release, false});
+  }
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(test::finding_of(findings, "driver-packages-mixed").status == CheckStatus::kFail);
+  for (const Finding& finding : findings) {
+    INFO(finding.row->id);
+    if (!finding.between_nodes) CHECK(finding.seen.size() <= 1500);
+  }
+}
+
 TEST_CASE("firewall: packets without a matching rule are accepted, and a closed chain accepts none") {
   CHECK(verdict_with({}) == CheckStatus::kPass);
   const Finding closed = found_with({{kClosed}});

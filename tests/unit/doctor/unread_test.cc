@@ -72,8 +72,9 @@ TEST_CASE("merged routes skip the row route-elsewhere, unless another route deci
 TEST_CASE("a row whose data is unread names the reason and gives no verdict") {
   const std::vector<std::pair<std::string, std::vector<std::string>>> host{
       {"bios_date", {"bios-old"}},
-      {"gpu_driver", {"driver-old", "differs-driver", "nccl-no-gpu"}},
-      {"kernel_command_line", {"kernel-handover"}},
+      {"gpu_driver",
+       {"driver-old", "differs-driver", "nccl-no-gpu", "driver-unsupported", "cdi-stale", "reboot-pending"}},
+      {"kernel_command_line", {"kernel-handover", "kernel-next-bad"}},
       {"memory_available_bytes", {"contiguous-memory-lost", "memory-short"}},
       {"routes", {"route-default", "route-elsewhere", "route-link-down"}},
       {"network_profiles", {"profile-dhcp"}},
@@ -83,21 +84,36 @@ TEST_CASE("a row whose data is unread names the reason and gives no verdict") {
       {"host_keys", {"shared-host-key"}}};
   const std::vector<std::pair<std::string, std::vector<std::string>>> extended{
       {"netplan_merged", {"netplan-refuses"}},
-      {"firewall", {"firewall-drops"}},
-      {"units", {"earlyoom-runs", "half-switched-off", "memlock-service"}},
+      {"firewall", {"firewall-drops", "forward-drops"}},
+      {"units",
+       {"earlyoom-runs", "half-switched-off", "memlock-service", "docker-group", "container-runtime-missing",
+        "gpu-clock-capped"}},
+      {"containers.may_use_docker", {"docker-group"}},
+      {"containers.toolkit", {"container-runtime-missing"}},
+      {"containers.runtimes", {"container-runtime-missing"}},
+      {"containers.cdi_specs", {"container-runtime-missing", "cdi-stale"}},
+      {"gpu", {"gpu-clock-stuck", "gpu-throttled"}},
+      {"memory_pressure", {"memory-pressure"}},
+      {"swap", {"swap-used"}},
+      {"shared_memory", {"shm-small", "shm-full"}},
+      {"software.kernels", {"kernel-next-bad", "reboot-pending"}},
+      {"software.reboot_required", {"reboot-pending"}},
+      {"software.packages", {"reboot-pending", "holds-missing", "driver-packages-mixed"}},
+      {"software.upgrades_itself", {"holds-missing"}},
       {"clock_synchronised", {"clock-not-synchronised"}},
       {"removes_ipc", {"logins-end-jobs"}},
       {"login.linger", {"logins-end-jobs"}},
       {"sshd", {"sshd-without-pam"}},
       {"fstab", {"fstab-unstable-device", "fstab-without-nofail"}},
       {"nvme", {"nvme-not-live"}},
-      {"sysctl", {"rp-filter-strict"}},
+      {"sysctl", {"rp-filter-strict", "forward-drops"}},
       {"rdma_firmware", {"rdma-errors", "differs-firmware"}},
       {"login.locked_memory", {"memlock-login"}},
       {"modules_at_boot", {"peermem-at-boot"}},
       {"nccl_files", {"nccl-half-left-out", "nccl-gid-index-set", "nccl-without-rdma", "nccl-login-shells-only"}},
       {"login.environment", {"nccl-half-left-out", "nccl-preloaded", "nccl-unknown-variable"}},
-      {"nccl_profile", {"nccl-login-shells-only"}}};
+      {"own_name_addresses", {"host-name-loopback"}},
+      {"nccl_profile", {"nccl-login-shells-only", "gloo-interface-absent", "framework-elsewhere"}}};
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   const CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -129,7 +145,7 @@ TEST_CASE("readable nodes are compared even if another node is unreadable") {
   const CapturedNode one = test::captured_node(capture);
   const CapturedNode other = test::captured_node(test::as_second_node(capture));
   CapturedNode unread = test::captured_node(test::as_second_node(capture));
-  unread.facts.hostname = "spark-03";
+  unread.name = unread.facts.hostname = "spark-03";
   unread.facts.machine_id = "of-the-third";
   unread.facts.host.unreadable = {{"nvme_host_nqn", "no permission"}, {"host_keys", "no permission"}};
   CapturedNode copy = other;

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+
+#include "engine/doctor/doctor_row.h"
+
+namespace sparkplan {
+
+/// What keeps jobs from starting or slows them down: containers, memory in use, the GPU's clock, software that an
+/// upgrade or a boot changes.
+// Sources: public reports of DGX Spark owners, NVIDIA's forum and documentation of the container toolkit, apt-mark(8),
+// the kernel's accounting/psi.rst.
+inline constexpr auto kReadinessRows = std::to_array<DoctorRow>({
+    {"docker-group", "the login user may not use Docker",
+     "the user is not in the group docker, so each docker command ends with permission denied on docker.sock",
+     "add `users: [{name: USER, groups: [docker]}]` to cluster.yaml and apply, then log in again; whoever is in that "
+     "group can become root",
+     "/etc/group, getent group docker"},
+    {"container-runtime-missing", "containers cannot use the GPU",
+     "Docker has neither NVIDIA's runtime nor a CDI specification of the GPU",
+     "add `packages: [nvidia-container-toolkit]` to cluster.yaml, then run `nvidia-ctk runtime configure` on the node "
+     "and restart Docker, which stops its containers",
+     "/etc/docker/daemon.json, /etc/cdi, /var/run/cdi"},
+    {"cdi-stale", "the CDI specification is of another driver than the running one",
+     "the driver was updated after the specification was written; containers fail on a missing lib*.so.VERSION",
+     "run `systemctl restart nvidia-cdi-refresh`, or `nvidia-ctk cdi generate --output=FILE`; `units: [{name: "
+     "nvidia-cdi-refresh.path, enabled: true, state: started}]` in cluster.yaml keeps it up to date",
+     "/etc/cdi, /var/run/cdi, /proc/driver/nvidia/version"},
+    {"hostname-differs", "the host name is not the node's name in cluster.yaml",
+     "the machine was renamed, or multicast DNS gave it another name because two machines had the same one; programs "
+     "that look up their settings by host name do not find them",
+     "run `hostnamectl set-hostname NAME` on the node, or give the node that name in cluster.yaml", "uname -n"},
+    {"memory-pressure", "all programs wait for memory at times",
+     "GPU and CPU share the memory, and what runs needs more than there is: logins time out before anything is killed",
+     "give the engine a smaller share of the memory; do not switch swap off under load",
+     "/proc/pressure/memory: full avg10"},
+    {"swap-used", "more than 1 GiB is swapped out",
+     "memory was short, and pages of running programs are on the disk: reports name a loss of up to 95 % of the speed",
+     "stop the jobs, then `swapoff -a && swapon -a`; `sysctl: {vm.swappiness: 1}` in cluster.yaml makes it rarer",
+     "/proc/swaps"},
+    {"shm-small", "/dev/shm is missing or smaller than 1 GiB",
+     "NCCL and the workers of an engine share memory there, and fail or hang without room",
+     "remove the limit from the line of /dev/shm in /etc/fstab, then `mount -o remount,size=50% /dev/shm`; a container "
+     "needs --ipc=host or --shm-size",
+     "/proc/mounts"},
+    {"shm-full", "files in /dev/shm use 4 GiB or more",
+     "a job that was killed leaves its files (psm_*, nccl-*) there, and they take memory from the GPU",
+     "if no job is running, remove them; `ls -la /dev/shm` lists them", "/dev/shm"},
+    {"gpu-clock-stuck", "the busy GPU runs below 1400 MHz, without heat and without using power",
+     "the power supply and the machine have agreed on too little power, after a crash, sleep or a brown-out",
+     "shut down, unplug the power supply at both ends, hold the power button for 30 s, wait 60 s, then boot; a reboot "
+     "or another driver does not help. If it returns, replace the machine",
+     "nvidia-smi under load: utilization.gpu, clocks.sm, power.draw, clocks_event_reasons.active"},
+    {"gpu-throttled", "the GPU lowers its clock because of heat or power",
+     "the air flow is blocked, machines are stacked, or the power supply delivers too little",
+     "give it air and the supplied 240 W power supply; `nvidia-smi -lgc 300,2200` lowers the load by a few percent",
+     "nvidia-smi: clocks_event_reasons.active"},
+    {"gpu-clock-capped", "a unit limits the GPU's clock",
+     "someone set the limit, often against switching off under load",
+     "if you no longer need it: `units: [{name: gb10-clock-cap.service, enabled: false, state: stopped}]` in "
+     "cluster.yaml, then `nvidia-smi -rgc` on the node",
+     "systemctl show gb10-clock-cap.service"},
+    {"kernel-loses-adapter", "the kernel is 6.17.0-1021 or 6.17.0-1029",
+     "its hot-plug driver switches the ConnectX-7 off some seconds after the boot",
+     "install kernel 6.17.0-1031-nvidia or -1032-nvidia, reboot, and hold it: `packages: [{name: NAME, hold: true}]`",
+     "uname -r"},
+    {"kernel-next-bad", "the next boot starts a kernel with a known fault",
+     "an upgrade installed it; the running kernel does not have the fault",
+     "remove that kernel's packages before you reboot, and hold the good ones: `packages: [{name: NAME, hold: true}]`",
+     "/boot, /proc/cmdline"},
+    {"reboot-pending", "a reboot is pending",
+     "an upgrade installed a kernel, a driver or a library that runs only after a boot; the next boot, also an "
+     "unplanned one, changes the machine",
+     "reboot when no job runs, all nodes alike; hold the packages for as long as nothing may change: `packages: "
+     "[{name: NAME, hold: true}]`",
+     "/boot, uname -r, /var/run/reboot-required, /var/lib/dpkg/status"},
+    {"holds-missing", "an upgrade can change the kernel or the driver alone",
+     "kernel, driver and firmware work only as a set; unattended upgrades are on and nothing is held, or only a part "
+     "of "
+     "the set is",
+     "hold all of them, and remove the holds before an update of DGX OS: `packages: [{name: NAME, hold: true}]` in "
+     "cluster.yaml",
+     "/var/lib/dpkg/status, /etc/apt/apt.conf.d"},
+    {"driver-unsupported", "the GPU driver is of branch 590 or 595",
+     "the DGX Spark runs with branch 580: 590 loses memory, 595 does not support it",
+     "purge the driver's packages, and install the set of the DGX OS image again (nvidia-driver-580-open)",
+     "/proc/driver/nvidia/version"},
+    {"driver-packages-mixed", "the packages of the GPU driver do not belong together",
+     "a driver for servers, one without -open, parts for NVSwitch, or firmware of another release: the GPU does not "
+     "start after the next boot, or is not supported",
+     "finish the update of DGX OS, or purge the packages that are named and install those of the image",
+     "/var/lib/dpkg/status"},
+});
+
+}  // namespace sparkplan
