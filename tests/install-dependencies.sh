@@ -3,8 +3,8 @@
 # missing.
 #   install-dependencies.sh [build] [cross] [cross-controller] [lab] [arm] [vm] [hostile] [lint] [fuzz] [bench]
 # [reference] [package] (default: build lab)
-#   cross             compiler and libraries for an agent of the other architecture. If the distribution does not
-#                     offer them, prints one line and succeeds
+#   cross             compiler and libraries for an agent of the other architecture. If the package sources do not
+#                     offer them, prints what to add to them, and succeeds
 #   cross-controller  cross, and the libraries that sparkplan itself needs on the other architecture
 #   arm               lab hosts of the other architecture
 #   hostile           an sshd for tests/hostile, unpacked below build/ if none is installed: installing the package
@@ -25,16 +25,15 @@ readonly build=(
   cmake g++ ninja-build ccache pkg-config
   libyaml-cpp-dev libvalijson-dev libssh-dev libnl-3-dev libnl-route-3-dev libibverbs-dev
   libboost-dev libboost-filesystem-dev libboost-system-dev libspdlog-dev libfmt-dev
-  nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev libyaml-dev catch2 openssh-client
+  nlohmann-json3-dev libcli11-dev libexpected-dev libmd-dev libyaml-dev libssl-dev catch2 openssh-client
 )
 readonly cross=(
   "$cross_compiler" libnl-3-dev:"$other" libnl-route-3-dev:"$other" libibverbs-dev:"$other"
-  libboost-filesystem-dev:"$other" libboost-system-dev:"$other" libmd-dev:"$other"
+  libboost-filesystem-dev:"$other" libboost-system-dev:"$other" libmd-dev:"$other" libssl-dev:"$other"
   libyaml-dev:"$other"
 )
 readonly cross_controller=(
-  "${cross[@]}" libssh-dev:"$other" libspdlog-dev:"$other"
-  libfmt-dev:"$other"
+  "${cross[@]}" libssh-dev:"$other" libfmt-dev:"$other"
 )
 readonly lab=(systemd-container mmdebstrap iproute2 openssh-client procps util-linux tmux python3)
 readonly arm=("${lab[@]}" qemu-user-static)
@@ -147,10 +146,33 @@ other_is_offered() {
   return "$status"
 }
 
+# Ubuntu's ordinary archive has amd64 and i386; the one that it calls "ports" has the other architectures.
+# Source: sources.list(5).
+say_what_to_add() {
+  local id release archive='the address of its ordinary archive'
+  id=$(sed -n 's/^ID=//p' /etc/os-release)
+  release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+  [[ $id == ubuntu ]] || return 0
+  [[ $other == amd64 ]] || archive='the address of its archive "ubuntu-ports"'
+  cat >&2 <<TEXT
+Write this to /etc/apt/sources.list.d/$other.sources. For ARCHIVE put $archive, which Ubuntu's page on repositories names:
+  Types: deb
+  URIs: ARCHIVE
+  Suites: $release $release-updates $release-security
+  Components: main universe
+  Architectures: $other
+  Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
+The sources that are there now have only $native. In /etc/apt/sources.list.d/ubuntu.sources, add this line to each paragraph:
+  Architectures: $native
+(In /etc/apt/sources.list of Ubuntu 22.04, write "deb [arch=$native]" in place of "deb".) Then run this command again.
+TEXT
+}
+
 find_missing "${wanted_other[@]}"
 if ((${#missing[@]} > 0)); then
   if ! other_is_offered "${missing[@]}" 2>/dev/null; then
     echo "the package sources do not offer what building for $other takes: only the native agent will be built" >&2
+    say_what_to_add
     exit 0
   fi
   echo "installing: ${missing[*]}" >&2
@@ -159,19 +181,16 @@ if ((${#missing[@]} > 0)); then
   apt -y --no-remove install --no-install-recommends "${missing[@]}"
 fi
 
-# unpack_library NAME: libNAME-dev and its library, into a directory of the build.
+# unpack_library NAME: NAME-dev with its static library, into a directory of the build.
 unpack_library() {
-  local download library
-  library=$(apt-cache show "$1-dev:$other" | sed -nE "s/^Depends:.*($1[0-9][^ ,]*).*/\1/p" | head -n 1)
-  # The library is also installed beside the machine's own, because packaging tools ask dpkg which package owns it.
-  apt -y --no-remove install --no-install-recommends "$library:$other"
+  local download
   download=$(mktemp -d)
-  (cd "$download" && apt-get -q download "$1-dev:$other" "$library:$other") >&2
+  (cd "$download" && apt-get -q download "$1-dev:$other") >&2
   mkdir -p "$unpacked"
-  for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$unpacked"; done
+  dpkg-deb --extract "$download"/*.deb "$unpacked"
   rm -rf "$download"
 }
 
 for name in "${to_unpack[@]}"; do
-  [[ -e $unpacked/usr/lib/$triplet/$name.so ]] || unpack_library "$name"
+  [[ -e $unpacked/usr/lib/$triplet/$name.a ]] || unpack_library "$name"
 done

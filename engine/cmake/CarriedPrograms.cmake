@@ -1,7 +1,8 @@
-# The programs for nodes that sparkplan carries: the agent, and the rank of the NCCL test. This build makes the programs
-# for sparkplan's own architecture. For each other architecture an inner build of the same sources,
-# agent-<architecture>, makes them with that architecture's toolchain file.
-set(SPARKPLAN_CARRIED_PROGRAMS agent nccl)
+# The programs for nodes that sparkplan carries: the agent, the rank of the NCCL test, the process starter of `exec` and
+# `run`, and the program that copies directory trees. This build makes the programs for sparkplan's own architecture. For
+# each other architecture an inner build of the same sources, agent-<architecture>, makes them with that architecture's
+# toolchain file.
+set(SPARKPLAN_CARRIED_PROGRAMS agent nccl job copy)
 set(SPARKPLAN_AGENT_ARCHITECTURES "" CACHE STRING
   "Architectures (x86_64;aarch64) that sparkplan must carry an agent for; empty: those that can be built here")
 
@@ -44,8 +45,9 @@ function(spark_build_agent architecture)
     set(quiet -- --quiet)
   endif()
   add_custom_target(sparkplan-agent-${architecture}
-    COMMAND ${CMAKE_COMMAND} --build ${directory} --target sparkplan-agent sparkplan-nccl ${quiet}
+    COMMAND ${CMAKE_COMMAND} --build ${directory} --target sparkplan-agent sparkplan-nccl sparkplan-job sparkplan-copy ${quiet}
     BYPRODUCTS ${directory}/bin/sparkplan-agent.stripped ${directory}/bin/sparkplan-nccl.stripped
+      ${directory}/bin/sparkplan-job.stripped ${directory}/bin/sparkplan-copy.stripped
     COMMENT "The programs for ${architecture}" VERBATIM)
 endfunction()
 
@@ -55,7 +57,7 @@ macro(spark_find_agents)
   set(own ${CMAKE_SYSTEM_PROCESSOR})
   set(SPARKPLAN_ARCHITECTURES ${own})
   set(SPARKPLAN_FILES_${own} ${CMAKE_BINARY_DIR}/bin)
-  set(SPARKPLAN_TARGETS_${own} sparkplan-agent sparkplan-nccl)
+  set(SPARKPLAN_TARGETS_${own} sparkplan-agent sparkplan-nccl sparkplan-job sparkplan-copy)
   set(others ${SPARKPLAN_AGENT_ARCHITECTURES})
   if(NOT others AND SPARKPLAN_STATIC_AGENT)
     set(others x86_64 aarch64)

@@ -25,7 +25,7 @@ install(FILES docs/completion/sparkplan.bash DESTINATION share/bash-completion/c
 install(FILES docs/completion/_sparkplan DESTINATION share/zsh/vendor-completions)
 install(FILES docs/completion/sparkplan.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES schemas/cluster.schema.json schemas/report.schema.json schemas/plan.schema.json
-  schemas/history.schema.json schemas/verify.schema.json schemas/doctor.schema.json schemas/facts.schema.json schemas/status.schema.json
+  schemas/history.schema.json schemas/verify.schema.json schemas/sync.schema.json schemas/doctor.schema.json schemas/facts.schema.json schemas/status.schema.json
   DESTINATION share/sparkplan)
 install(FILES README.md engine/cmake/debian/copyright DESTINATION share/doc/sparkplan)
 install(FILES engine/cmake/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)
@@ -68,7 +68,19 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${SPARKPLAN_PACKAGE_MAINTAINER}")
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS openssh-client)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# dpkg-shlibdeps would name the versions of the building machine. engine/packaging/portability.py checks that these are
+# enough.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.34), libssh-4 (>= 0.9)")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+# A package is for clusters of both architectures, whoever makes it.
+get_directory_property(carried DIRECTORY ${CMAKE_SOURCE_DIR}/engine DEFINITION SPARKPLAN_ARCHITECTURES)
+foreach(architecture x86_64 aarch64)
+  if(NOT architecture IN_LIST carried)
+    set(CPACK_INSTALL_SCRIPTS ${CMAKE_CURRENT_BINARY_DIR}/share/incomplete.cmake)
+    file(WRITE ${CPACK_INSTALL_SCRIPTS} "message(FATAL_ERROR \"This build has no agent for ${architecture}: run \"
+  \"tests/install-dependencies.sh cross, and configure and build again.\")\n")
+  endif()
+endforeach()
 include(CPack)

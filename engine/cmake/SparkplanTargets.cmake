@@ -1,4 +1,5 @@
 include(Hardening)
+include(Portable)
 
 # Warnings, sanitizers and hardening for every target of this project, but not for foreign headers.
 add_library(sparkplan_options INTERFACE)
@@ -20,12 +21,28 @@ else()
   spark_harden(sparkplan_options)
 endif()
 
-# spark_library(NAME [FOR_SPEED] [SOURCES file...] [DEPENDS target...] [LIBRARIES target...])
+# spark_unity(TARGET [APART source...]): with SPARKPLAN_UNITY, several sources become one compilation, because most of
+# the time goes into headers that they share. tests/bench/build_time.sh measures it. Sources that define the same name in
+# their anonymous namespaces cannot be together: all but one of them belong to APART.
+function(spark_unity target)
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
+  if(NOT SPARKPLAN_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # Sources are included like headers there, and g++ warns of types that two of them could define differently.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# spark_library(NAME [FOR_SPEED] [SOURCES file...] [APART file...] [DEPENDS target...] [LIBRARIES target...])
 # One static library per folder. DEPENDS are layers of this project. LIBRARIES are foreign libraries and stay private to
-# the folder. FOR_SPEED: code that only the controller contains, where size does not matter.
+# the folder. FOR_SPEED: code that only the controller contains, where size does not matter. APART: those of the
+# sources that are compiled alone, see spark_unity().
 function(spark_library name)
-  cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;APART;DEPENDS;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  spark_unity(${name} APART ${ARG_APART})
   if(ARG_FOR_SPEED)
     target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)
   endif()
@@ -50,6 +67,6 @@ asm(R\"(
 .text
 )\");
 " @ONLY)
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${file}")
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${file}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${source})
 endfunction()

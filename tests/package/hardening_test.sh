@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that the built programs are hardened: random load addresses, read-only tables, stacks without executable code.
-# Also checks that every object file of this project contains the checks of compiler and C library. One line "ok NAME"
+# Checks that they need nothing that a supported distribution lacks. Also checks that every object file of this project contains the checks of compiler and C library. One line "ok NAME"
 # or "not ok NAME" per check; the last line is "N passed, N failed, N skipped".
 #
 #   tests/package/hardening_test.sh [BUILD]     needs a build with the preset release
@@ -69,9 +69,19 @@ objects() { # NAME MARK FOLDER
   check "$1: frames are guarded" calls '__stack_chk_fail' "${archives[@]}"
 }
 
+portability=$(dirname "$0")/../../engine/packaging/portability.py
+portable() { python3 "$portability" "$1"; }
+# cmake is linked with the C++ library of this machine.
+unportable_is_refused() {
+  local output
+  ! output=$(python3 "$portability" "$(command -v cmake)" 2>&1) && [[ $output == *'it needs libstdc++.so.6'*'it needs GLIBCXX'* ]]
+}
+
 declare -A marks=([x86_64]='IBT, SHSTK' [aarch64]='BTI, PAC')
 own=$(uname -m)
 program "$build/bin/sparkplan"
+check "a program with the C++ library of this machine is not taken for portable" unportable_is_refused
+check "bin/sparkplan runs on every supported distribution" portable "$build/bin/sparkplan"
 for folder in "$build" "$build"/agent-*; do
   [ -s "$folder/bin/sparkplan-agent.stripped" ] || continue
   architecture=$own
@@ -80,6 +90,8 @@ for folder in "$build" "$build"/agent-*; do
   check "the agent for $architecture needs nothing of a node" static "$folder/bin/sparkplan-agent.stripped"
   check "the agent for $architecture is small" small "$folder/bin/sparkplan-agent.stripped"
   program "$folder/bin/sparkplan-nccl.stripped"
+  check "the rank for $architecture runs on every supported distribution" portable "$folder/bin/sparkplan-nccl.stripped"
+  program "$folder/bin/sparkplan-job.stripped"
   objects "$architecture" "${marks[$architecture]}" "$folder"
 done
 printf '%d passed, %d failed, 0 skipped\n' "$passed" "$failed"

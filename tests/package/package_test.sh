@@ -12,7 +12,7 @@ export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin" SOURCE_DATE_EPOCH=1700000000
 
 readonly lab=tests/lab/lab.sh
 readonly downloads=build/package-dependencies
-readonly lab_checks=13
+readonly lab_checks=16
 export SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkg}
 passed=0 failed=0 skipped=0
 architecture=$(dpkg --print-architecture)
@@ -67,6 +67,11 @@ made_again_is_the_same() {
   before=$(sha256sum <"$package") && touch docs/completion/sparkplan.bash && made && same bytes "$(sha256sum <"$package")" "$before"
 }
 
+one_agent_is_refused() {
+  cmake -G Ninja -S . -B "$work/one" -D SPARKPLAN_BUILD_TESTS=OFF -D "SPARKPLAN_AGENT_ARCHITECTURES=$(uname -m)" || return
+  ! cpack --config "$work/one/CPackConfig.cmake" >"$work/refusal" 2>&1 && grep -q 'This build has no agent for' "$work/refusal"
+}
+
 control() {
   local field
   same version "$(dpkg-deb -f "$package" Version)" "$version" &&
@@ -76,7 +81,7 @@ control() {
   done
   # The changelog is written by hand.
   same changelog "$(dpkg-parsechangelog -l engine/cmake/debian/changelog -S Version)" "$version" &&
-    dpkg-deb -f "$package" Depends | grep -q 'libssh-4' &&
+    same dependencies "$(dpkg-deb -f "$package" Depends)" 'libc6 (>= 2.34), libssh-4 (>= 0.9)' &&
     dpkg-deb -f "$package" Recommends | grep -qx openssh-client
 }
 
@@ -94,6 +99,23 @@ contents() {
   )" || return
   # Only root may write to a folder.
   ! dpkg-deb -c "$package" | grep -v '^-' | grep -v '^drwxr-xr-x root/root'
+}
+
+tarball_made() {
+  tarball=$(engine/packaging/tarball.sh build "$work") && cp "$work/$tarball" "$work/first.tar.gz" &&
+    engine/packaging/tarball.sh build "$work" && cmp "$work/$tarball" "$work/first.tar.gz"
+}
+
+# As a user without rights, from a directory that no program knows.
+tarball_unpacked() { mkdir -p "$root/opt/lab/tar ball" && tar -xf "$work/$tarball" -C "$root/opt/lab/tar ball"; }
+
+tarball_runs() {
+  exits 0 "runuser -u operator -- '/opt/lab/tar ball/${tarball%.tar.gz}/bin/sparkplan' version | grep -qx 'sparkplan $version'"
+}
+
+tarball_without_libssh() {
+  same 'error' "$(on 1 "! '/opt/lab/tar ball/${tarball%.tar.gz}/bin/sparkplan' version 2>&1")" \
+    'sparkplan: error: this machine has no libssh: install the package libssh-4 (on Debian and Ubuntu: sudo apt install libssh-4)'
 }
 
 judged() { # without errors and without warnings
@@ -195,9 +217,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 check "cpack makes the package" made || finish
 check "made again it is the same, to the byte" made_again_is_the_same
+check "a build with one agent cannot be packaged" one_agent_is_refused
 check "version, architecture and dependencies are right" control
 check "it has all files and no other, with the right owners and modes" contents
 check "lintian has nothing to say" judged
+check "the tarball is made, and made again it is the same" tarball_made || finish
 
 if ! reason=$("$lab" check); then
   skipped=$lab_checks
@@ -209,9 +233,12 @@ check "two hosts boot" "$lab" up 2 || finish
 root=$("$lab" root 1)
 like_any_other
 check "apt finds what the package needs" fetched || finish
+check "the tarball can be unpacked" tarball_unpacked
+check "without libssh the tarball's program names the package, in one line" tarball_without_libssh
 check "the dependencies can be installed" install_dependencies || finish
 tree_before=$(tree)
 check "the host's files can be listed" [ "$(wc -l <<<"$tree_before")" -gt 1000 ] || finish
+check "the tarball's program runs from any directory, as any user" tarball_runs
 check "the package can be installed" install_package || finish
 check "the program runs" runs
 check "the schema is the program's own" schema_is_the_programs
