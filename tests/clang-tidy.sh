@@ -5,6 +5,12 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=$1
+# Where several sources are compiled as one, there is no compile command for each.
+if grep -q '/Unity/unity_' "$build/compile_commands.json"; then
+  build=build/tidy
+  cmake -G Ninja -S . -B "$build" -D CMAKE_BUILD_TYPE=RelWithDebInfo -D SPARKPLAN_UNITY=OFF \
+    -D "SPARKPLAN_AGENT_ARCHITECTURES=$(uname -m)" >/dev/null || exit 1
+fi
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sparkplan-clang-tidy
 mkdir -p "$cache" 2>/dev/null || cache=$(mktemp -d)
 

@@ -9,7 +9,8 @@
 # Some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines), vm-storage (NVMe
 # over TCP on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
 # UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
-# sanitizers. Without a list of parts, hostile sends a quarter of the false fields; the commit decides which quarter.
+# sanitizers. package tests an upgrade if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
+# parts, hostile sends a quarter of the false fields; the commit decides which quarter.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -97,6 +98,7 @@ labs_down() {
   tests/lab/lab.sh down
   SPARKPLAN_LAB=a$SPARKPLAN_LAB tests/lab/lab.sh down
   SPARKPLAN_LAB=n$SPARKPLAN_LAB tests/lab/lab.sh down
+  SPARKPLAN_LAB=j$SPARKPLAN_LAB tests/lab/lab.sh down
 }
 
 # Prints the reason why aarch64 cannot be tested here.
@@ -120,6 +122,10 @@ run_integration() {
   if ! reason=$(tests/lab/lab.sh check --renderer NetworkManager); then
     skip "$(count_cases '[networkmanager]')" "$reason"
     tests+=('~[networkmanager]')
+  fi
+  if ! reason=$(tests/lab/lab.sh check --software jobs); then
+    skip "$(count_cases '[jobs]')" "$reason"
+    tests+=('~[jobs]')
   fi
   rm -f "$results/integration.xml"
   trap labs_down EXIT
@@ -209,6 +215,10 @@ if wanted package; then
   run_script "$results/hardening.log" tests/package/hardening_test.sh
   say "the Debian package"
   run_script "$results/package.log" tests/package/package_test.sh
+  if [ -n "${SPARKPLAN_EARLIER:-}" ]; then
+    say "an upgrade from $SPARKPLAN_EARLIER, and back"
+    run_script "$results/upgrade.log" tests/package/upgrade_test.sh "$SPARKPLAN_EARLIER"
+  fi
 fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"

@@ -47,15 +47,16 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit) _sparkplan_files "$current"; return ;;
-    plan\ --only | plan\ --exclude | apply\ --only | apply\ --exclude | drift\ --only | drift\ --exclude | verify\ --only | doctor\ --only | export\ --only | export\ --exclude) _sparkplan_nodes "$current"; return ;;
+    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | exec\ --output-dir | run\ --output-dir) _sparkplan_files "$current"; return ;;
+    plan\ --only | plan\ --exclude | apply\ --only | apply\ --exclude | drift\ --only | drift\ --exclude | verify\ --only | doctor\ --only | sync\ --only | export\ --only | export\ --exclude | exec\ --only | run\ --only) _sparkplan_nodes "$current"; return ;;
     verify\ --level) _sparkplan_words "$current" 'link mtu ssh tcp rdma nccl storage all'; return ;;
-    export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env docker ansible slurm prometheus topology'; return ;;
-    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout) return ;;
+    run\ --launcher) _sparkplan_words "$current" 'none torchrun mpirun'; return ;;
+    export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology'; return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion help schema types version' ;;
+      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       show) _sparkplan_files "$current" ;;
@@ -72,7 +73,9 @@ _sparkplan() {
       facts) _sparkplan_nodes "$current" ;;
       export) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
-      help) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor history rollback unlock release trust status facts export completion help schema types version' ;;
+      help) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
+      exec) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
+      run) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
     esac
     return
   fi
@@ -85,6 +88,7 @@ _sparkplan() {
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
     doctor) own='--json --only' ;;
+    sync) own='--yes --dry-run --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;
     rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
     unlock) own='--yes' ;;
@@ -93,6 +97,8 @@ _sparkplan() {
     status) own='--json' ;;
     facts) own='--json' ;;
     export) own='--format --only --exclude' ;;
+    exec) own='--output-dir --time-limit --json --only' ;;
+    run) own='--ranks-per-node --launcher --env --workdir --output-dir --master-port --time-limit --grace --no-preflight --json --only' ;;
   esac
   _sparkplan_words "$current" "$own -h --help --version -f --file -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
 }

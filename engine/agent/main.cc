@@ -1,5 +1,6 @@
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/agent/session/kernel_release.h"
 #include "engine/agent/session/serve.h"
 #include "engine/agent/trial/rollback_timer.h"
 #include "engine/agent/trial/transaction_end.h"
@@ -62,5 +64,9 @@ int main(int argc, char** argv) {
   ::setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
   ::setenv("LC_ALL", "C.UTF-8", 1);
   if (ends_trial) return outcome(end_trial(arguments[0], arguments[1]));
+  utsname system{};
+  if (::uname(&system) == 0) {
+    if (const auto known = sparkplan::check_kernel(system.release); !known) return outcome(known);
+  }
   return outcome(sparkplan::serve(sparkplan::builtin_registry(), root, STDIN_FILENO, STDOUT_FILENO));
 }

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "engine/cli/command_line.h"
+#include "engine/cli/job_commands.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/usage/completion.h"
 #include "engine/cli/usage/usage_error.h"
@@ -63,6 +64,18 @@ Result<void> settle_file(CommandLine& line) {
   return {};
 }
 
+/// Where our own arguments end, and where those of a started command begin. CLI11 splits a word such as "[a,b]", so it
+/// does not get the words after the first --, if the command is one that starts another.
+std::pair<int, int> split_command(int argc, char** argv) {
+  bool starts_another = false;
+  for (int at = 1; at < argc; ++at) {
+    const std::string_view word = argv[at];
+    if (word == "--") return starts_another ? std::pair(at, at + 1) : std::pair(argc, argc);
+    starts_another = starts_another || word == "exec" || word == "run";
+  }
+  return {argc, argc};
+}
+
 }  // namespace
 
 ProgramUsage program_usage() {
@@ -72,6 +85,7 @@ ProgramUsage program_usage() {
   auto program = usage_of(app);
   offer(program, "FORMAT", export_formats());
   offer(program, "LEVEL", level_names());
+  offer(program, "LAUNCHER", launcher_names());
   offer(program, "COMMAND", command_names(app));
   return program;
 }
@@ -105,14 +119,21 @@ ExitCode run_application(int argc, char** argv) {
   CommandLine line;
   CLI::App app;
   declare(app, line);
+  const auto [own, started] = split_command(argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(own, argv);
   } catch (const CLI::ParseError& problem) {
     return print_instead(app, problem);
   }
   auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);
   if (!console) {
     std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n";
+    return ExitCode::kUsage;
+  }
+  if (line.started != nullptr) {
+    line.started->insert(line.started->end(), argv + started, argv + argc);
+  } else if (started < argc) {
+    std::cerr << "sparkplan: error: only exec and run take a command after --\n";
     return ExitCode::kUsage;
   }
   if (const auto settled = settle_file(line); !settled) {

@@ -4,6 +4,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/saved_plan_file.h"
+#include "engine/cli/secret_values.h"
 #include "engine/cli/verify_command.h"
 #include "engine/report/check_report.h"
 #include "engine/report/saved_plan_text.h"
@@ -38,8 +39,8 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
                    "a saved plan is applied as a whole: give --only and --exclude to `sparkplan plan -o` instead");
   }
   if (*saved && !(*saved)->signature.empty()) console.remark((*saved)->signature);
-  const auto input = *saved ? take_from_plan("apply", std::move((*saved)->loaded), options.json, console)
-                            : load_to_run("apply", options.file, options.json, console);
+  auto input = *saved ? take_from_plan("apply", std::move((*saved)->loaded), options.json, console)
+                      : load_to_run("apply", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   if (*saved) {
@@ -50,6 +51,10 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
     if (!options.yes)
       console.question(introduction(plan, *input.loaded->cluster, builtin_registry(), console.question_style()));
   }
+  const auto secrets = read_secrets({"apply", run.selection, options.json, saved->has_value() && !options.yes},
+                                    *input.loaded, interrupts.token(), console);
+  if (secrets.exit_code) return *secrets.exit_code;
+  run.secrets = secrets.secrets;
   apply.allow_prune = options.yes_prune;
   apply.all_or_nothing = options.all_or_nothing;
   apply.lock_timeout = options.lock_timeout;

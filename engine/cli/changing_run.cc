@@ -54,6 +54,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   const auto& cluster = *loaded.cluster;
   SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token(), console));
   with.agent.install = InstallPolicy::kExactBuild;
+  with.secrets = run.secrets;
   const AgentOptions login = with.agent;
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,7 @@ struct ChangingRun {
   /// "verification" in the JSON. Empty: nothing is verified.
   /// `login`: the login of the run, which has asked for passwords and passphrases.
   std::function<std::optional<Value>(const Report& outcome, const AgentOptions& login)> verify_after = {};
+  std::shared_ptr<const ClusterSecrets> secrets = nullptr;  ///< Null: the cluster has none.
 };
 
 /// Errors: kInvalidInput if --yes is missing and there is no terminal to ask on.

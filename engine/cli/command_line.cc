@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "engine/cli/job_commands.h"
 #include "engine/cli/usage/completion.h"
 #include "engine/cli/verify_command.h"
 #include "engine/core/text.h"
@@ -263,6 +264,66 @@ void add_verify(CLI::App& app, CommandLine& line) {
   doctor->callback([&] { line.command = [&](Console& c) { return run_doctor(line.doctor, line.global, c); }; });
 }
 
+/// COMMAND and its arguments. split_command() takes them from the command line if they come after --.
+void add_started_command(CLI::App& app, std::vector<std::string>& into) {
+  app.add_option("COMMAND", into, "the command and its arguments, after --")->type_name("");
+}
+
+void add_job_commands(CLI::App& app, CommandLine& line) {
+  auto* exec = app.add_subcommand("exec", "run a command on all nodes at once, as the login user");
+  add_started_command(*exec, line.exec.argv);
+  line.files.push_back(&line.exec.file);
+  exec->add_option("--output-dir", line.exec.output_dir, "write the output to PATH/NODE.out and PATH/NODE.err")
+      ->type_name("PATH");
+  add_duration(*exec, "--time-limit", line.exec.time_limit, "end the command after DURATION [none]");
+  exec->add_flag("--json", line.exec.json, "the outcome as JSON, with the end of the output");
+  add_node_selection(*exec, line.exec.selection);
+  exec->footer(
+      "COMMAND is started from its argument list, without a shell; for a shell write\n"
+      "`-- sh -c 'LINE'`. Each line of its output begins with the node's name. Exits with 10\n"
+      "if it fails on a node. Processes that it leaves behind are ended: a service belongs in\n"
+      "`units` of cluster.yaml. On a node it writes only its process starter, a single static\n"
+      "file, if it is missing or of another build.");
+  exec->callback([&] {
+    line.started = &line.exec.argv;
+    line.command = [&](Console& c) { return run_exec(line.exec, line.global, c); };
+  });
+}
+
+void add_run(CLI::App& app, CommandLine& line) {
+  auto* run = app.add_subcommand("run", "run one distributed job on all nodes, after a preflight");
+  add_started_command(*run, line.run.argv);
+  line.files.push_back(&line.run.file);
+  run->add_option("--ranks-per-node", line.run.ranks_per_node, "a number, or gpus: one rank per GPU [1]")
+      ->type_name("N");
+  run->add_option("--launcher", line.run.launcher, "one of " + join(launcher_names(), ", ") + " [none]")
+      ->type_name("LAUNCHER")
+      ->check(one_of(launcher_names()));
+  run->add_option("--env", line.run.environment, "NAME=VALUE: set a variable in all ranks")
+      ->type_name("VARIABLE")
+      ->allow_extra_args(false);
+  run->add_option("--workdir", line.run.directory, "the working directory on the nodes [home]")->type_name("DIRECTORY");
+  run->add_option("--output-dir", line.run.output_dir, "write the output of each rank to files in PATH")
+      ->type_name("PATH");
+  run->add_option("--master-port", line.run.master_port, "the port of rank 0 for the rendezvous [29500]")
+      ->check(CLI::Range(1, 65535).description(""))
+      ->type_name("PORT");
+  add_duration(*run, "--time-limit", line.run.time_limit, "end the job after DURATION [none]");
+  add_duration(*run, "--grace", line.run.grace, "between SIGTERM and SIGKILL [10s]");
+  run->add_flag("--no-preflight", line.run.no_preflight, "start even if the preflight would fail");
+  run->add_flag("--json", line.run.json, "the outcome as JSON, with the end of the output");
+  add_node_selection(*run, line.run.selection);
+  run->footer(
+      "Each rank has RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and\n"
+      "MASTER_PORT, the variables of `profile_env`, and those that NCCL needs on the fabric. If\n"
+      "a rank fails, all others are ended, and the exit code is 10. A preflight that fails is 8:\n"
+      "nothing was started. No process of the job stays on a node.");
+  run->callback([&] {
+    line.started = &line.run.argv;
+    line.command = [&](Console& c) { return run_job_command(line.run, line.global, c); };
+  });
+}
+
 void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   auto* status = app.add_subcommand("status", "state, software, fabric and past runs of all nodes");
   add_file(*status, line, line.status.file);
@@ -289,10 +350,10 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
       ->check(one_of(export_formats()));
   add_selection(*exported, line.exported.selection);
   exported->footer(
-      "Uses only the file. RDMA devices that only a node can name are missing from env and\n"
-      "docker, unless the file names them or the profile is dgx-spark: standard error reports\n"
-      "that. With --only NODE, env sets that node's variables on any host; without, it selects\n"
-      "them by the host's name.");
+      "Uses only the file, and ~/.ssh/config for the way to the nodes. Interfaces and RDMA\n"
+      "devices that only a node can name are missing, unless the file names them or the\n"
+      "profile is dgx-spark: standard error reports that. With --only NODE, env sets that\n"
+      "node's variables on any host; without, it selects them by the host's name.");
   exported->callback([&] { line.command = [&](Console& c) { return run_export(line.exported, c); }; });
 
   auto* completion = app.add_subcommand("completion", "print a script that adds completion of sparkplan to a shell");
@@ -317,6 +378,24 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
   app.add_subcommand("version", "print the version")->callback([&] { line.command = run_version; });
 }
 
+void add_sync(CLI::App& app, CommandLine& line) {
+  auto* sync = app.add_subcommand("sync", "bring the directories of `models` to every node, over the fabric");
+  line.files.push_back(&line.sync.file);
+  sync->add_flag("--yes", line.sync.yes, "replace files that have other content, without asking");
+  sync->add_flag("--dry-run", line.sync.dry_run, "show what would be sent; send nothing");
+  sync->add_flag("--verify", line.sync.verify, "read every file again and compare its digests");
+  sync->add_flag("--encrypt", line.sync.encrypt, "encrypt what travels over the fabric");
+  sync->add_option("--limit", line.sync.limit, "send and receive at most RATE per node: 0.4 Gb/s, 50 MB/s")
+      ->type_name("RATE");
+  sync->add_flag("--json", line.sync.json, "the outcome as JSON; progress as JSON objects on standard error");
+  add_node_selection(*sync, line.sync.selection);
+  sync->footer(
+      "The data travels from node to node, never through this machine. Each chunk is\n"
+      "verified by SHA-256. A file gets its name only when it is whole. A sync that was\n"
+      "interrupted continues where it ended. Files that only one node has are left alone.");
+  sync->callback([&] { line.command = [&](Console& c) { return run_sync(line.sync, line.global, c); }; });
+}
+
 /// --help of a command, with the place of the flags that every command takes.
 class HelpFormatter : public CLI::Formatter {
  public:
@@ -333,8 +412,9 @@ void sort_into_groups(CLI::App& app) {
     for (const std::string& command : commands) app.get_subcommand(command)->group(group);
   };
   put("Begin", {"init", "trust", "validate"});
-  put("Change the nodes", {"plan", "show", "apply", "rollback", "release", "unlock"});
+  put("Change the nodes", {"plan", "show", "apply", "sync", "rollback", "release", "unlock"});
   put("Inspect the nodes", {"status", "facts", "drift", "verify", "doctor", "history"});
+  put("Run commands", {"exec", "run"});
   put("For other programs", {"export", "completion", "schema", "types", "version", "help"});
 }
 
@@ -353,9 +433,12 @@ void declare(CLI::App& app, CommandLine& line) {
   add_init(app, line);
   add_commands(app, line);
   add_verify(app, line);
+  add_sync(app, line);
   add_commands_about_past_runs(app, line);
   add_membership_commands(app, line);
   add_inspecting_commands(app, line);
+  add_job_commands(app, line);
+  add_run(app, line);
   sort_into_groups(app);
 }
 

@@ -24,6 +24,8 @@ struct CommandLine {
   DriftOptions drift;
   VerifyCommandOptions verify;
   DoctorCommandOptions doctor;
+  ExecOptions exec;
+  RunCommandOptions run;
   StatusOptions status;
   FactsOptions facts;
   TrustOptions trust;
@@ -33,9 +35,12 @@ struct CommandLine {
   RollbackOptions rollback;
   UnlockOptions unlock;
   ExportOptions exported;
+  SyncCommandOptions sync;
   std::string completion_shell;
   std::string help_of;              ///< The command that `help` describes; empty: all.
   std::vector<std::string*> files;  ///< The FILE of each command; -f sets those that are not given.
+  /// The COMMAND of `exec` or `run`, or null for other commands. Words after -- are added to it as they are.
+  std::vector<std::string>* started = nullptr;
   std::function<Result<ExitCode>(Console&)> command;
 };
 

@@ -90,6 +90,31 @@ struct VerifyCommandOptions {
   SelectionOptions selection;
 };
 
+struct ExecOptions {
+  std::string file;
+  std::vector<std::string> argv;
+  std::string output_dir;  ///< Empty: the output is printed.
+  std::chrono::milliseconds time_limit{0};
+  bool json = false;
+  SelectionOptions selection;
+};
+
+struct RunCommandOptions {
+  std::string file;
+  std::vector<std::string> argv;
+  std::string ranks_per_node = "1";  ///< A number, or "gpus".
+  std::string launcher = "none";
+  std::vector<std::string> environment;  ///< NAME=VALUE
+  std::string directory;
+  std::string output_dir;  ///< Empty: the output is printed.
+  int master_port = 29500;
+  std::chrono::milliseconds time_limit{0};
+  std::chrono::milliseconds grace{10'000};
+  bool no_preflight = false;
+  bool json = false;
+  SelectionOptions selection;
+};
+
 struct DriftOptions {
   std::string file;
   bool json = false;
@@ -145,6 +170,17 @@ struct ExportOptions {
   SelectionOptions selection;
 };
 
+struct SyncCommandOptions {
+  std::string file;
+  bool yes = false;
+  bool dry_run = false;
+  bool encrypt = false;
+  bool verify = false;
+  bool json = false;
+  std::string limit;  ///< A rate, for each node and direction; empty: none.
+  SelectionOptions selection;
+};
+
 struct TrustOptions {
   std::string node;
   std::string file;
@@ -163,11 +199,14 @@ Result<ExitCode> run_unlock(const UnlockOptions& options, const GlobalOptions& g
 Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_exec(const ExecOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_job_command(const RunCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_status(const StatusOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_export(const ExportOptions& options, Console& console);
+Result<ExitCode> run_sync(const SyncCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_completion(const std::string& shell, Console& console);
 Result<ExitCode> run_schema(Console& console);
 Result<ExitCode> run_types(Console& console);

@@ -9,6 +9,7 @@
 #include "engine/cli/drift_outputs.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/printing.h"
+#include "engine/cli/sync_command.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/fleet/interruptible_pause.h"
@@ -72,7 +73,9 @@ Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& glo
   run.agent.install = InstallPolicy::kNever;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  const auto report = plan_cluster(cluster, builtin_registry(), std::move(run));
+  auto content_run = run;
+  auto report = plan_cluster(cluster, builtin_registry(), std::move(run));
+  add_content_of(cluster, std::move(content_run), report);
   progress.clear();
   const ExitCode code = exit_code(report, ExitRules{false, true, options.pending});
   // Cron mails all output: with --quiet, a cluster without findings prints nothing.

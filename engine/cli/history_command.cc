@@ -19,14 +19,7 @@ namespace {
 bool report_gaps(const std::vector<NodeHistory>& histories, const Console& console) {
   bool whole = true;
   for (const auto& history : histories) {
-    if (history.error) console.error(Error(*history.error).within(history.node));
-    for (const auto& one : history.reply.damaged) {
-      console.error(Error{ErrorCode::kInvalidInput,
-                          "the journal " + one.file + " is damaged: " + one.error.describe(),
-                          {history.node},
-                          std::nullopt,
-                          "read it on the node; to discard it, move it out of its directory"});
-    }
+    for (const Error& gap : gaps_in(history)) console.error(gap);
     if (!history.error && !history.applied) console.remark(history.node + " was never applied.");
     whole = whole && !history.error && history.reply.damaged.empty();
   }
@@ -87,7 +80,7 @@ Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions&
     if (!history.cluster_id.empty()) scope.cluster_ids.push_back(history.cluster_id);
   }
   const ExitCode code = report_gaps(histories, console) ? ExitCode::kDone : ExitCode::kNodeFailed;
-  const auto entries = with_records(merged(histories), records, scope);
+  const auto entries = with_records(merged(histories, runs_of(records, scope)), records, scope);
   console.result(options.json ? history_json(cluster.name, entries, histories, with_artifacts)
                               : history_text(entries, with_artifacts, local_clock()));
   return code;

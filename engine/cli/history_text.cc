@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/report/text_style.h"
@@ -11,8 +12,8 @@
 namespace sparkplan {
 namespace {
 
-std::string outcome_words(const JournaledRun& run) {
-  switch (run.outcome) {
+std::string outcome_words(RunOutcome outcome) {
+  switch (outcome) {
     case RunOutcome::kApplied:
       return "applied";
     case RunOutcome::kFailed:
@@ -33,32 +34,62 @@ std::string nodes_text(const ClusterHistoryEntry& entry) {
   return text;
 }
 
+/// ", spark-02 says: rolled back, undone by RUN". A claim of no run is "undone by no run".
+std::string other_claim(const OtherClaim& claim) {
+  std::vector<std::string> words;
+  const auto say = [&](std::string_view what, const std::optional<std::string>& value, std::string_view none) {
+    if (value)
+      words.push_back(std::string(what) + " " + (value->empty() ? std::string(none) : printable_words(*value)));
+  };
+  if (claim.outcome) words.push_back(outcome_words(*claim.outcome));
+  if (claim.changes) words.push_back(counted(static_cast<std::size_t>(*claim.changes), "change"));
+  say("undoes", claim.undoes, "no run");
+  say("undone by", claim.undone_by, "no run");
+  if (claim.saved_plan)
+    words.push_back(claim.saved_plan->empty() ? "of no plan" : "of plan " + printable_words(*claim.saved_plan));
+  return ", " + claim.node + " says: " + join(words, ", ");
+}
+
 std::string run_line(const ClusterHistoryEntry& entry, const LocalClock& clock) {
   const auto& run = entry.run;
   const auto changes = counted(static_cast<std::size_t>(run.changes), "change");
-  std::string text =
-      fmt::format("{:<12}  {:<25}  {:<8}  {:<20}  {:<11}  {}{}", local_time_text(run.time, clock), printable(run.run),
-                  printable(run.operation), printable(run.who), outcome_words(run), changes, nodes_text(entry));
-  if (!run.purpose.undoes.empty()) text += ", undoes " + printable(run.purpose.undoes);
-  if (!run.undone_by.empty()) text += ", undone by " + printable(run.undone_by);
-  if (!run.purpose.saved_plan.empty()) text += ", of plan " + printable(run.purpose.saved_plan);
-  if (entry.reported_by_few())
+  std::string text = fmt::format("{:<12}  {:<25}  {:<8}  {:<20}  {:<11}  {}{}", local_time_text(run.time, clock),
+                                 printable_words(run.run), printable_words(run.operation), printable_words(run.who),
+                                 outcome_words(run.outcome), changes, nodes_text(entry));
+  if (!run.purpose.undoes.empty()) text += ", undoes " + printable_words(run.purpose.undoes);
+  if (!run.undone_by.empty()) text += ", undone by " + printable_words(run.undone_by);
+  if (!run.purpose.saved_plan.empty()) text += ", of plan " + printable_words(run.purpose.saved_plan);
+  for (const OtherClaim& claim : entry.other_claims) text += other_claim(claim);
+  if (entry.reported_by_one()) {
+    text += ", reported only by " + entry.nodes.front();
+  } else if (entry.reported_by_few()) {
     text += fmt::format(", reported by only {} of {} nodes", entry.nodes.size(), entry.could_report);
+  }
   return text + "\n";
 }
 
 std::string artifact_lines(const JournaledRun& run) {
   std::string text;
   for (const auto& one : run.artifacts) {
-    text +=
-        fmt::format("  {:<8}  {:<14}  {}", printable(one.outcome), printable(one.type), printable(one.artifact.name));
-    if (!one.error.empty()) text += ": " + printable(one.error);
+    text += fmt::format("  {:<8}  {:<14}  {}", printable_words(one.outcome), printable_words(one.type),
+                        printable(one.artifact.name));
+    if (!one.error.empty()) text += ": " + printable_words(one.error);
     text += "\n";
   }
   return run.more_artifacts ? text + "  and more\n" : text;
 }
 
 Value list_of(const std::vector<std::string>& names) { return Value(Value::List(names.begin(), names.end())); }
+
+Value claim_value(const OtherClaim& claim) {
+  Value value = Value::map({{"node", claim.node}});
+  if (claim.outcome) value.set("outcome", to_string(*claim.outcome));
+  if (claim.changes) value.set("changes", *claim.changes);
+  if (claim.saved_plan) value.set("saved_plan", *claim.saved_plan);
+  if (claim.undoes) value.set("undoes", *claim.undoes);
+  if (claim.undone_by) value.set("undone_by", *claim.undone_by);
+  return value;
+}
 
 Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   const auto& run = entry.run;
@@ -78,6 +109,11 @@ Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   if (!entry.recorded_nodes.empty()) value.set("recorded_nodes", list_of(entry.recorded_nodes));
   if (!entry.left_nodes.empty()) value.set("left_nodes", list_of(entry.left_nodes));
   if (entry.reported_by_few()) value.set("reported_by_few", true);
+  if (!entry.other_claims.empty()) {
+    Value claims{Value::List{}};
+    for (const OtherClaim& claim : entry.other_claims) claims.push_back(claim_value(claim));
+    value.set("other_claims", std::move(claims));
+  }
   if (!with_artifacts) return value;
   Value artifacts{Value::List{}};
   for (const auto& one : run.artifacts) {
@@ -129,6 +165,30 @@ std::string history_json(const std::string& cluster, const std::vector<ClusterHi
                                  {"runs", std::move(runs)},
                                  {"nodes", std::move(nodes)}})) +
          "\n";
+}
+
+std::vector<Error> gaps_in(const NodeHistory& history) {
+  constexpr std::size_t kMostNamed = 3;
+  constexpr const char* kHint = "read it on the node; to discard it, move it out of its directory";
+  std::vector<Error> gaps;
+  if (history.error) gaps.push_back(Error(*history.error).within(history.node));
+  const auto& damaged = history.reply.damaged;
+  for (const DamagedJournal& one : damaged) {
+    if (gaps.size() == kMostNamed) break;
+    gaps.push_back(Error{ErrorCode::kInvalidInput,
+                         "the journal " + shown_text(one.file) + " is damaged: " + one.error.describe(),
+                         {history.node},
+                         std::nullopt,
+                         kHint});
+  }
+  if (damaged.size() > kMostNamed) {
+    gaps.push_back(Error{ErrorCode::kInvalidInput,
+                         std::to_string(damaged.size() - kMostNamed) + " more of its journals are damaged",
+                         {history.node},
+                         std::nullopt,
+                         "use --json to list all"});
+  }
+  return gaps;
 }
 
 }  // namespace sparkplan

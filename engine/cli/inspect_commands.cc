@@ -4,6 +4,7 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
 #include "engine/cli/printing.h"
+#include "engine/cli/sync_command.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/json.h"
@@ -59,7 +60,10 @@ Result<ExitCode> run_status(const StatusOptions& options, const GlobalOptions& g
   SPARK_TRY(auto run, run_options("status", *input.loaded->cluster, {}, global, interrupts.token(), console));
   ProgressDisplay progress(console, *input.loaded->cluster);
   run.progress = progress.listener();
-  const auto report = cluster_status(*input.loaded->cluster, builtin_registry(), std::move(run));
+  auto content_run = run;
+  content_run.agent.install = InstallPolicy::kNever;
+  auto report = cluster_status(*input.loaded->cluster, builtin_registry(), std::move(run));
+  add_content_of(*input.loaded->cluster, std::move(content_run), report.run);
   progress.clear();
   console.diagnostics(report.run.diagnostics, input.loaded->source);
   console.result(options.json ? public_json(to_json_value(report)) + "\n"

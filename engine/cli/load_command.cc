@@ -70,6 +70,10 @@ CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bo
   return refuse_unsupported(command, accept(command, file, std::move(loaded), json, console), json, console);
 }
 
+void print_findings(const std::string& command, const LoadedCluster& loaded, const Console& console) {
+  print_json(findings_only(command, loaded.cluster ? loaded.cluster->file : std::string(), loaded), console);
+}
+
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
                                const GlobalOptions& global, const std::stop_token& stop, const Console& console,
                                const AgentOptions* login) {

@@ -30,6 +30,9 @@ CommandInput load_to_run(const std::string& command, const std::string& given_fi
 /// Like load_for(), for the content of a saved plan. Positions refer to the file that the plan was made from.
 CommandInput take_from_plan(const std::string& command, LoadedCluster loaded, bool json, Console& console);
 
+/// Prints the findings of a file that cannot be used, as the JSON of the command.
+void print_findings(const std::string& command, const LoadedCluster& loaded, const Console& console);
+
 /// Run options from the command line and the user's ssh configuration. Asks for the sudo password if the user wants
 /// that. With `login`, the login of an earlier run of this process, nothing is read and asked a second time: passwords
 /// and unlocked keys stay in their locked memory. `console` outlives the options. Errors: kInvalidInput (a pattern that

@@ -2,6 +2,8 @@
 #include "engine/cli/load_command.h"
 #include "engine/cli/printing.h"
 #include "engine/cli/saved_plan_file.h"
+#include "engine/cli/secret_values.h"
+#include "engine/cli/sync_command.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
@@ -37,12 +39,18 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   SPARK_TRY(auto run, run_options("plan", cluster, options.selection, global, interrupts.token(), console));
   if (!options.output.empty()) SPARK_CHECK(check_plan_destination(options.output));
   run.contact_departing = options.yes_prune;
+  const auto secrets =
+      read_secrets({"plan", options.selection, options.json, false}, *input.loaded, interrupts.token(), console);
+  if (secrets.exit_code) return *secrets.exit_code;
+  run.secrets = secrets.secrets;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
+  auto content_run = run;
   FleetSession session(cluster, builtin_registry(), std::move(run), {.plans = true});
   PlanRun planning(session, false, Foresight::kAsked);
   planning.plan();
-  const auto report = planning.report();
+  auto report = planning.report();
+  add_content_of(cluster, std::move(content_run), report);
   progress.clear();
   print(report, *input.loaded, options.json, console);
   if (!options.output.empty()) {

@@ -4,6 +4,7 @@
 #include "engine/cli/changing_run.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/load_command.h"
+#include "engine/cli/secret_values.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -58,6 +59,9 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
   if (const NodeSpec* listed = cluster.find(name)) apply.released_entry = *listed;
   const bool in_file = apply.released_entry.has_value();
   std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });
+  const auto secrets = read_secrets({"release", {}, false, false}, *input.loaded, interrupts.token(), console);
+  if (secrets.exit_code) return *secrets.exit_code;
+  run.secrets = secrets.secrets;
   run.is_meant = [&](const Report& plan) { return find_node(plan, options.node) != nullptr; };
   SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
   return report ? conclude(*report, options.node, in_file, cluster, console) : ExitCode::kUsage;

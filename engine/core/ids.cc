@@ -41,6 +41,12 @@ Result<NodeName> NodeName::parse(std::string_view text) {
   return NodeName(std::string(text));
 }
 
+bool is_run_id(std::string_view text) {
+  constexpr std::size_t kLongest = 64;
+  return !text.empty() && text.size() <= kLongest && text.front() != '.' &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_alphanumeric(c) || c == '-' || c == '.'; });
+}
+
 Result<ResourceId> ResourceId::parse(std::string_view text) {
   SPARK_TRY(auto halves, split_once(text, '/', "resource id", "TYPE/NAME"));
   return ResourceId{std::move(halves.first), std::move(halves.second)};

@@ -22,6 +22,9 @@ class NodeName {
   std::string text_;
 };
 
+/// True for the id of a run: 1 to 64 letters, digits, '-' and '.', and no '.' first. It is also the name of a journal.
+bool is_run_id(std::string_view text);
+
 /// One managed object on one node: "sysctl/net.core.rmem_max". The type has no slash, the name may have some.
 struct ResourceId {
   std::string type;

@@ -43,22 +43,32 @@ std::optional<std::vector<std::string>> numbers_in(std::string_view list) {
   return numbers;
 }
 
-}  // namespace
-
-std::vector<std::string> unfold_names(std::string_view text) {
+/// Calls itself once for each pair of brackets, and holds a copy of the rest meanwhile: kMostBrackets bounds both.
+std::vector<std::string> unfolded(std::string_view text) {
   const std::vector<std::string> itself{std::string(text)};
   const auto open = text.find('[');
   const auto close = text.find(']', open == std::string_view::npos ? 0 : open);
   if (open == std::string_view::npos || close == std::string_view::npos) return itself;
   const auto numbers = numbers_in(text.substr(open + 1, close - open - 1));
   if (!numbers) return itself;
-  const auto ends = unfold_names(text.substr(close + 1));
+  const auto ends = unfolded(text.substr(close + 1));
   if (numbers->size() * ends.size() > kMostUnfoldedNames) return itself;
   std::vector<std::string> names;
   for (const std::string& number : *numbers) {
     for (const std::string& end : ends) names.push_back(std::string(text.substr(0, open)).append(number).append(end));
   }
   return names;
+}
+
+}  // namespace
+
+bool has_too_many_brackets(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '[')) > kMostBrackets;
+}
+
+std::vector<std::string> unfold_names(std::string_view text) {
+  if (has_too_many_brackets(text)) return {std::string(text)};
+  return unfolded(text);
 }
 
 std::vector<std::string> split_name_list(std::string_view text) {

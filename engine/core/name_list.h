@@ -10,9 +10,15 @@ namespace sparkplan {
 /// The most names that unfold_names() makes of one text.
 inline constexpr std::size_t kMostUnfoldedNames = 4096;
 
+/// The most pairs of brackets in such a text. fold_names() makes one.
+inline constexpr std::size_t kMostBrackets = 8;
+
+/// True if unfold_names() takes the text as one name for this reason.
+bool has_too_many_brackets(std::string_view text);
+
 /// The way back from fold_names(): "spark-[01-02,04]-a" has three names. Numbers are as wide as the first of their
-/// range. A text without brackets, with brackets of another form, or with more than kMostUnfoldedNames names has one
-/// name: itself. `text` has no list: see split_name_list().
+/// range. A text without brackets, with more of them than kMostBrackets, with brackets of another form, or with more
+/// than kMostUnfoldedNames names has one name: itself. `text` has no list: see split_name_list().
 std::vector<std::string> unfold_names(std::string_view text);
 
 /// The parts of a comma list, without blanks around them: "spark-[01,03], head/sysctl" has two. A comma in brackets is

@@ -58,19 +58,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// A name split into one of its runs of digits and the text around it.
+// A name split into one of its runs of digits and the text around it. The parts point into the name: copies of a name
+// with hundreds of numbers would need its length times that number.
 struct Reading {
-  std::string prefix;
-  std::string digits;
-  std::string suffix;
+  std::string_view prefix;
+  std::string_view digits;
+  std::string_view suffix;
 
-  std::pair<std::string, std::string> shape() const { return {prefix, suffix}; }
+  std::pair<std::string_view, std::string_view> shape() const { return {prefix, suffix}; }
 };
 
-// One reading per run of digits. Longer runs are not counters and would not fit an integer.
-std::vector<Reading> readings_of(const std::string& name) {
+// One reading per run of digits. Longer runs are not counters and would not fit an integer, and a name above
+// kLongestFoldedName has no counter.
+std::vector<Reading> readings_of(std::string_view name) {
   constexpr std::size_t kLongestNumber = 18;
   std::vector<Reading> readings;
+  if (name.size() > kLongestFoldedName) return readings;
   for (std::size_t i = 0; i < name.size();) {
     if (!is_digit(name[i])) {
       ++i;
@@ -98,24 +101,7 @@ bool continues(const std::string& first, const std::string& last, const std::str
          (next.size() == first.size() || (!is_padded(first) && !is_padded(next)));
 }
 
-// "01-08,11"
-std::string fold_numbers(std::vector<std::string> numbers) {
-  std::sort(numbers.begin(), numbers.end(), [](const std::string& a, const std::string& b) {
-    return std::pair(number_of(a), a.size()) < std::pair(number_of(b), b.size());
-  });
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t end = i;
-    while (end + 1 < numbers.size() && continues(numbers[i], numbers[end], numbers[end + 1])) ++end;
-    if (!text.empty()) text += ',';
-    text += numbers[i];
-    if (end > i) text += "-" + numbers[end];
-    i = end + 1;
-  }
-  return text;
-}
-
-using ShapeMembers = std::map<std::pair<std::string, std::string>, std::vector<std::size_t>>;
+using ShapeMembers = std::map<std::pair<std::string_view, std::string_view>, std::vector<std::size_t>>;
 
 std::vector<std::string> without_repeats(std::span<const std::string> names) {
   std::vector<std::string> unique;
@@ -235,6 +221,13 @@ std::string printable(std::string_view text, bool keep_newlines) {
   return out;
 }
 
+std::string printable_words(std::string_view text) {
+  std::string words = printable(text);
+  const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+  words.erase(std::unique(words.begin(), words.end(), both_blank), words.end());
+  return words;
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   if (text.size() <= kLongest) return "\"" + printable(text) + "\"";
@@ -257,6 +250,22 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
     }
   }
   return best;
+}
+
+std::string fold_numbers(std::vector<std::string> numbers) {
+  std::sort(numbers.begin(), numbers.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(number_of(a), a.size()) < std::pair(number_of(b), b.size());
+  });
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i;
+    while (end + 1 < numbers.size() && continues(numbers[i], numbers[end], numbers[end + 1])) ++end;
+    if (!text.empty()) text += ',';
+    text += numbers[i];
+    if (end > i) text += "-" + numbers[end];
+    i = end + 1;
+  }
+  return text;
 }
 
 std::string fold_names(std::span<const std::string> names) {
@@ -289,7 +298,8 @@ std::string fold_names(std::span<const std::string> names) {
       numbers.push_back(name.substr(chosen.prefix.size(), name.size() - chosen.prefix.size() - chosen.suffix.size()));
       used[member] = true;
     }
-    parts.push_back(chosen.prefix + "[" + fold_numbers(std::move(numbers)) + "]" + chosen.suffix);
+    parts.push_back(std::string(chosen.prefix).append("[").append(fold_numbers(std::move(numbers))).append("]"));
+    parts.back().append(chosen.suffix);
   }
   return join(parts, ", ");
 }

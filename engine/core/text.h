@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,9 @@ bool is_valid_utf8(std::string_view text);
 /// `keep_newlines`.
 std::string printable(std::string_view text, bool keep_newlines = false);
 
+/// printable(), with one blank for each run of blanks: text from a node in a line with columns.
+std::string printable_words(std::string_view text);
+
 /// Text from the user's file inside a message: in double quotes, printable(), cut to about 60 bytes.
 std::string in_quotes(std::string_view text);
 
@@ -36,6 +40,12 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 /// An absent side is labelled /dev/null.
 std::string unified_diff(std::string_view label, std::optional<std::string_view> before,
                          std::optional<std::string_view> after);
+
+/// No longer name is folded, in bytes: names of nodes have 63, and those of files seldom more than this.
+inline constexpr std::size_t kLongestFoldedName = 256;
+
+/// "01-08,11" for numbers of at most 18 digits. Sorts them.
+std::string fold_numbers(std::vector<std::string> numbers);
 
 /// "spark-[01-08]" for names that differ in one run of digits; others joined by ", ". Keeps the order of first
 /// appearance.

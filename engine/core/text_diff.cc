@@ -16,6 +16,7 @@ constexpr int kMostEdits = 2'000;
 // Lines keep their '\n', so that a last line without one differs from the same line with one.
 std::vector<std::string_view> lines_with_ends(std::string_view text) {
   std::vector<std::string_view> lines;
+  lines.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   while (!text.empty()) {
     const auto end = text.find('\n');
     const auto length = end == std::string_view::npos ? text.size() : end + 1;
@@ -167,6 +168,15 @@ std::vector<Side> compare(const Numbers& before, const Numbers& after) {
   return sides;
 }
 
+std::vector<Side> compare(const std::vector<std::string_view>& before, const std::vector<std::string_view>& after) {
+  // A file that comes or goes can have a million lines, and there is nothing to look up.
+  if (before.empty() || after.empty()) return replace_all(before.size(), after.size());
+  Numbering numbering;
+  const Numbers numbers_before = numbering.of(before);
+  const Numbers numbers_after = numbering.of(after);
+  return compare(numbers_before, numbers_after);
+}
+
 std::vector<Line> merge(const std::vector<std::string_view>& before, const std::vector<std::string_view>& after,
                         const std::vector<Side>& sides) {
   std::vector<Line> lines;
@@ -243,12 +253,9 @@ std::string unified_diff(std::string_view label, std::optional<std::string_view>
   if (before == after) return {};
   const auto lines_before = lines_with_ends(before.value_or(""));
   const auto lines_after = lines_with_ends(after.value_or(""));
-  Numbering numbering;
-  const Numbers numbers_before = numbering.of(lines_before);
-  const Numbers numbers_after = numbering.of(lines_after);
   const std::string name(label);
   return "--- " + (before ? name : "/dev/null") + "\n+++ " + (after ? name : "/dev/null") + "\n" +
-         hunks(merge(lines_before, lines_after, compare(numbers_before, numbers_after)));
+         hunks(merge(lines_before, lines_after, compare(lines_before, lines_after)));
 }
 
 }  // namespace sparkplan

@@ -1,4 +1,5 @@
 #include "engine/core/value.h"
+#include "engine/core/keyed_digest.h"
 
 #include <algorithm>
 #include <array>
@@ -175,7 +176,10 @@ std::string display(const Value& value) {
   if (const auto* number = value.integer()) return std::to_string(*number);
   if (const auto* number = value.real()) return real_text(*number);
   // An empty text would be invisible.
-  if (const auto* text = value.string()) return text->empty() ? "\"\"" : printable(*text);
+  if (const auto* text = value.string()) {
+    if (is_secret_token(*text)) return shown_secret();
+    return text->empty() ? "\"\"" : printable(*text);
+  }
   if (const auto* items = value.list_items()) return display_list(*items);
   if (const auto* map = value.entries()) return display_map(*map);
   return "null";

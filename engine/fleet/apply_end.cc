@@ -103,8 +103,8 @@ void ApplyRun::find_ineffective() {
     const auto request = effect_request(planned, session_.registry());
     if (request.desired.empty()) return;
     session_.show(node, "checking the effect");
-    auto reply = node.client->call(request);
-    if (reply) reply = checked(std::move(*reply), request);
+    auto answer = node.client->call(request);
+    auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
     session_.show(node, "done", Activity::kWaiting);
     if (reply) {
       found[node.place] = warnings_of(std::move(*reply), planned, session_.cluster().file);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/core/tree.h"
 #include "engine/fleet/plan_lookup.h"
 #include "engine/fleet/plan_run.h"
 #include "engine/fleet/rollback_run.h"
@@ -196,8 +197,8 @@ void ApplyRun::send_steps(ApplyNode& applied, const std::vector<Step>& steps) {
   if (count == 0) return;
   session_.show(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
   applied.planned.outcomes.send(steps);
-  auto reply =
-      node.client->apply({session_.run(), node.name(), roster_for(node), steps, applied.planned.plan.after_steps});
+  auto reply = node.client->apply({session_.run(), node.name(), roster_for(node), steps,
+                                   applied.planned.plan.after_steps, 0, secrets_of(node, steps)});
   if (!reply) return session_.give_up(node, std::move(reply).error());
   applied.receive(steps, *reply);
   session_.show(node, "applied", Activity::kWaiting);
@@ -213,6 +214,16 @@ void ApplyRun::fail_invisible_changes(PlannedNode& planned, const std::vector<Re
     planned.outcomes.fail(
         id, Error{ErrorCode::kVerifyFailed, "it was applied, but the node still differs", {}, std::nullopt, ""});
   }
+}
+
+/// A value travels only to the node whose steps write it.
+std::vector<SecretValue> ApplyRun::secrets_of(const FleetNode& node, const std::vector<Step>& steps) const {
+  const auto& secrets = session_.options().secrets;
+  if (!secrets) return {};
+  for (const auto& [type, exported] : node.known.exports) {
+    if (const auto key = text_below(exported, kSecretKeyExport)) return secrets->values_for(steps, *node.spec, *key);
+  }
+  return {};
 }
 
 /// One round of steps on all nodes, and new plans. True if a further stage may achieve more.

@@ -51,6 +51,7 @@ class ApplyRun {
   bool carry_out_stage();
   void carry_out(ApplyNode& node);
   void send_steps(ApplyNode& node, const std::vector<Step>& steps);
+  std::vector<SecretValue> secrets_of(const FleetNode& node, const std::vector<Step>& steps) const;
   /// Fails changes that were carried out, are still desired as `before`, and are not visible on the node.
   static void fail_invisible_changes(PlannedNode& node, const std::vector<Resource>& before);
 

@@ -132,7 +132,7 @@ FactsRequest FleetSession::second_request(const FleetNode& node) const {
 }
 
 std::vector<std::string> FleetSession::rosters_to_offer(const FleetNode& node) const {
-  if (node.leaving || node.departed) return {};
+  if (node.leaving || node.departed || node.knows_no_offers) return {};
   if (!node.roster) return shared_rosters_.offers();
   // Then only its own: other nodes' answers do not change it, so an answer can still be compared with its request.
   if (node.roster_digest.empty()) return {};
@@ -198,7 +198,8 @@ Result<void> FleetSession::connect(FleetNode& node, AgentOptions options) {
   const auto request = facts_request(node);
   SPARK_TRY(auto client, AgentClient::open(*node.spec, options, request));
   SPARK_TRY(auto known, checked(client.take_facts(), request, registry_));
-  if (client.hello().protocol_minor < kMinorOfKnownRosters) shared_rosters_.stop_offering();
+  // Only for itself: what one node claims about its version costs the others nothing.
+  node.knows_no_offers = client.hello().protocol_minor < kMinorOfKnownRosters;
   SPARK_CHECK(take(node, std::move(known)));
   node.client.emplace(std::move(client));
   return {};
@@ -321,11 +322,12 @@ Report FleetSession::report(const std::function<NodeReport(const FleetNode&)>& d
     last_line([&] { report.nodes.push_back(describe(node)); },
               [&](Error error) { report.nodes.push_back(report_on_error(node, std::move(error))); });
   }
-  report.diagnostics = findings;
+  // What this controller has found comes first. Nodes word some of the findings.
+  report.diagnostics = remarks_;
   for (const auto& node : nodes_) {
     if (auto warning = transaction_warning(node, run_)) report.diagnostics.push_back(std::move(*warning));
   }
-  report.diagnostics.insert(report.diagnostics.end(), remarks_.begin(), remarks_.end());
+  report.diagnostics.insert(report.diagnostics.end(), findings.begin(), findings.end());
   report.duration = Clock::now() - started_;
   report.partial = !options_.selection.everything();
   report.interrupted = stop_requested();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/fleet/cluster_secrets.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/fleet/selection.h"
 #include "engine/fleet/shared_rosters.h"
@@ -44,6 +45,8 @@ struct RunOptions {
   bool extended = false;  ///< Also reads Facts::extended.
   /// --yes-prune: members that the file no longer names are contacted, and an apply releases them.
   bool contact_departing = false;
+  /// The values of secrets. Null in commands that read none: they compare with what was applied last.
+  std::shared_ptr<const ClusterSecrets> secrets = nullptr;
 };
 
 /// The purpose of a session beyond reading facts.
@@ -74,8 +77,9 @@ struct FleetNode {
   FactsReply known;  ///< Without the roster in its manifest.
   /// The manifest's roster, shared by all nodes that have the same; empty without a manifest.
   std::shared_ptr<const Roster> roster;
-  std::string roster_digest;  ///< Offered to the node in later requests; empty if it is not known.
-  RunPurpose lock_purpose;    ///< Sent with the lock request.
+  std::string roster_digest;     ///< Offered to the node in later requests; empty if it is not known.
+  bool knows_no_offers = false;  ///< Its agent is of an older version, which ends at an offer.
+  RunPurpose lock_purpose;       ///< Sent with the lock request.
 };
 
 /// What this run has seen of the machine behind a connected node.

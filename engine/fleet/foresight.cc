@@ -1,6 +1,7 @@
 #include "engine/fleet/foresight.h"
 
 #include <set>
+#include <string>
 #include <utility>
 
 #include "engine/core/finding.h"
@@ -29,8 +30,13 @@ ForesightRequest foresight_request(const PlannedNode& planned, const Registry& r
   return request;
 }
 
-std::vector<Diagnostic> warnings_of(EffectReply reply, const PlannedNode& planned, const std::string& file) {
+std::vector<Diagnostic> warnings_of(CheckedFindings reply, const PlannedNode& planned, const std::string& file) {
   std::vector<Diagnostic> warnings;
+  if (reply.left_out > 0) {
+    warnings.push_back(finding(Severity::kWarning, "node.more-findings",
+                               "further findings of this node are left out: " + std::to_string(reply.left_out)));
+    warnings.back().node = planned.node.name();
+  }
   for (auto& [type, list] : reply.ineffective) {
     for (auto& one : list) {
       auto warning = finding(Severity::kWarning, std::move(one.code), std::move(one.message), std::move(one.hint));
@@ -54,8 +60,8 @@ void PlanRun::foresee() {
     const ForesightRequest request = foresight_request(planned, session_.registry());
     if (request.ahead.empty() || node.client->hello().protocol_minor < kMinorOfForesight) return;
     session_.show(node, "checking the changes");
-    auto reply = node.client->call(request);
-    if (reply) reply = checked(std::move(*reply), request);
+    auto answer = node.client->call(request);
+    auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
     session_.show(node, "checked", Activity::kWaiting);
     if (reply) {
       found[node.place] = warnings_of(std::move(*reply), planned, session_.cluster().file);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/fleet/node_reply.h"
 #include "engine/fleet/planning.h"
 #include "engine/resource/registry.h"
 #include "engine/wire/messages.h"
@@ -14,7 +15,8 @@ namespace sparkplan {
 /// waiting resources are left out.
 ForesightRequest foresight_request(const PlannedNode& planned, const Registry& registry);
 
-/// Pure. A node's checked findings as warnings, at the places of their resources in `file`.
-std::vector<Diagnostic> warnings_of(EffectReply reply, const PlannedNode& planned, const std::string& file);
+/// Pure. A node's checked findings as warnings, at the places of their resources in `file`. The number of those that
+/// were left out comes first.
+std::vector<Diagnostic> warnings_of(CheckedFindings reply, const PlannedNode& planned, const std::string& file);
 
 }  // namespace sparkplan

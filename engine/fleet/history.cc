@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <tuple>
+#include <string_view>
 #include <utility>
 
 #include "engine/fleet/fan_out.h"
@@ -75,6 +75,84 @@ int badness(RunOutcome outcome) {
   return 3;
 }
 
+/// What a node reports of one run.
+struct Claim {
+  const std::string* node = nullptr;
+  const JournaledRun* run = nullptr;
+};
+
+/// The value that more than half of the claims have.
+template <class T, class Field>
+std::optional<T> value_of_most(const std::vector<Claim>& claims, const Field& field) {
+  std::map<T, std::size_t> votes;
+  for (const Claim& claim : claims) {
+    const T& value = field(*claim.run);
+    if (++votes[value] * 2 > claims.size()) return value;
+  }
+  return std::nullopt;
+}
+
+RunOutcome worst_outcome(const std::vector<Claim>& claims) {
+  RunOutcome worst = RunOutcome::kApplied;
+  for (const Claim& claim : claims) {
+    if (badness(claim.run->outcome) > badness(worst)) worst = claim.run->outcome;
+  }
+  return worst;
+}
+
+std::int64_t bounded_changes(const JournaledRun& run) { return std::clamp<std::int64_t>(run.changes, 0, kMostChanges); }
+
+/// The most changes of one node that are added to the others'. Nodes differ, but not by factors of ten.
+std::int64_t most_credible_changes(const std::vector<Claim>& claims) {
+  constexpr std::int64_t kFactor = 10;
+  if (claims.size() == 1) return kMostChanges;
+  std::vector<std::int64_t> numbers;
+  for (const Claim& claim : claims) numbers.push_back(bounded_changes(*claim.run));
+  // Of two, the lower one.
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return kFactor * (*middle + kFactor);
+}
+
+const std::string& saved_plan_of(const JournaledRun& run) { return run.purpose.saved_plan; }
+const std::string& undoes_of(const JournaledRun& run) { return run.purpose.undoes; }
+const std::string& undone_by_of(const JournaledRun& run) { return run.undone_by; }
+
+/// `claims` has one claim at least, and one of each node.
+ClusterHistoryEntry entry_of(const std::vector<Claim>& claims) {
+  ClusterHistoryEntry entry{*claims.front().run, {}};
+  JournaledRun& whole = entry.run;
+  whole.time = time_of_run(whole.run);
+  whole.outcome = value_of_most<RunOutcome>(claims, [](const JournaledRun& run) -> const RunOutcome& {
+                    return run.outcome;
+                  }).value_or(worst_outcome(claims));
+  whole.purpose.saved_plan = value_of_most<std::string>(claims, saved_plan_of).value_or("");
+  whole.purpose.undoes = value_of_most<std::string>(claims, undoes_of).value_or("");
+  whole.undone_by = value_of_most<std::string>(claims, undone_by_of).value_or("");
+  whole.changes = 0;
+  const std::int64_t most = most_credible_changes(claims);
+  const auto differs = [](const std::string& own, const std::string& of_most) {
+    return own == of_most ? std::nullopt : std::optional(own);
+  };
+  for (const Claim& claim : claims) {
+    const JournaledRun& run = *claim.run;
+    entry.nodes.push_back(*claim.node);
+    OtherClaim other{*claim.node, {}, {}, {}, {}, {}};
+    const std::int64_t changes = bounded_changes(run);
+    if (changes > most) {
+      other.changes = changes;
+    } else {
+      whole.changes = std::min(whole.changes + changes, kMostChanges);
+    }
+    if (run.outcome != whole.outcome) other.outcome = run.outcome;
+    other.saved_plan = differs(run.purpose.saved_plan, whole.purpose.saved_plan);
+    other.undoes = differs(run.purpose.undoes, whole.purpose.undoes);
+    other.undone_by = differs(run.undone_by, whole.undone_by);
+    if (!other.empty()) entry.other_claims.push_back(std::move(other));
+  }
+  return entry;
+}
+
 /// The oldest run of each node that has one: it could not report an earlier one. Run ids are in the order of time.
 std::vector<std::string> first_runs(const std::vector<NodeHistory>& histories) {
   std::vector<std::string> firsts;
@@ -109,29 +187,36 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
   return histories;
 }
 
-std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& histories) {
-  // Nodes with different users for a run are shown separately.
-  std::map<std::tuple<std::string, std::string, std::string>, ClusterHistoryEntry, std::greater<>> runs;
+std::string time_of_run(const std::string& run) {
+  static constexpr std::string_view kShape = "00000000T000000Z-";
+  if (run.size() <= kShape.size()) return {};
+  for (std::size_t at = 0; at < kShape.size(); ++at) {
+    const bool fits = kShape[at] == '0' ? run[at] >= '0' && run[at] <= '9' : run[at] == kShape[at];
+    if (!fits) return {};
+  }
+  const auto part = [&](std::size_t begin, std::size_t length) { return run.substr(begin, length); };
+  return part(0, 4) + "-" + part(4, 2) + "-" + part(6, 2) + "T" + part(9, 2) + ":" + part(11, 2) + ":" + part(13, 2) +
+         "Z";
+}
+
+std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& histories, const std::set<RunKey>& recorded) {
+  std::map<RunKey, std::vector<Claim>, std::greater<>> runs;
+  std::size_t journals = 0;
   for (const auto& history : histories) {
+    if (!history.error && history.applied) ++journals;
     for (const auto& run : history.reply.runs) {
-      auto [entry, first] =
-          runs.try_emplace({run.run, run.who, run.operation}, ClusterHistoryEntry{run, {}, 0, {}, {}});
-      auto& whole = entry->second.run;
-      auto& nodes = entry->second.nodes;
+      auto& claims = runs[{run.run, run.who, run.operation}];
       // A node counts once, however often it reports the run.
-      if (!nodes.empty() && nodes.back() == history.node) continue;
-      nodes.push_back(history.node);
-      if (first) whole.changes = std::clamp<std::int64_t>(run.changes, 0, kMostChanges);
-      if (first) continue;
-      whole.changes = std::min(whole.changes + std::clamp<std::int64_t>(run.changes, 0, kMostChanges), kMostChanges);
-      whole.time = std::min(whole.time, run.time);
-      if (badness(run.outcome) > badness(whole.outcome)) whole.outcome = run.outcome;
+      if (claims.empty() || claims.back().node != &history.node) claims.push_back({&history.node, &run});
     }
   }
   const auto begins = first_runs(histories);
   std::vector<ClusterHistoryEntry> entries;
   std::map<std::string, std::size_t> taken;
-  for (auto& [id, entry] : runs) {
+  for (const auto& [key, claims] : runs) {
+    ClusterHistoryEntry entry = entry_of(claims);
+    entry.journals = journals;
+    entry.is_recorded = recorded.contains(key);
     entry.could_report = static_cast<std::size_t>(
         std::count_if(begins.begin(), begins.end(), [&](const std::string& begin) { return begin <= entry.run.run; }));
     bool room = !entry.reported_by_few();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -49,15 +50,40 @@ Result<void> check(FactsReply& reply, const FactsRequest& request, const Registr
 
 Result<void> check(const UndoReply& reply, const Registry& registry) {
   SPARK_CHECK(check_steps(reply.steps, registry));
+  // Each repetition would cost the run another stage.
+  std::set<ArtifactId> undone;
+  for (const Step& step : reply.steps) {
+    if (undone.insert(step.artifact).second) continue;
+    return failure(ErrorCode::kInvalidInput, "two steps for one artifact: " + step.artifact.str());
+  }
   for (const auto& [id, before] : reply.managed_before) {
     if (before) SPARK_CHECK(check_managed(id, before->last_applied, registry));
   }
   return {};
 }
 
+/// Moves the findings within the limits, each once. So a node cannot push the warnings about itself and others away.
+void take_findings(const std::string& type, std::vector<Ineffective> findings, std::size_t& taken,
+                   CheckedFindings& into) {
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
+  std::map<std::pair<std::string, std::string>, std::size_t> of_code;
+  for (Ineffective& one : findings) {
+    if (!seen.emplace(one.name, one.code, one.message, one.hint).second) continue;
+    if (taken == kMostFindingsOfNode || of_code[{one.name, one.code}] == kMostFindingsOfACode) {
+      ++into.left_out;
+      continue;
+    }
+    ++taken;
+    ++of_code[{one.name, one.code}];
+    into.ineffective[type].push_back(std::move(one));
+  }
+}
+
 /// `asked` are the resources of the request by type.
-Result<EffectReply> checked_findings(EffectReply reply,
-                                     const std::map<std::string, std::map<std::string, Value>>& asked) {
+Result<CheckedFindings> checked_findings(EffectReply reply,
+                                         const std::map<std::string, std::map<std::string, Value>>& asked) {
+  CheckedFindings kept;
+  std::size_t taken = 0;
   std::erase_if(reply.ineffective, [&](const auto& one) { return !asked.contains(one.first); });
   for (auto& [type, findings] : reply.ineffective) {
     const auto& resources = asked.at(type);
@@ -67,8 +93,9 @@ Result<EffectReply> checked_findings(EffectReply reply,
       const Error why{ErrorCode::kInvalidInput, "a finding whose code is not of " + type, {}, std::nullopt, {}};
       if (!of_type) return failure(no_observation(why));
     }
+    take_findings(type, std::move(findings), taken, kept);
   }
-  return reply;
+  return kept;
 }
 
 }  // namespace
@@ -89,11 +116,11 @@ Result<UndoReply> checked(UndoReply reply, const Registry& registry) {
   return reply;
 }
 
-Result<EffectReply> checked(EffectReply reply, const EffectRequest& request) {
+Result<CheckedFindings> checked(EffectReply reply, const EffectRequest& request) {
   return checked_findings(std::move(reply), request.desired);
 }
 
-Result<EffectReply> checked(EffectReply reply, const ForesightRequest& request) {
+Result<CheckedFindings> checked(EffectReply reply, const ForesightRequest& request) {
   return checked_findings(std::move(reply), request.ahead);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,9 +26,17 @@ Result<ObservedState> checked(ObservedState observed, const std::map<std::string
                               const Registry& registry);
 Result<UndoReply> checked(UndoReply reply, const Registry& registry);
 
+/// A node's findings about its resources, without repetitions, and bounded.
+struct CheckedFindings {
+  std::map<std::string, std::vector<Ineffective>> ineffective;  ///< By type.
+  std::size_t left_out = 0;                                     ///< Findings over the limits.
+};
+/// The most findings of a node in one reply, and the most with one code for one resource.
+inline constexpr std::size_t kMostFindingsOfNode = 20;
+inline constexpr std::size_t kMostFindingsOfACode = 3;
 /// Errors: also for a code that does not belong to the type.
-Result<EffectReply> checked(EffectReply reply, const EffectRequest& request);
-Result<EffectReply> checked(EffectReply reply, const ForesightRequest& request);
+Result<CheckedFindings> checked(EffectReply reply, const EffectRequest& request);
+Result<CheckedFindings> checked(EffectReply reply, const ForesightRequest& request);
 
 /// I/O. A node's checked answer. Errors: also those of the AgentClient.
 Result<ObservedState> observe_node(AgentClient& client, const ObserveNodeRequest& request, const Registry& registry);

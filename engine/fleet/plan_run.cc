@@ -106,6 +106,13 @@ std::vector<std::string> nodes_that_changed(const std::map<std::string, NodeExpo
   return names;
 }
 
+using NamesByType = std::map<std::string, std::vector<std::string>>;
+
+std::vector<std::string> value_at(const NamesByType& names, const std::string& type) {
+  const auto found = names.find(type);
+  return found == names.end() ? std::vector<std::string>() : found->second;
+}
+
 }  // namespace
 
 void PlanRun::compile() {
@@ -122,9 +129,17 @@ void PlanRun::compile() {
   session_.compute_each(nodes_, [&](PlannedNode& planned) {
     FleetNode& node = planned.node;
     if (node.leaving) return;
-    auto desired = desired_state(ClusterView{cluster, *node.spec, exports_, allow_management_change_}, node.known.facts,
-                                 session_.registry());
+    auto desired = desired_state(
+        ClusterView{cluster, *node.spec, exports_, allow_management_change_, session_.options().secrets.get()},
+        node.known.facts, session_.registry());
     planned.desired = std::move(desired.resources);
+    if (const Manifest* manifest = manifest_of(node)) {
+      for (Resource& resource : planned.desired) {
+        const auto managed = manifest->resources.find(resource.id);
+        if (managed != manifest->resources.end())
+          put_last_applied_secrets(resource.desired, &managed->second.last_applied);
+      }
+    }
     planned.incomplete_types = std::move(desired.incomplete_types);
     findings[node.place] = std::move(desired.diagnostics);
     about_several[node.place] = std::move(desired.about_several);
@@ -147,16 +162,24 @@ void PlanRun::observe_node(PlannedNode& planned) const {
   auto names = names_to_observe(planned.desired, manifest);
   // An observation that came with the facts is used once: a second look has to be new.
   planned.observed = std::exchange(node.known.observed, {});
+  auto secret = secrets_to_observe(planned.desired, manifest);
   if (manifest != nullptr) {
     const auto seen = names_managed(*manifest);
+    const auto seen_secret = secret_names(*manifest);
     std::erase_if(names, [&](const auto& wanted) {
       const auto managed = seen.find(wanted.first);
-      return planned.observed.types.contains(wanted.first) && managed != seen.end() && managed->second == wanted.second;
+      const bool as_secret = value_at(seen_secret, wanted.first) == value_at(secret, wanted.first);
+      return planned.observed.types.contains(wanted.first) && managed != seen.end() &&
+             managed->second == wanted.second && as_secret;
     });
   }
   if (!names.empty()) {
     session_.show(node, "observing");
-    auto observed = sparkplan::observe_node(*node.client, {std::move(names)}, session_.registry());
+    if (!secret.empty() && node.client->hello().protocol_minor < kMinorOfSecrets) {
+      return session_.give_up(node, ErrorCode::kUnsupported, "its agent is too old for secrets",
+                              "run `sparkplan apply`, which renews the agent");
+    }
+    auto observed = sparkplan::observe_node(*node.client, {std::move(names), std::move(secret)}, session_.registry());
     if (!observed) return session_.give_up(node, std::move(observed).error());
     for (auto& [type, found] : observed->types) planned.observed.types.insert_or_assign(type, std::move(found));
   }
@@ -276,9 +299,10 @@ void PlanRun::plan() {
 std::string PlanRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial, Clock::time_point end) {
   FleetNode& node = planned.node;
   const auto names = names_to_observe(planned.desired, manifest_of(node));
+  const auto secret = secrets_to_observe(planned.desired, manifest_of(node));
   if (node.known.manifest) foresee_confirmation(*node.known.manifest, trial);
   while (true) {
-    auto observed = sparkplan::observe_node(*node.client, {names}, session_.registry());
+    auto observed = sparkplan::observe_node(*node.client, {names, secret}, session_.registry());
     if (!observed) return "its state could not be read: " + observed.error().describe();
     planned.observed = std::move(*observed);
     make_plan(planned);
@@ -306,8 +330,9 @@ std::map<ResourceId, ManagedResource> PlanRun::managed_after(const PlannedNode& 
 Desired PlanRun::desired_in_view(const PlannedNode& planned, const ResourceType& type,
                                  const std::map<std::string, NodeExports>& exports) const {
   const FleetNode& node = planned.node;
-  return type.desired(ClusterView{session_.cluster(), *node.spec, exports, allow_management_change_},
-                      node.spec->sections.at(type.info().section), node.known.facts);
+  return type.desired(
+      ClusterView{session_.cluster(), *node.spec, exports, allow_management_change_, session_.options().secrets.get()},
+      node.spec->sections.at(type.info().section), node.known.facts);
 }
 
 /// Compares the consequences for this node, not the exports: mounts and the like change all the time. Only resources

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "engine/core/ids.h"
@@ -11,15 +10,6 @@
 
 namespace sparkplan {
 namespace {
-
-/// "2026-03-01T12:00:00Z" from the id "20260301T120000Z-4f9a1c07".
-std::string time_of(const std::string& run) {
-  constexpr std::size_t kLength = 16;
-  if (run.size() < kLength) return {};
-  const auto part = [&](std::size_t begin, std::size_t length) { return run.substr(begin, length); };
-  return part(0, 4) + "-" + part(4, 2) + "-" + part(6, 2) + "T" + part(9, 2) + ":" + part(11, 2) + ":" + part(13, 2) +
-         "Z";
-}
 
 bool took_part(const NodeReport& node) {
   if (node.status == NodeStatus::kReleased || node.status == NodeStatus::kRolledBack) return true;
@@ -38,9 +28,7 @@ RunOutcome outcome_of(const RecordedRun& run) {
   return has(NodeStatus::kRolledBack) ? RunOutcome::kRolledBack : RunOutcome::kApplied;
 }
 
-using Key = std::tuple<std::string, std::string, std::string>;
-
-Key key_of(const ClusterHistoryEntry& entry) { return {entry.run.run, entry.run.who, entry.run.operation}; }
+RunKey key_of(const ClusterHistoryEntry& entry) { return {entry.run.run, entry.run.who, entry.run.operation}; }
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -88,7 +76,7 @@ std::optional<RecordedRun> record_of(const Report& report, const std::string& wh
   if (!report.carries_out() || report.not_begun || report.run.empty()) return std::nullopt;
   RecordedRun record;
   record.run = report.run;
-  record.time = time_of(report.run);
+  record.time = time_of_run(report.run);
   record.cluster = report.cluster;
   record.cluster_id = report.cluster_id;
   record.operation = report.command;
@@ -118,9 +106,17 @@ bool is_in(const HistoryScope& scope, const RecordedRun& run) {
                      [&](const RecordedNode& node) { return scope.includes(node.name); });
 }
 
+std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope) {
+  std::set<RunKey> runs;
+  for (const RecordedRun& record : records) {
+    if (is_in(scope, record)) runs.insert({record.run, record.who, record.operation});
+  }
+  return runs;
+}
+
 std::vector<ClusterHistoryEntry> with_records(std::vector<ClusterHistoryEntry> entries,
                                               const std::vector<RecordedRun>& records, const HistoryScope& scope) {
-  std::map<Key, std::size_t> places;
+  std::map<RunKey, std::size_t> places;
   for (std::size_t i = 0; i < entries.size(); ++i) places.emplace(key_of(entries[i]), i);
   std::size_t added = 0;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct HistoryScope {
 
 /// True if the run belongs to the scope and took place on a node of it.
 bool is_in(const HistoryScope& scope, const RecordedRun& run);
+
+/// The runs of the scope that the log knows.
+std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope);
 
 /// Adds what only the log knows: runs, and nodes of runs. Newest first. `records` are oldest first.
 std::vector<ClusterHistoryEntry> with_records(std::vector<ClusterHistoryEntry> entries,

@@ -78,6 +78,11 @@ Result<void> Selection::check(const Cluster& cluster, const Registry& registry) 
   for (const auto& type : registry.types()) types.push_back(type->info().name);
   for (const auto* list : {&only_, &exclude_}) {
     for (const auto& pattern : *list) {
+      if (has_too_many_brackets(std::string_view(pattern.text).substr(0, pattern.text.find('/')))) {
+        return failure(ErrorCode::kInvalidInput,
+                       in_quotes(pattern.text) + " has more than " + std::to_string(kMostBrackets) + " brackets",
+                       "name the nodes with commas between them, or with * and ?");
+      }
       for (const auto& glob : pattern.nodes) {
         if (fits_any(glob, nodes)) continue;
         const std::string& named = pattern.nodes.size() > 1 ? glob : pattern.text;

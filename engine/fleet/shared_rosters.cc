@@ -13,14 +13,13 @@ SharedRoster SharedRosters::share(Roster roster) {
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return *kept.shared.roster == roster; });
   if (same != kept_.end()) {
     ++same->nodes;
-    return {same->shared.roster, offering_ ? same->shared.digest : ""};
+    return {same->shared.roster, same->shared.digest};
   }
   // A node that was never applied has nothing to name.
   const bool is_kept = kept_.size() < kMostKept;
   std::string digest = is_kept && !roster.uuid.empty() ? digest_of(roster) : "";
   SharedRoster shared{std::make_shared<const Roster>(std::move(roster)), std::move(digest)};
   if (is_kept) kept_.push_back({shared, 1});
-  if (!offering_) shared.digest.clear();
   return shared;
 }
 
@@ -35,7 +34,6 @@ std::shared_ptr<const Roster> SharedRosters::find(const std::string& digest) {
 
 std::vector<std::string> SharedRosters::offers() const {
   const std::lock_guard lock(mutex_);
-  if (!offering_) return {};
   std::vector<const Kept*> ranked;
   for (const Kept& kept : kept_) {
     if (!kept.shared.digest.empty()) ranked.push_back(&kept);
@@ -45,11 +43,6 @@ std::vector<std::string> SharedRosters::offers() const {
   std::vector<std::string> digests;
   for (const Kept* kept : ranked) digests.push_back(kept->shared.digest);
   return digests;
-}
-
-void SharedRosters::stop_offering() {
-  const std::lock_guard lock(mutex_);
-  offering_ = false;
 }
 
 }  // namespace sparkplan

@@ -27,8 +27,6 @@ class SharedRosters {
   std::shared_ptr<const Roster> find(const std::string& digest);
   /// The digests to offer to the next node: of the rosters that most nodes have, at most kMostOfferedRosters.
   std::vector<std::string> offers() const;
-  /// An agent of an older version has appeared. It ends at an offer, so that each would cost a connection.
-  void stop_offering();
 
  private:
   static constexpr std::size_t kMostKept = 8;
@@ -38,7 +36,6 @@ class SharedRosters {
   };
   mutable std::mutex mutex_;
   std::vector<Kept> kept_;
-  bool offering_ = true;
 };
 
 }  // namespace sparkplan

@@ -38,6 +38,27 @@ void validate_types(const UnresolvedCluster& draft, const Registry& registry, co
   }
 }
 
+bool by_place(const Diagnostic& a, const Diagnostic& b) {
+  return std::tie(a.where.line, a.where.column, a.severity) < std::tie(b.where.line, b.where.column, b.severity);
+}
+
+/// The first kMostFindings of one file, errors before all others, and how many more there are.
+std::vector<Diagnostic> first_of(std::vector<Diagnostic> findings) {
+  if (findings.size() <= kMostFindings) return findings;
+  std::stable_partition(findings.begin(), findings.end(),
+                        [](const Diagnostic& one) { return one.severity == Severity::kError; });
+  const auto more = findings.size() - kMostFindings;
+  Diagnostic last = findings[kMostFindings];
+  findings.resize(kMostFindings);
+  std::stable_sort(findings.begin(), findings.end(), by_place);
+  last.code = "file.more-findings";
+  last.message = "and " + std::to_string(more) + " more findings, of which this is the first place";
+  last.hint = "correct the others first";
+  last.notes.clear();
+  findings.push_back(std::move(last));
+  return findings;
+}
+
 // Errors of an earlier pass (YAML, schema) are the cause, so later findings about the same place are dropped. All
 // errors of one pass about one place are kept.
 std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const std::string& file) {
@@ -58,10 +79,8 @@ std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const 
   std::erase_if(kept, [&](const Diagnostic& diagnostic) {
     return diagnostic.severity != Severity::kError && errors.contains(diagnostic.where);
   });
-  std::stable_sort(kept.begin(), kept.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return std::tie(a.where.line, a.where.column, a.severity) < std::tie(b.where.line, b.where.column, b.severity);
-  });
-  return kept;
+  std::stable_sort(kept.begin(), kept.end(), by_place);
+  return first_of(std::move(kept));
 }
 
 /// The digest also covers the texts of the files that cluster.yaml names.
@@ -101,6 +120,7 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   check_fabric(draft, fabric, semantic);
   resolve_interfaces(draft, semantic);
   check_storage(draft, merged);
+  check_content(draft, semantic);
   check_owned_paths(draft, merged);
   loaded.beside = put_in_files_beside(draft, registry, read_beside, merged);
   validate_types(draft, registry, outcome, merged);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,13 +16,17 @@
 
 namespace sparkplan {
 
+/// The most findings of one file. One more names the number of all others: a file of 1 MiB can have tens of thousands.
+inline constexpr std::size_t kMostFindings = 1000;
+
 /// The texts of files beside cluster.yaml, by the name that cluster.yaml gives them.
 using TextsByName = std::map<std::string, std::string>;
 
 /// Reads a file by the name that cluster.yaml gives it. Errors: any; they become findings at the name.
 using ReadBeside = std::function<Result<std::string>(const std::string& name)>;
 
-/// A cluster.yaml after reading, checking and resolving. `diagnostics` has all findings, sorted by position.
+/// A cluster.yaml after reading, checking and resolving. `diagnostics` has the findings, sorted by position: the first
+/// kMostFindings, with the errors before all others.
 struct LoadedCluster {
   std::optional<Cluster> cluster;  ///< Empty exactly when `diagnostics` has an error.
   std::vector<Diagnostic> diagnostics;

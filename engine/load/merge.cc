@@ -21,7 +21,9 @@ Value merge_maps(const Value& base, const Value& over, const RecordList* records
     }
     MapEntry& inherited = entries[place->second];
     const bool holds_records = records != nullptr && records->below == entry.key;
-    inherited.value = merge(inherited.value, entry.value, holds_records ? records : nullptr);
+    // A reference to a secret has one source, so a mixture of two layers would be none.
+    inherited.value =
+        entry.key == "secret" ? entry.value : merge(inherited.value, entry.value, holds_records ? records : nullptr);
     inherited.key_where = entry.key_where;
   }
   Value merged(std::move(entries));

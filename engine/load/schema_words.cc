@@ -104,6 +104,8 @@ bool is_number_text(const std::string& text) {
 
 std::string hint_for_kind(const std::vector<std::string>& kinds, const Value& value) {
   if (value.is_null()) return "give it a value, or delete the key";
+  if (value.find("secret") != nullptr)
+    return "its file is readable by every user: secrets go into profile_env or the content of files";
   const bool scalar = !value.is_map() && !value.is_list();
   if (has_kind(kinds, "string") && scalar) return "put it in quotes: \"" + display(value) + "\"";
   if (has_kind(kinds, "integer") && value.is_string()) {
@@ -360,8 +362,11 @@ class Walker {
       const std::string home = home_of(key);
       return "did you mean \"" + meant + "\"?" + (home.empty() ? "" : " " + home);
     }
-    if (const auto near = nearest(key, known)) return "did you mean \"" + *near + "\"?";
-    if (std::string home = home_of(key); !home.empty()) return home;
+    const std::string home = home_of(key);
+    if (const auto near = nearest(key, known)) {
+      return "did you mean \"" + *near + "\"?" + (home.empty() ? "" : " " + home);
+    }
+    if (!home.empty()) return home;
     return "allowed here: " + join(known, ", ");
   }
 

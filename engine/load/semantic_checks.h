@@ -21,6 +21,9 @@ void check_nccl_variables(const Value& holder, Findings& findings);
 /// a mount.
 void check_storage(const UnresolvedCluster& draft, Findings& findings);
 
+/// Checks `models`: paths with "..", a directory twice or within another one, `from` that names no node.
+void check_content(const UnresolvedCluster& draft, Findings& findings);
+
 /// Reports paths of `files` that a resource type writes (TypeInfo::files). Two owners of one file would overwrite each
 /// other in every run.
 void check_owned_paths(const UnresolvedCluster& draft, Findings& findings);

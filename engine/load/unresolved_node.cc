@@ -45,8 +45,11 @@ void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profi
     // A null below nccl drops a variable that the mode would set, so the type needs the null.
     draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
   }
-  if (const Value* verify = root.find("verify"); verify != nullptr && !verify->is_null()) {
-    draft.sections.emplace("verify", without_nulls(*verify));
+  // These belong to the cluster as a whole, and no resource type compiles them.
+  for (const char* key : {"verify", "models"}) {
+    if (const Value* body = root.find(key); body != nullptr && !body->is_null()) {
+      draft.sections.emplace(key, without_nulls(*body));
+    }
   }
 }
 
@@ -61,6 +64,20 @@ SshSettings ssh_settings(const UnresolvedNode& draft) {
   settings.jump = draft.ssh.text_or("jump", "");
   settings.host_key = draft.record->text_or("host_key", "");
   return settings;
+}
+
+/// A secret variable without `users` is for the login user.
+void name_readers_of_secrets(UnresolvedNode& node) {
+  const std::string login = node.ssh.text_or("user", "");
+  const auto section = node.sections.find("profile_env");
+  if (login.empty() || section == node.sections.end() || !section->second.is_map()) return;
+  for (MapEntry& entry : *section->second.entries()) {
+    const Value* secret = entry.value.find("secret");
+    if (secret == nullptr || entry.value.find("users") != nullptr) continue;
+    Value users = Value::list({Value(login)});
+    users.where = secret->where;
+    entry.value.set("users", std::move(users));
+  }
 }
 
 }  // namespace
@@ -93,6 +110,7 @@ UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry
     node.ssh = without_nulls(own_ssh != nullptr ? merge(cluster_ssh, *own_ssh) : cluster_ssh);
     const Value profile = profile_sections(draft.profile, node.ssh.text_or("user", ""), draft.profile_where);
     merge_sections(node, root, profile, registry);
+    name_readers_of_secrets(node);
     draft.nodes.push_back(std::move(node));
   }
   return draft;

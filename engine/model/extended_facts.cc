@@ -23,6 +23,7 @@ void list_fields(FieldVisitor& field, InputVerdictFacts& verdict) {
   field("from", verdict.from, kFactText);
   field("verdict", verdict.verdict, kFactText);
   field("rule", verdict.rule, kFactText);
+  field("to", verdict.to, kFactText);
 }
 
 void list_fields(FieldVisitor& field, InputChainFacts& chain) {
@@ -33,6 +34,7 @@ void list_fields(FieldVisitor& field, InputChainFacts& chain) {
 void list_fields(FieldVisitor& field, FirewallFacts& firewall) {
   field("ufw", firewall.ufw, kFactText);
   field("input_chains", firewall.input_chains, kOptional.first(kMostOfFew));
+  field("forward_chains", firewall.forward_chains, kOptional.first(kMostOfFew));
 }
 
 void list_fields(FieldVisitor& field, NvmeControllerFacts& controller) {
@@ -92,6 +94,13 @@ void list_fields(FieldVisitor& field, ExtendedFacts& facts) {
   field("firewall", facts.firewall);
   field("clock_synchronised", facts.clock_synchronised);
   field("removes_ipc", facts.removes_ipc);
+  field("own_name_addresses", facts.own_name_addresses, kFactText.first(kMostOfFew));
+  field("containers", facts.containers);
+  field("gpu", facts.gpu);
+  field("memory_pressure_percent", facts.memory_pressure);
+  field("shared_memory", facts.shared_memory);
+  field("swap", facts.swap);
+  field("software", facts.software);
 }
 
 }  // namespace sparkplan

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/model/fields.h"
+#include "engine/model/readiness_facts.h"
 
 namespace sparkplan {
 
@@ -38,6 +39,7 @@ struct InputVerdictFacts {
   std::string from;       ///< "192.168.100.0/24"; empty: any address.
   std::string verdict;    ///< "accept", "drop", or "unclear": the rule depends on more than sparkplan evaluates.
   std::string rule;       ///< The text of the rule, or "policy drop".
+  std::string to = {};    ///< The outgoing interface, in a chain for forwarded packets; empty: any interface.
 
   bool operator==(const InputVerdictFacts&) const = default;
 };
@@ -55,6 +57,7 @@ struct InputChainFacts {
 struct FirewallFacts {
   std::string ufw;  ///< "active", "inactive"; empty: ufw is not installed.
   std::vector<InputChainFacts> input_chains;
+  std::vector<InputChainFacts> forward_chains = {};  ///< For packets from one interface of the node to another.
 
   bool operator==(const FirewallFacts&) const = default;
 };
@@ -134,6 +137,14 @@ struct ExtendedFacts {
   std::vector<NcclFileFacts> nccl_files;
   std::map<std::string, std::string> nccl_profile;  ///< NCCL's variables in /etc/profile.d and /etc/environment.
   std::vector<FstabFacts> fstab;
+  std::vector<std::string> own_name_addresses;  ///< What /etc/hosts gives for the node's own host name, in its order.
+  ContainerFacts containers;
+  std::optional<GpuFacts> gpu;  ///< Nothing: there is no nvidia-smi.
+  /// Percent of the last 10 seconds in which all programs waited for memory. Nothing: the kernel does not count it.
+  std::optional<double> memory_pressure;
+  std::optional<SharedMemoryFacts> shared_memory;  ///< Nothing: not known.
+  SwapFacts swap;
+  SoftwareFacts software;
   std::map<std::string, std::string> unreadable;  ///< Name of a field -> why it could not be read.
 
   bool operator==(const ExtendedFacts&) const = default;

@@ -1,5 +1,7 @@
 #include "engine/model/fields.h"
 
+#include <cmath>
+
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
 
@@ -193,8 +195,10 @@ void FieldReader::real(double& number) {
   } else if (at_->integer() != nullptr) {
     number = static_cast<double>(*at_->integer());
   } else {
-    wrong_kind("number");
+    return wrong_kind("number");
   }
+  // No field is a NaN, which has no place in an order, or an infinity.
+  if (!std::isfinite(number)) invalid("expected a finite number");
 }
 
 void FieldReader::any(Value& value) { value = *at_; }

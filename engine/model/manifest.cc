@@ -1,6 +1,7 @@
 #include "engine/model/manifest.h"
 
 #include "engine/core/ids.h"
+#include "engine/core/keyed_digest.h"
 
 namespace sparkplan {
 namespace {
@@ -8,6 +9,8 @@ namespace {
 /// A text that is printed and compared, no longer than a name, an address or a path can be.
 constexpr FieldRule kRosterText{.is_printable = true, .longest = kLongestRosterText};
 constexpr FieldRule kRosterPath{.is_printable = true, .longest = kLongestRosterPath};
+/// A run, the digest of a plan, or a time. All of them are shorter.
+constexpr FieldRule kMark = kOptional.no_longer_than(kLongestShortText);
 /// A newer version may remember more than kRememberedPlans.
 constexpr std::size_t kMostAppliedPlans = 1024;
 
@@ -19,6 +22,14 @@ std::map<std::string, std::vector<std::string>> names_managed(const Manifest& ma
     if (id.name != kWholeFileName) names[id.type].push_back(id.name);
   }
   for (const auto& [id, artifact] : manifest.artifacts) names[artifact.type];
+  return names;
+}
+
+std::map<std::string, std::vector<std::string>> secret_names(const Manifest& manifest) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& [id, resource] : manifest.resources) {
+    if (holds_secret(resource.last_applied)) names[id.type].push_back(id.name);
+  }
   return names;
 }
 
@@ -61,9 +72,9 @@ void list_fields(FieldVisitor& field, ManagedArtifact& artifact) {
 }
 
 void list_fields(FieldVisitor& field, AppliedPlan& applied) {
-  field("plan", applied.plan, kRequired);
-  field("run", applied.run);
-  field("time", applied.time);
+  field("plan", applied.plan, kRequired.no_longer_than(kLongestShortText));
+  field("run", applied.run, kMark);
+  field("time", applied.time, kMark);
   field("finished", applied.finished);
 }
 
@@ -82,8 +93,8 @@ void list_fields(FieldVisitor& field, Manifest& manifest) {
   field("roster", manifest.roster);
   field("resources", manifest.resources, kOptional.at_most(kMostResources));
   field("artifacts", manifest.artifacts, kOptional.at_most(kMostResources));
-  field("last_run", manifest.last_run);
-  field("last_run_time", manifest.last_run_time);
+  field("last_run", manifest.last_run, kMark);
+  field("last_run_time", manifest.last_run_time, kMark);
   field("applied_plans", manifest.applied_plans,
         kOptional.unless(manifest.applied_plans.empty()).at_most(kMostAppliedPlans));
 }

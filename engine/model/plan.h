@@ -45,7 +45,7 @@ struct Change {
   Impact impact = Impact::kLive;
   Reversible reversible = Reversible::kExact;
   SourceRange where;  ///< Unknown position for a removal: no place in the file declares it.
-  std::string note;   ///< The foreign file (foreign), or the awaited step. Else empty.
+  std::string note;   ///< The foreign file (foreign), the awaited step, or the source of a secret. Else empty.
 
   /// A foreign file that sets the same value, or another value without effect: printed, but not a difference.
   bool is_harmless() const { return origin == Origin::kForeign && fields.empty(); }

@@ -47,6 +47,8 @@ struct Resource {
   /// The known fields may be carried out while others are Unknown. In place of the Unknown fields, the target has the
   /// node's current values, or no value.
   bool known_part_first = false;
+  /// The source of the secret in `desired`, for people: "sops -d secrets.yaml". Empty: it contains none.
+  std::string secret_source = {};
 };
 
 struct Absent {

@@ -60,7 +60,10 @@ class DependentsWalk {
                    "add it to --only"});
     } else if (other.verdict == Verdict::kWaiting) {
       state.verdict = Verdict::kWaiting;
-      if (state.change->note.empty()) state.change->note = "waits for " + needed.str();
+      const std::string& note = state.change->note;
+      // The source of a secret says nothing about the wait.
+      if (note.empty() || (state.desired != nullptr && note == state.desired->secret_source))
+        state.change->note = "waits for " + needed.str();
     }
   }
 

@@ -48,8 +48,8 @@ void end_waits_in(Value& value, const std::function<bool(const std::string&)>& i
   }
 }
 
-/// Thresholds for measurements: declared as other sections are, but they have no resources on a node.
-bool needs_no_type(const std::string& section) { return section == "verify"; }
+/// Thresholds for measurements and content for `sync`: declared as other sections are, but without resources on a node.
+bool needs_no_type(const std::string& section) { return section == "verify" || section == "models"; }
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/plan/resource_state.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_artifact_step.h"
@@ -159,6 +160,20 @@ std::map<std::string, std::vector<std::string>> names_to_observe(const std::vect
   std::map<std::string, std::vector<std::string>> names;
   if (manifest != nullptr) names = names_managed(*manifest);
   for (const Resource& resource : desired) names[resource.id.type].push_back(resource.id.name);
+  for (auto& [type, list] : names) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  return names;
+}
+
+std::map<std::string, std::vector<std::string>> secrets_to_observe(const std::vector<Resource>& desired,
+                                                                   const Manifest* manifest) {
+  std::map<std::string, std::vector<std::string>> names;
+  if (manifest != nullptr) names = secret_names(*manifest);
+  for (const Resource& resource : desired) {
+    if (holds_secret(resource.desired)) names[resource.id.type].push_back(resource.id.name);
+  }
   for (auto& [type, list] : names) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());

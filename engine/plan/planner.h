@@ -31,6 +31,11 @@ struct NodePlanInput {
 std::map<std::string, std::vector<std::string>> names_to_observe(const std::vector<Resource>& desired,
                                                                  const Manifest* manifest);
 
+/// Those of names_to_observe() whose content is a secret, before the apply or after it: the node reports digests of
+/// them, and never the content.
+std::map<std::string, std::vector<std::string>> secrets_to_observe(const std::vector<Resource>& desired,
+                                                                   const Manifest* manifest);
+
 /// Pure. desired x observed x last applied -> changes and steps.
 /// - A desired resource with an Unknown that the observed value does not settle is `waiting`.
 /// - An Error observation (or a failed step) blocks the resource and all resources that name it in `after`.

@@ -68,6 +68,7 @@ struct Report {
   bool partial = false;              ///< --only or --exclude left some resources out.
   bool interrupted = false;          ///< Ctrl-C.
   bool not_begun = false;            ///< A lock or a guard stopped an apply before its first step.
+  bool content_changed = false;      ///< Content that a sync has brought was changed.
   bool verification_failed = false;  ///< A check of `verify` failed.
   std::string run = {};              ///< The id of the run; empty if it could not be made.
   std::string cluster_id = {};       ///< The uuid of the roster; empty if no node has one.

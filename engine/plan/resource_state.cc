@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -78,6 +79,9 @@ Change change_of(const ResourceState& state, std::vector<FieldChange> fields) {
   change.impact = resource.impact;
   change.reversible = resource.reversible;
   change.where = resource.where;
+  const bool shows_secret = std::any_of(change.fields.begin(), change.fields.end(),
+                                        [](const FieldChange& field) { return holds_secret(field.after); });
+  if (shows_secret) change.note = resource.secret_source;
   return change;
 }
 

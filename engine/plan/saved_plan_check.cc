@@ -13,11 +13,11 @@
 namespace sparkplan {
 namespace {
 
-constexpr auto kMakeAnother = "make a new plan: sparkplan plan -o PLAN";
+constexpr auto kPlanAgain = "make a new plan: sparkplan plan -o PLAN";
 
 tl::unexpected<Error> contradicts(std::string why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan contradicts itself: " + printable(std::move(why)),
-                 kMakeAnother);
+                 kPlanAgain);
 }
 
 bool consists_of(std::string_view text, std::string_view characters, std::size_t longest) {

@@ -25,6 +25,9 @@ std::optional<ProgramImage> agent_image(std::string_view architecture) { return 
 
 std::optional<ProgramImage> nccl_rank_image(std::string_view architecture) { return image_of("nccl", architecture); }
 
+std::optional<ProgramImage> job_image(std::string_view architecture) { return image_of("job", architecture); }
+std::optional<ProgramImage> copy_image(std::string_view architecture) { return image_of("copy", architecture); }
+
 std::vector<std::string> agent_architectures() {
   std::vector<std::string> names;
   for (const auto& carried : kCarriedPrograms) {

@@ -19,6 +19,10 @@ struct ProgramImage {
 std::optional<ProgramImage> agent_image(std::string_view architecture);
 /// The rank of the NCCL test, sparkplan-nccl; as agent_image().
 std::optional<ProgramImage> nccl_rank_image(std::string_view architecture);
+/// The process starter, sparkplan-job; as agent_image().
+std::optional<ProgramImage> job_image(std::string_view architecture);
+/// The program that copies directory trees, sparkplan-copy; as agent_image().
+std::optional<ProgramImage> copy_image(std::string_view architecture);
 std::vector<std::string> agent_architectures();
 
 }  // namespace sparkplan

@@ -118,16 +118,22 @@ Result<int> nccl_rank_in_memory() {
   return descriptor;
 }
 
+Result<int> job_in_memory() {
+  static const auto descriptor = in_memory(job_image(own_architecture()), "sparkplan-job");
+  return descriptor;
+}
+
 class LocalConnection final : public Connection {
  public:
   explicit LocalConnection(std::filesystem::path root) : root_(std::move(root)) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation) override {
     const bool agent = program == RemoteProgram::kAgent;
-    if (!agent && program != RemoteProgram::kNcclRank) {
+    const bool job = program == RemoteProgram::kJob;
+    if (!agent && !job && program != RemoteProgram::kNcclRank) {
       return failure(ErrorCode::kUnsupported, "a local node needs nothing installed");
     }
-    SPARK_TRY(const int file, agent ? agent_in_memory() : nccl_rank_in_memory());
+    SPARK_TRY(const int file, agent ? agent_in_memory() : job ? job_in_memory() : nccl_rank_in_memory());
     std::vector<std::string> arguments{"--stdio"};
     if (agent) arguments.insert(arguments.end(), {"--root", root_.string()});
     SPARK_TRY(auto child, ChildProcess::start("/proc/self/fd/" + std::to_string(file), arguments));

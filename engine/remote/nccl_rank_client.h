@@ -1,13 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <optional>
+#include <utility>
 
 #include "engine/core/result.h"
 #include "engine/remote/agent_client.h"
-#include "engine/remote/transport.h"
-#include "engine/wire/frame.h"
+#include "engine/remote/program_client.h"
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan {
@@ -27,17 +26,12 @@ class NcclRankClient {
   /// Errors: kFailed (the program has ended, or sends invalid frames), kUnreachable (the connection broke).
   Result<std::optional<RankAnswer>> receive(std::chrono::milliseconds patience);
   /// Ends the program at once, even during a command, and waits for its end. True if its end was seen.
-  bool end(std::chrono::milliseconds patience);
+  bool end(std::chrono::milliseconds patience) { return program_.end(patience); }
 
  private:
-  NcclRankClient(std::unique_ptr<Connection> connection, const AgentOptions& options)
-      : connection_(std::move(connection)), timeout_(options.reply_timeout) {}
-  Result<RankHello> start(const AgentOptions& options);
+  explicit NcclRankClient(ProgramClient program) : program_(std::move(program)) {}
 
-  std::unique_ptr<Connection> connection_;
-  std::unique_ptr<Channel> channel_;
-  FrameReader reader_;
-  std::chrono::milliseconds timeout_;
+  ProgramClient program_;
 };
 
 }  // namespace sparkplan

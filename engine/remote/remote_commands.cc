@@ -33,8 +33,27 @@ constexpr std::string_view kKeyInstallerScript =
 
 /// The file's name in kFolder.
 std::string_view file_name(RemoteProgram program) {
-  const bool agent = program == RemoteProgram::kAgent || program == RemoteProgram::kInstaller;
-  return agent ? "agent" : "sparkplan-nccl";
+  switch (program) {
+    case RemoteProgram::kNcclRank:
+    case RemoteProgram::kNcclInstaller:
+      return "sparkplan-nccl";
+    case RemoteProgram::kJob:
+    case RemoteProgram::kJobInstaller:
+      return "sparkplan-job";
+    case RemoteProgram::kCopy:
+    case RemoteProgram::kCopyInstaller:
+      return "sparkplan-copy";
+    case RemoteProgram::kAgent:
+    case RemoteProgram::kInstaller:
+    case RemoteProgram::kKeyInstaller:
+      break;
+  }
+  return "agent";
+}
+
+bool is_installer(RemoteProgram program) {
+  return program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller ||
+         program == RemoteProgram::kJobInstaller || program == RemoteProgram::kCopyInstaller;
 }
 
 std::string elevated(Elevation elevation) {
@@ -54,7 +73,7 @@ std::string elevated(Elevation elevation) {
 std::string remote_command(RemoteProgram program, Elevation elevation) {
   if (program == RemoteProgram::kKeyInstaller) return "exec /bin/sh -c '" + std::string(kKeyInstallerScript) + "'";
   const std::string name(file_name(program));
-  if (program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller) {
+  if (is_installer(program)) {
     return "exec " + elevated(elevation) + "/bin/sh -c 'name=" + name + "; " + std::string(kInstallerScript) + "'";
   }
   const auto path = std::string(kFolder) + "/" + name;

@@ -49,29 +49,30 @@ class CoreDumpsOff {
 /// The text, a NUL; from the middle of the page the text, a newline, a NUL.
 class Secret::Page {
  public:
-  Page() : bytes_(::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  explicit Page(std::size_t bytes = kPageBytes)
+      : bytes_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), capacity_(bytes) {
     if (bytes_ == MAP_FAILED) {
       error_ = errno;
       bytes_ = nullptr;
       return;
     }
-    if (::mlock(bytes_, kPageBytes) != 0) error_ = errno;
-    ::madvise(bytes_, kPageBytes, MADV_DONTDUMP);
-    ::madvise(bytes_, kPageBytes, MADV_WIPEONFORK);
+    if (::mlock(bytes_, capacity_) != 0) error_ = errno;
+    ::madvise(bytes_, capacity_, MADV_DONTDUMP);
+    ::madvise(bytes_, capacity_, MADV_WIPEONFORK);
   }
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
   ~Page() {
     if (bytes_ == nullptr) return;
-    ::explicit_bzero(bytes_, kPageBytes);
-    ::munmap(bytes_, kPageBytes);
+    ::explicit_bzero(bytes_, capacity_);
+    ::munmap(bytes_, capacity_);
   }
 
   Result<void> check() const {
     if (error_ == 0) return {};
-    auto error = system_error("lock memory for the password", error_);
+    auto error = system_error("lock memory for a password or secret", error_);
     error.code = ErrorCode::kFailed;
-    error.hint = "allow a page of locked memory: ulimit -l 64";
+    error.hint = "allow more locked memory: ulimit -l 8192";
     return failure(std::move(error));
   }
   bool append(char one) {
@@ -79,18 +80,20 @@ class Secret::Page {
     text()[size_++] = one;
     return true;
   }
+  void set_size(std::size_t size) { size_ = size; }
   void end_line() {
     std::memcpy(line(), text(), size_);
     line()[size_] = '\n';
   }
 
   char* text() const { return static_cast<char*>(bytes_); }
-  char* line() const { return text() + kPageBytes / 2; }
+  char* line() const { return text() + capacity_ / 2; }
   std::size_t size() const { return size_; }
 
  private:
   CoreDumpsOff no_core_;
   void* bytes_;
+  std::size_t capacity_;
   std::size_t size_ = 0;
   int error_ = 0;
 };
@@ -127,6 +130,19 @@ Result<Secret> Secret::copy_of(std::string_view text) {
   for (const char one : text) {
     if (!page->append(one)) return too_long();
   }
+  page->end_line();
+  return Secret(page);
+}
+
+Result<Secret> Secret::filled_by(std::size_t most, const Fill& fill) {
+  // Half of the memory holds the text, a newline and a NUL.
+  const std::size_t half = (most + 2 + kPageBytes) / kPageBytes * kPageBytes;
+  const auto page = std::make_shared<Page>(2 * half);
+  SPARK_CHECK(page->check());
+  SPARK_TRY(const std::size_t size, fill(page->text(), most));
+  if (size > most) return failure(ErrorCode::kBug, "a secret is longer than its memory");
+  page->set_size(size);
+  page->text()[size] = '\0';
   page->end_line();
   return Secret(page);
 }

@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, 46> kHarmless = {"addkeystoagent",
                                                         "usekeychain",
                                                         "visualhostkey"};
 
-std::string lower_case(std::string_view text) {
+std::string in_lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -145,7 +145,7 @@ class Pass {
       const bool negated = word.starts_with('!');
       if (negated) word.remove_prefix(1);
       const auto equals = word.find('=');
-      const std::string criterion = lower_case(word.substr(0, equals));
+      const std::string criterion = in_lower_case(word.substr(0, equals));
       if (criterion == "all") {
         matches = matches && !negated;
         continue;
@@ -171,8 +171,8 @@ class Pass {
 
   /// Nothing for a criterion that is not supported.
   std::optional<bool> matches_criterion(const std::string& criterion, const std::string& argument) const {
-    if (criterion == "host") return matches_list(lower_case(current_host()), lower_case(argument));
-    if (criterion == "originalhost") return matches_list(lower_case(query_.host), lower_case(argument));
+    if (criterion == "host") return matches_list(in_lower_case(current_host()), in_lower_case(argument));
+    if (criterion == "originalhost") return matches_list(in_lower_case(query_.host), in_lower_case(argument));
     if (criterion == "user") return matches_list(current_user(), argument);
     return std::nullopt;
   }
@@ -198,7 +198,7 @@ class Pass {
   void take_proxy(const SshConfigLine& line, const SshSetting& setting) {
     if (proxy_is_set_) return;
     proxy_is_set_ = true;
-    if (lower_case(setting.value) == "none") return;
+    if (in_lower_case(setting.value) == "none") return;
     if (line.keyword == "proxyjump") {
       settings.jumps = setting;
     } else {

@@ -25,6 +25,10 @@ enum class RemoteProgram : std::uint8_t {
   kInstaller,      ///< Receives an agent on standard input and installs it.
   kNcclRank,       ///< The installed sparkplan-nccl, speaking frames on its standard streams.
   kNcclInstaller,  ///< As kInstaller, for that program.
+  kJob,            ///< The installed sparkplan-job, speaking frames on its standard streams.
+  kJobInstaller,   ///< As kInstaller, for that program.
+  kCopy,           ///< The installed sparkplan-copy, speaking frames on its standard streams.
+  kCopyInstaller,  ///< As kInstaller, for that program.
   kKeyInstaller,   ///< Appends a line of standard input to the login user's authorized_keys.
 };
 
@@ -38,7 +42,7 @@ enum class Elevation : std::uint8_t {
 /// The prompt of sudo under kSudoPassword.
 inline constexpr std::string_view kSudoPrompt = "SPARKPLAN-PASSWORD:";
 
-/// The exit status of kAgent and kNcclRank when the node lacks the program.
+/// The exit status of kAgent, kNcclRank, kJob and kCopy when the node lacks the program.
 inline constexpr int kNoAgentStatus = 127;
 
 /// The stored part of a program's standard error, and the size from which the program counts as flooding us.

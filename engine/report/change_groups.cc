@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <list>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -49,7 +49,9 @@ struct Resources {
   void add(ChangeText text, const std::string& node) {
     const auto [place, is_new] = places.emplace(fingerprint_of(text, true), variants.size());
     if (is_new) variants.push_back({std::move(text), {}});
-    variants[place->second].nodes.push_back(node);
+    // A node may repeat a foreign claim. It is still one node.
+    std::vector<std::string>& nodes = variants[place->second].nodes;
+    if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
   }
 };
 
@@ -162,24 +164,59 @@ bool alike(const ChangeGroup& a, const ChangeGroup& b) {
          a.text.fields.front().label == b.text.fields.front().label;
 }
 
-/// The groups [from, to) as one; nothing if their names are no series.
-std::optional<ChangeGroup> folded(const std::vector<ChangeGroup>& groups, std::size_t from, std::size_t to) {
-  std::vector<std::string> names;
+/// The groups [from, to) as one. Their names are the series `name`.
+ChangeGroup folded_as(const std::string& name, const std::vector<ChangeGroup>& groups, std::size_t from,
+                      std::size_t to) {
   std::vector<std::string> values;
-  for (std::size_t i = from; i < to; ++i) {
-    names.push_back(groups[i].text.name);
-    values.push_back(groups[i].text.fields.front().text);
-  }
-  const auto name = folded_series(names);
-  if (!name) return std::nullopt;
+  for (std::size_t i = from; i < to; ++i) values.push_back(groups[i].text.fields.front().text);
   ChangeGroup whole = groups[from];
-  whole.text.name = *name;
+  whole.text.name = name;
   const bool same = std::all_of(values.begin(), values.end(), [&](const auto& one) { return one == values.front(); });
   if (same) return whole;
   const auto value = folded_series(values);
   whole.text.fields.front().text = value ? *value : std::to_string(values.size()) + " values";
   return whole;
 }
+
+/// Consecutive groups that are alike. Their end may be a series of names.
+class Run {
+ public:
+  /// The run that begins at `from`.
+  Run(const std::vector<ChangeGroup>& groups, std::size_t from) : end_(from + 1), series_(from + 1) {
+    while (end_ < groups.size() && alike(groups[from], groups[end_])) ++end_;
+    series_ = end_;
+    if (end_ - from < kLeastFolded) return;
+    std::vector<std::string> names;
+    for (std::size_t i = from; i < end_; ++i) names.push_back(groups[i].text.name);
+    const auto is_series = [&](std::size_t begin) {
+      return folded_series(std::span(names).subspan(begin)).has_value();
+    };
+    // The end of a series is a series too, so a search by halves finds the longest one. To try each beginning would
+    // take the square of the number of names.
+    std::size_t shortest = names.size() - kLeastFolded;
+    if (!is_series(shortest)) return;
+    for (std::size_t least = 0; least < shortest;) {
+      const std::size_t middle = least + (shortest - least) / 2;
+      if (is_series(middle)) {
+        shortest = middle;
+      } else {
+        least = middle + 1;
+      }
+    }
+    series_ = from + shortest;
+    name_of_series_ = *folded_series(std::span(names).subspan(shortest));
+  }
+
+  std::size_t end() const { return end_; }
+  /// The beginning of the longest series at the end of the run; the end if there is none.
+  std::size_t series() const { return series_; }
+  const std::string& name_of_series() const { return name_of_series_; }
+
+ private:
+  std::size_t end_;
+  std::size_t series_;
+  std::string name_of_series_;
+};
 
 /// "30 packages (curl, git, ...)"
 std::string counted_names(const std::vector<ChangeGroup>& groups, std::size_t from, std::size_t to) {
@@ -202,26 +239,30 @@ std::size_t end_of_equals(const std::vector<ChangeGroup>& groups, std::size_t fr
   return end;
 }
 
+/// Pushes the groups of the run that begins at `from`; returns the first group after it that is not pushed.
+std::size_t fold_run(std::vector<ChangeGroup>& groups, std::size_t from, std::vector<ChangeGroup>& result) {
+  const Run run(groups, from);
+  std::size_t i = from;
+  while (i < run.series()) {
+    const std::size_t end = end_of_equals(groups, i);
+    if (end - i < kLeastCounted) {
+      result.push_back(std::move(groups[i++]));
+      continue;
+    }
+    result.push_back(groups[i]);
+    result.back().text.name = counted_names(groups, i, end);
+    i = end;
+  }
+  if (i == run.end()) return i;
+  // Equal resources before the series may have taken its beginning.
+  if (i > run.series()) return i;
+  result.push_back(folded_as(run.name_of_series(), groups, i, run.end()));
+  return run.end();
+}
+
 std::vector<ChangeGroup> folded(std::vector<ChangeGroup> groups) {
   std::vector<ChangeGroup> result;
-  for (std::size_t i = 0; i < groups.size();) {
-    std::size_t end = i + 1;
-    while (end < groups.size() && alike(groups[i], groups[end])) ++end;
-    auto whole = end - i >= kLeastFolded ? folded(groups, i, end) : std::nullopt;
-    if (!whole) {
-      end = end_of_equals(groups, i);
-      if (end - i >= kLeastCounted) {
-        whole = groups[i];
-        whole->text.name = counted_names(groups, i, end);
-      }
-    }
-    if (whole) {
-      result.push_back(std::move(*whole));
-      i = end;
-    } else {
-      result.push_back(std::move(groups[i++]));
-    }
-  }
+  for (std::size_t i = 0; i < groups.size();) i = fold_run(groups, i, result);
   return result;
 }
 
@@ -241,6 +282,8 @@ GroupedChanges group_changes(const std::vector<std::string>& nodes, std::vector<
   for (ChangeGroup& group : result.groups) {
     std::sort(group.nodes.begin(), group.nodes.end(),
               [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
+    // A node with two variants of a resource has been added twice.
+    group.nodes.erase(std::unique(group.nodes.begin(), group.nodes.end()), group.nodes.end());
   }
   if (!style.verbose) result.groups = folded(std::move(result.groups));
   return result;

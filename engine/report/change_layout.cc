@@ -11,6 +11,8 @@ namespace {
 
 /// For names beyond this column, the value starts after the name.
 constexpr std::size_t kWidestName = 52;
+/// The longest type has about 20 letters. A longer one is a node's word, and would pad all other lines.
+constexpr std::size_t kWidestType = 40;
 constexpr std::size_t kSymbol = 4;  // The columns of "  + ".
 constexpr std::size_t kBody = 6;
 constexpr std::size_t kGap = 2;
@@ -49,8 +51,9 @@ std::string padding(std::size_t width) { return std::string(width, ' '); }
 FlowingLine begin_line(const ChangeText& text, const Columns& columns, const TextStyle& style) {
   const std::size_t room = columns_of(style) - std::min(columns_of(style), columns.name);
   const std::string name = style.verbose ? text.name : shortened(text.name, room);
-  std::string begin = "  " + paint(std::string(1, text.symbol), colour_of_symbol(text.symbol), style) + " " +
-                      text.type + padding(columns.name - kSymbol - text_width(text.type)) + name;
+  const std::string type = shortened(text.type, kWidestType);
+  std::string begin = "  " + paint(std::string(1, text.symbol), colour_of_symbol(text.symbol), style) + " " + type +
+                      padding(columns.name - kSymbol - text_width(type)) + name;
   return {std::move(begin), columns.name + text_width(name), columns.value, style};
 }
 
@@ -71,7 +74,7 @@ std::size_t column_of_nodes(const std::vector<ChangeGroup>& groups, std::size_t 
 Columns columns_for(const std::vector<ChangeGroup>& groups, std::size_t all_nodes, const TextStyle& style) {
   Columns columns;
   for (const ChangeGroup& group : groups)
-    columns.name = std::max(columns.name, kSymbol + text_width(group.text.type) + kGap);
+    columns.name = std::max(columns.name, kSymbol + std::min(text_width(group.text.type), kWidestType) + kGap);
   for (const ChangeGroup& group : groups) {
     const std::size_t end = columns.name + text_width(group.text.name) + kGap;
     const bool has_value = !group.text.fields.empty() || !group.text.marks.empty();

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/check_report.h"
 #include "engine/report/matrix.h"
@@ -16,6 +17,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kMostPairs = 3;
+constexpr std::size_t kLongestWords = 1500;  // Of one text of a check. A node words some of them; JSON has all of it.
 
 /// The cause. Blocked checks share a text, whatever check blocks them.
 std::string reason(const Check& check) { return check.blocked_by.empty() ? check.cause : "a required check failed"; }
@@ -108,20 +110,21 @@ std::string values_text(const CheckGroup& group) {
 
 std::string line_of(const CheckGroup& group, const TextStyle& style) {
   const Check& check = *group.first;
-  std::string said = printable(check.text);
+  std::string said = shown_text(check.text, kLongestWords);
   const auto values = values_text(group);
   if (!values.empty()) said += (said.empty() ? "" : ": ") + values;
   if (check.status == CheckStatus::kSkip) {
     const bool one_cause = std::all_of(group.checks.begin(), group.checks.end(),
                                        [&](const Check* other) { return other->cause == check.cause; });
-    said = printable(one_cause ? check.cause : reason(check));
+    said = shown_text(one_cause ? check.cause : reason(check), kLongestWords);
   }
   std::string text = status_word(check.status, style) + fmt::format("  {:<7}  ", to_string(check.level)) +
                      paint(nodes_text(group), Colour::kBold, style);
   if (!check.what.empty()) text += "  " + printable(check.what);
   text += "  " + said + "\n";
-  if (is_problem(check.status) && !check.cause.empty()) text += "        cause: " + printable(check.cause) + "\n";
-  if (!check.fix.empty()) text += "        fix: " + printable(check.fix) + "\n";
+  if (is_problem(check.status) && !check.cause.empty())
+    text += "        cause: " + shown_text(check.cause, kLongestWords) + "\n";
+  if (!check.fix.empty()) text += "        fix: " + shown_text(check.fix, kLongestWords) + "\n";
   return text;
 }
 

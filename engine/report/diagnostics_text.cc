@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -11,6 +12,8 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kMostOfAKind = 50;
+constexpr std::size_t kMostOfANode = 10;  // Of a kind. So a node that invents findings hides only its own.
+constexpr std::size_t kMostNodeLines = 10;
 constexpr std::size_t kAroundQuote = 14;        // "   12 | ", and "..." at both ends.
 constexpr std::string_view kNodeName = "\x1f";  // Stands for the node's name. No printable text contains it.
 
@@ -55,7 +58,8 @@ struct SharedFinding {
 
 std::vector<SharedFinding> shared(const std::vector<Diagnostic>& diagnostics, bool errors_only) {
   std::vector<SharedFinding> findings;
-  std::multimap<std::string, std::size_t> places;  // By message.
+  // By all that sorts: a node may send thousands of findings that differ in one of these texts only.
+  std::multimap<std::tuple<std::string, std::string, std::string, std::string, SourceRange>, std::size_t> places;
   for (const Diagnostic& diagnostic : diagnostics) {
     if (errors_only && diagnostic.severity != Severity::kError) continue;
     Diagnostic general = without_node(diagnostic);
@@ -63,18 +67,71 @@ std::vector<SharedFinding> shared(const std::vector<Diagnostic>& diagnostics, bo
       findings.push_back({std::move(general), {}});
       continue;
     }
-    const auto [first, last] = places.equal_range(general.message);
+    auto key = std::make_tuple(general.message, general.hint, general.code, general.file, general.where);
+    const auto [first, last] = places.equal_range(key);
     const auto twin =
         std::find_if(first, last, [&](const auto& one) { return findings[one.second].finding == general; });
     if (twin != last) {
       findings[twin->second].nodes.push_back(printable(diagnostic.node));
       continue;
     }
-    places.emplace(general.message, findings.size());
+    places.emplace(std::move(key), findings.size());
     findings.push_back({std::move(general), {printable(diagnostic.node)}});
   }
   return findings;
 }
+
+/// Decides which findings are printed, and counts the others.
+class Room {
+ public:
+  bool takes(const SharedFinding& one) {
+    Kind& kind = one.finding.severity == Severity::kError ? errors_ : others_;
+    const bool has_room =
+        one.nodes.empty() || std::any_of(one.nodes.begin(), one.nodes.end(),
+                                         [&](const std::string& node) { return kind.of_node[node] < kMostOfANode; });
+    if (!has_room) {
+      ++more_of_[fold_names(one.nodes)];
+      return false;
+    }
+    if (kind.printed == kMostOfAKind) {
+      ++kind.more;
+      return false;
+    }
+    ++kind.printed;
+    for (const std::string& node : one.nodes) ++kind.of_node[node];
+    return true;
+  }
+
+  /// "and 12 more of spark-02", "and 3 more errors", a hint; empty if all are printed.
+  std::string rest() const {
+    std::string text;
+    std::size_t lines = 0;
+    std::size_t of_others = 0;
+    for (const auto& [nodes, more] : more_of_) {
+      if (++lines > kMostNodeLines) {
+        of_others += more;
+      } else {
+        text += "and " + std::to_string(more) + " more of " + nodes + "\n";
+      }
+    }
+    if (of_others > 0) text += "and " + std::to_string(of_others) + " more of other nodes\n";
+    std::string kinds;
+    if (errors_.more > 0) kinds += counted(errors_.more, "more error");
+    if (others_.more > 0) kinds += (kinds.empty() ? "" : " and ") + counted(others_.more, "more warning");
+    if (!kinds.empty()) text += "and " + kinds + "\n";
+    return text.empty() ? text : text + "  hint: use --json to list all\n";
+  }
+
+ private:
+  struct Kind {
+    std::size_t printed = 0;
+    std::size_t more = 0;
+    std::map<std::string, std::size_t> of_node;  ///< Printed findings.
+  };
+  Kind errors_;
+  Kind others_;
+  std::map<std::string, std::size_t> more_of_;  ///< By the folded names of nodes.
+};
 
 /// "   12 | text of the file", and the caret below it.
 bool is_of_file(std::string_view line) {
@@ -105,18 +162,11 @@ std::string diagnostics_text(const std::vector<Diagnostic>& diagnostics, std::st
                              const TextStyle& style) {
   const std::size_t quoted = style.verbose ? kLongestQuote : std::min(kLongestQuote, columns_of(style) - kAroundQuote);
   std::string text;
-  std::size_t errors = 0;
-  std::size_t others = 0;
+  Room room;
   for (SharedFinding& one : shared(diagnostics, style.quiet)) {
-    const bool is_error = one.finding.severity == Severity::kError;
-    if (++(is_error ? errors : others) > kMostOfAKind) continue;
-    text += wrapped_finding(render(std::move(one).whole(), source, quoted), style);
+    if (room.takes(one)) text += wrapped_finding(render(std::move(one).whole(), source, quoted), style);
   }
-  std::string rest;
-  if (errors > kMostOfAKind) rest += counted(errors - kMostOfAKind, "more error");
-  if (others > kMostOfAKind) rest += (rest.empty() ? "" : " and ") + counted(others - kMostOfAKind, "more warning");
-  if (rest.empty()) return text;
-  return text + "and " + rest + "\n  hint: use --json to list all\n";
+  return text + room.rest();
 }
 
 }  // namespace sparkplan

@@ -7,9 +7,10 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::array kPrecedence = {ExitCode::kUsage,   ExitCode::kInvalidFile,        ExitCode::kRolledBack,
-                                    ExitCode::kRefused, ExitCode::kNodeFailed,         ExitCode::kLocked,
-                                    ExitCode::kStale,   ExitCode::kVerificationFailed, ExitCode::kDifferent};
+constexpr std::array kPrecedence = {ExitCode::kUsage,    ExitCode::kInvalidFile,        ExitCode::kRolledBack,
+                                    ExitCode::kRefused,  ExitCode::kNodeFailed,         ExitCode::kLocked,
+                                    ExitCode::kStale,    ExitCode::kVerificationFailed, ExitCode::kCommandFailed,
+                                    ExitCode::kDifferent};
 
 Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
   const auto found = node.outcomes.find(id);
@@ -86,13 +87,35 @@ ExitCode exit_code(const Report& report, const ExitRules& rules) {
     skipped = skipped || node.status == NodeStatus::kSkipped;
     waiting = waiting || left_waiting(node);
   }
+  if (report.content_changed && rules.drift_is_2) codes.insert(ExitCode::kDifferent);
   // A resource that waits for a node outside the selection is no failure of the run.
   const bool whole = !report.partial && !skipped;
   if (report.carries_out() && waiting && (whole || report.interrupted)) codes.insert(ExitCode::kNodeFailed);
   // Ctrl-C before the first change, when no node has an error yet.
   if (report.not_begun && report.interrupted) codes.insert(ExitCode::kNodeFailed);
-  for (const ExitCode code : kPrecedence)
+  return first_of(codes);
+}
+
+ExitCode exit_code(const JobReport& report) {
+  std::set<ExitCode> codes;
+  if (report.output_error) codes.insert(ExitCode::kUsage);
+  if (report.interrupted) codes.insert(ExitCode::kCommandFailed);
+  if (failed_preflight(report)) codes.insert(ExitCode::kVerificationFailed);
+  for (const JobNodeReport& node : report.nodes) {
+    const bool stopped = node.error && node.error->code == ErrorCode::kInterrupted;
+    if (node.error) codes.insert(stopped ? ExitCode::kCommandFailed : exit_code_of(*node.error));
+    if (!node.left.empty()) codes.insert(ExitCode::kNodeFailed);
+    for (const RankReport& rank : node.ranks) {
+      if (rank.ended && !rank.succeeded()) codes.insert(ExitCode::kCommandFailed);
+    }
+  }
+  return first_of(codes);
+}
+
+ExitCode first_of(const std::set<ExitCode>& codes) {
+  for (const ExitCode code : kPrecedence) {
     if (codes.contains(code)) return code;
+  }
   return ExitCode::kDone;
 }
 

@@ -197,6 +197,7 @@ std::vector<TextTable> tables_of(const ExtendedFacts& facts) {
                                 input_table(facts)};
   tables.push_back(words_table("KERNEL MODULES", facts.kernel_modules));
   tables.push_back(words_table("MODULES AT BOOT", facts.modules_at_boot));
+  tables.push_back(words_table("OWN NAME IN /etc/hosts", facts.own_name_addresses));
   tables.push_back(pairs_table("KERNEL PARAMETER", facts.sysctl));
   tables.push_back(pairs_table("SSHD", facts.sshd));
   tables.push_back(pairs_table("LOGIN VARIABLE", facts.login.environment));

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 #include "engine/report/value_text.h"
 #include "engine/resource/artifact.h"
@@ -94,6 +95,9 @@ FieldTexts::FieldTexts(const Change& change, const std::vector<FieldChange>& fie
 bool FieldTexts::is_whole_file() const { return change_.id.name == kWholeFileName; }
 
 bool FieldTexts::is_diff(const FieldChange& field) const {
+  if (holds_secret(field.before) && holds_secret(field.after)) return false;
+  if (holds_secret(field.before) || holds_secret(field.after))
+    return is_long_text(field.before) || is_long_text(field.after);
   return (is_whole_file() && field.path == "content") || is_long_text(field.before) || is_long_text(field.after);
 }
 
@@ -108,12 +112,18 @@ bool FieldTexts::is_shadow(const FieldChange& field) const {
   });
 }
 
+/// Of a secret only its source and whether it changes: "(secret: sops -d secrets.yaml) new".
+std::string FieldTexts::text_of(const FieldChange& field, Action action) const {
+  if (!holds_secret(field.after) || !field.after.is_string())
+    return transition(field.before, field.after, action, style_);
+  return shown_secret(printable(change_.note)) + (field.before.is_null() ? " new" : " changed");
+}
+
 std::vector<FieldText> FieldTexts::short_ones() const {
   if (is_whole_file() && !fields_.empty()) {
     std::vector<FieldText> texts{{"", file_name()}};
     for (const FieldChange& field : fields_) {
-      if (!is_diff(field))
-        texts.push_back({printable(field.path), transition(field.before, field.after, Action::kUpdate, style_)});
+      if (!is_diff(field)) texts.push_back({printable(field.path), text_of(field, Action::kUpdate)});
     }
     return texts;
   }
@@ -124,7 +134,7 @@ std::vector<FieldText> FieldTexts::short_ones() const {
     if (field.after.is_unknown() && is_diff(field)) {
       texts.push_back({printable(field.path), "-> " + value_text(field.after, style_)});
     } else if (!is_diff(field) && (style_.verbose || !is_shadow(field))) {
-      texts.push_back({printable(field.path), transition(field.before, field.after, change_.action, style_)});
+      texts.push_back({printable(field.path), text_of(field, change_.action)});
     }
   }
   return texts;
@@ -133,8 +143,10 @@ std::vector<FieldText> FieldTexts::short_ones() const {
 /// "60 -> 10  [running]"; nothing if the fields have to be listed one by one.
 std::optional<std::string> FieldTexts::one_value() const {
   if (fields_.empty()) return std::nullopt;
-  if (std::any_of(fields_.begin(), fields_.end(), [&](const FieldChange& field) { return is_diff(field); }))
-    return std::nullopt;
+  const auto has_own_text = [&](const FieldChange& field) {
+    return is_diff(field) || holds_secret(field.before) || holds_secret(field.after);
+  };
+  if (std::any_of(fields_.begin(), fields_.end(), has_own_text)) return std::nullopt;
   if (change_.origin == Origin::kForeign) {
     const FieldChange& field = fields_.front();
     if (field.before.is_null()) return std::nullopt;  // The claim is no value of the field; the note explains it.

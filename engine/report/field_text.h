@@ -29,6 +29,7 @@ class FieldTexts {
   std::optional<std::string> counts() const;
   bool is_shadow(const FieldChange& field) const;
   bool is_diff(const FieldChange& field) const;
+  std::string text_of(const FieldChange& field, Action action) const;
   bool is_whole_file() const;
   std::string label_of_diff(const FieldChange& field) const;
   std::string file_name() const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "engine/core/text.h"
 
@@ -16,6 +18,8 @@ constexpr std::size_t kMostDigits = 18;
 
 std::optional<std::string> folded_series(std::span<const std::string> texts) {
   if (texts.size() < 2) return std::nullopt;
+  const auto is_long = [](const std::string& text) { return text.size() > kLongestFoldedName; };
+  if (std::any_of(texts.begin(), texts.end(), is_long)) return std::nullopt;
   const std::string_view first = texts.front();
   std::size_t prefix = first.size();
   std::size_t suffix = first.size();
@@ -31,19 +35,20 @@ std::optional<std::string> folded_series(std::span<const std::string> texts) {
   while (prefix > 0 && is_digit(first[prefix - 1])) --prefix;
   while (suffix > 0 && is_digit(first[first.size() - suffix])) --suffix;
   unsigned long long last = 0;
+  std::vector<std::string> numbers;
+  numbers.reserve(texts.size());
   for (const std::string& text : texts) {
     if (prefix + suffix >= text.size()) return std::nullopt;
-    const std::string digits = text.substr(prefix, text.size() - prefix - suffix);
+    std::string digits = text.substr(prefix, text.size() - prefix - suffix);
     if (digits.size() > kMostDigits || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
     const unsigned long long number = std::stoull(digits);
     if (&text != &texts.front() && number <= last) return std::nullopt;
     last = number;
+    numbers.push_back(std::move(digits));
   }
-  const std::string folded = fold_names(texts);
-  // fold_names() may choose another run of digits, or find no way to write the numbers as one.
-  const bool as_expected = folded.starts_with(std::string(first.substr(0, prefix)) + "[") &&
-                           folded.ends_with("]" + std::string(first.substr(first.size() - suffix)));
-  return as_expected ? std::optional(folded) : std::nullopt;
+  std::string folded(first.substr(0, prefix));
+  folded.append("[").append(fold_numbers(std::move(numbers))).append("]");
+  return folded.append(first.substr(first.size() - suffix));
 }
 
 }  // namespace sparkplan

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "engine/core/ascii.h"
-#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
@@ -66,7 +65,7 @@ std::string local_time_text(std::string_view utc, const LocalClock& clock) {
   static constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const auto seconds = parse_utc(utc);
-  if (!seconds) return printable(utc);
+  if (!seconds) return utc.empty() ? "" : "?";
   const LocalMinute then = local_minute(*seconds, clock);
   const LocalMinute now = local_minute(clock.now, clock);
   const auto month = static_cast<unsigned>(then.date.month());

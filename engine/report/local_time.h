@@ -18,7 +18,7 @@ struct LocalClock {
 LocalClock local_clock();
 
 /// A time of the form "2026-03-01T12:00:00Z" in local time: "today 13:00", else "Mar 01 13:00", and "2025-03-01" in
-/// another year. Pure. Every other text is returned as printable() shows it.
+/// another year. Pure. "?" for every other text: a node could write anything there. Empty for an empty text.
 std::string local_time_text(std::string_view utc, const LocalClock& clock);
 
 }  // namespace sparkplan

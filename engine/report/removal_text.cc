@@ -13,8 +13,10 @@ constexpr std::string_view kOnlyValue =
     "value";  // The key of artifacts that are one value, such as a kernel parameter.
 
 bool is_of_resource_alone(const Step& step, const Change& change) {
-  if (std::find(step.resources.begin(), step.resources.end(), change.id) == step.resources.end()) return false;
-  return is_text_artifact(step.artifact) ? step.artifact.name == change.id.name : step.resources.size() == 1;
+  // First what is cheap: a step of a shared file can have thousands of resources, and each of them is a change.
+  const bool may_be =
+      is_text_artifact(step.artifact) ? step.artifact.name == change.id.name : step.resources.size() == 1;
+  return may_be && std::find(step.resources.begin(), step.resources.end(), change.id) != step.resources.end();
 }
 
 Value value_or_null(const Value& map, std::string_view key) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/report/report.h"
 
 namespace sparkplan {
@@ -24,8 +25,11 @@ Value source_of(const std::string& file, const SourceRange& where) {
   return Value::map({{"file", file}, {"line", where.line}, {"column", where.column}});
 }
 
-Value to_value(const FieldChange& field) {
-  return Value::map({{"path", field.path}, {"before", field.before}, {"after", field.after}});
+/// `source` is the source of a secret in the field: neither its value nor its digest is shown.
+Value to_value(const FieldChange& field, const std::string& source) {
+  return Value::map({{"path", field.path},
+                     {"before", without_secrets(field.before)},
+                     {"after", without_secrets(field.after, source)}});
 }
 
 class NodeWriter {
@@ -59,15 +63,16 @@ class NodeWriter {
   std::string full_id(const ResourceId& id) const { return node_.name + "/" + id.str(); }
 
   Value change_value(const Change& change) const {
-    Value value = Value::map({{"id", full_id(change.id)},
-                              {"type", change.id.type},
-                              {"name", change.id.name},
-                              {"action", to_string(change.action)},
-                              {"origin", to_string(change.origin)},
-                              {"impact", to_string(change.impact)},
-                              {"reversible", to_string(change.reversible)},
-                              {"fields", list_of(change.fields, [](const FieldChange& f) { return to_value(f); })},
-                              {"source", source_of(report_.file, change.where)}});
+    Value value =
+        Value::map({{"id", full_id(change.id)},
+                    {"type", change.id.type},
+                    {"name", change.id.name},
+                    {"action", to_string(change.action)},
+                    {"origin", to_string(change.origin)},
+                    {"impact", to_string(change.impact)},
+                    {"reversible", to_string(change.reversible)},
+                    {"fields", list_of(change.fields, [&](const FieldChange& f) { return to_value(f, change.note); })},
+                    {"source", source_of(report_.file, change.where)}});
     if (!change.note.empty()) value.set("note", change.note);
     // A foreign change has the same id as the change that apply carries out, but no outcome itself.
     const auto outcome = node_.outcomes.find(change.id);
@@ -128,18 +133,21 @@ Value to_value(const Diagnostic& diagnostic) {
 }  // namespace
 
 Value to_json_value(const Report& report) {
-  return Value::map(
-      {{"format_version", "1.0"},
-       {"command", report.command},
-       {"cluster", report.cluster},
-       {"file", report.file},
-       {"config_digest", report.config_digest},
-       {"partial", report.partial},
-       {"interrupted", report.interrupted},
-       {"nodes", list_of(report.nodes, [&](const NodeReport& node) { return NodeWriter(report, node).write(); })},
-       {"summary", summary_of(report)},
-       {"diagnostics", list_of(report.diagnostics, [](const Diagnostic& d) { return to_value(d); })},
-       {"duration_s", report.duration.count()}});
+  Value value =
+      Value::map({{"format_version", "1.0"},
+                  {"command", report.command},
+                  {"cluster", report.cluster},
+                  {"file", report.file},
+                  {"config_digest", report.config_digest},
+                  {"partial", report.partial},
+                  {"interrupted", report.interrupted},
+                  {"nodes", Value()},
+                  {"summary", summary_of(report)},
+                  {"diagnostics", list_of(report.diagnostics, [](const Diagnostic& d) { return to_value(d); })},
+                  {"duration_s", report.duration.count()}});
+  // Value::map() copies its parts. This one can have many megabytes.
+  value.set("nodes", list_of(report.nodes, [&](const NodeReport& node) { return NodeWriter(report, node).write(); }));
+  return value;
 }
 
 }  // namespace sparkplan

@@ -11,6 +11,7 @@
 #include "engine/report/report.h"
 #include "engine/report/status_report.h"
 #include "engine/report/text_table.h"
+#include "engine/verify/check.h"
 
 namespace sparkplan {
 namespace {
@@ -92,7 +93,7 @@ std::string verify_text(const NodeState& state, const LocalClock& clock) {
   std::string outcome = last.failed > 0   ? std::to_string(last.failed) + " failed"
                         : last.warned > 0 ? counted(static_cast<std::size_t>(last.warned), "warning")
                                           : std::to_string(last.passed) + " passed";
-  if (!last.level.empty() && last.level != "all") outcome += " (" + printable(last.level) + ")";
+  if (!last.level.empty() && last.level != "all") outcome += level_from(last.level) ? " (" + last.level + ")" : " (?)";
   return local_time_text(last.time, clock) + ", " + outcome;
 }
 
@@ -104,7 +105,7 @@ std::string apply_text(const NodeState& state, const LocalClock& clock) {
 
 std::vector<std::string> notes_on(const NodeReport& node) {
   std::vector<std::string> notes;
-  if (!node.lock_holder.empty()) notes.push_back("locked by " + printable(node.lock_holder));
+  if (!node.lock_holder.empty()) notes.push_back("locked by " + printable_words(node.lock_holder));
   if (node.not_contacted) notes.emplace_back("it left the file; `sparkplan plan --yes-prune` shows what is restored");
   if (node.error) {
     notes.push_back(error_text(node));
@@ -157,8 +158,8 @@ std::string software_table(const StatusReport& report, const TextStyle& style) {
   for (std::size_t at = 0; at < report.nodes.size(); ++at) {
     const NodeState& state = report.nodes[at];
     if (state.agent != AgentState::kThisBuild && state.agent != AgentState::kOtherBuild) continue;
-    std::vector<std::string> software{agent_text(state.agent), printable(state.os), printable(state.gpu_driver),
-                                      printable(state.nccl_version)};
+    std::vector<std::string> software{agent_text(state.agent), printable_words(state.os),
+                                      printable_words(state.gpu_driver), printable_words(state.nccl_version)};
     const auto same =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == software; });
     const auto name = printable(report.run.nodes[at].name);

@@ -12,6 +12,11 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kNoteIndent = 4;
 /// The last column is not broken into shorter lines than this.
 constexpr std::size_t kNarrowest = 20;
+/// A column is no wider: one long cell of a node would pad those of all other rows. What follows a longer cell comes on
+/// the next line.
+constexpr std::size_t kWidestColumn = 80;
+/// The lines that continue a row begin here at the latest.
+constexpr std::size_t kMostIndent = 120;
 
 bool is_shown(const std::string& text) { return !text.empty() && text != "-"; }
 
@@ -39,7 +44,7 @@ class TableWriter {
     for (const std::size_t column : columns_) {
       std::size_t width = column < table.header.size() ? text_width(table.header[column]) : 0;
       for (const TextRow& row : table.rows) width = std::max(width, text_width(shown(cell_at(row, column).text)));
-      widths_.push_back(width);
+      widths_.push_back(std::min(width, kWidestColumn));
     }
   }
 
@@ -64,8 +69,14 @@ class TableWriter {
       const TextCell& cell = cell_at(row, columns_[at]);
       const std::string text = shown(cell.text);
       if (at + 1 == columns_.size()) return line + last_cell({text, cell.colour}, width);
-      line += paint(text, cell.colour, style_) + std::string(widths_[at] - text_width(text) + kGap, ' ');
+      line += paint(text, cell.colour, style_);
       width += widths_[at] + kGap;
+      if (const std::size_t own = text_width(text); own <= widths_[at]) {
+        line += std::string(widths_[at] - own + kGap, ' ');
+      } else {
+        width = std::min(width, kMostIndent);
+        line += "\n" + std::string(width, ' ');
+      }
     }
     return line + "\n";
   }
@@ -85,7 +96,7 @@ class TableWriter {
     }
     std::string text;
     for (const std::string& line : lines) {
-      if (!text.empty()) text += std::string(begin, ' ');
+      if (!text.empty()) text += std::string(std::min(begin, kMostIndent), ' ');
       text += paint(line, cell.colour, style_) + "\n";
     }
     return text;

@@ -27,8 +27,9 @@ struct TextTable {
   void add(std::vector<std::string> cells);
 };
 
-/// Pure. Each column is as wide as its longest cell, and the last one continues on the next line if it is too long for
-/// `style.width`. Columns that are empty in all rows are left out. Empty without rows.
+/// Pure. Each column is as wide as its longest cell, but at most 80: what follows a longer cell comes on the next line.
+/// The last column continues on the next line if it is too long for `style.width`. Columns that are empty in all rows
+/// are left out. Empty without rows.
 std::string table_text(const TextTable& table, std::size_t indent, const TextStyle& style);
 
 }  // namespace sparkplan

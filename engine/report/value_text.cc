@@ -1,16 +1,20 @@
 #include "engine/report/value_text.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr std::size_t kMostListedItems = 3;
+/// Of the diff of one field, with its header. Nobody reads more, and a node's file can have a million lines.
+constexpr std::size_t kMostDiffLines = 400;
 
 std::size_t longest_value(const TextStyle& style) {
   return static_cast<std::size_t>(std::clamp(style.width - 40, 20, 60));
@@ -108,6 +112,19 @@ void cut(std::vector<std::string>& lines, std::size_t width) {
   }
 }
 
+/// The first lines of a diff, printable, and the number of those after them.
+std::pair<std::vector<std::string>, std::size_t> first_lines(std::string_view diff, std::size_t most) {
+  std::vector<std::string> lines;
+  while (!diff.empty() && lines.size() < most) {
+    const auto end = std::min(diff.find('\n'), diff.size());
+    lines.push_back(printable(diff.substr(0, end), true));
+    diff.remove_prefix(std::min(end + 1, diff.size()));
+  }
+  auto more = static_cast<std::size_t>(std::count(diff.begin(), diff.end(), '\n'));
+  if (!diff.empty() && !diff.ends_with('\n')) ++more;
+  return {std::move(lines), more};
+}
+
 }  // namespace
 
 std::string value_text(const Value& value, const TextStyle& style) {
@@ -132,9 +149,11 @@ std::vector<Part> diff_lines(const std::string& label, const Value& before, cons
     if (value.is_null()) return std::nullopt;
     return value.string() != nullptr ? std::string_view(*value.string()) : std::string_view();
   };
+  if (holds_secret(before) || holds_secret(after))
+    return diff_lines(label, without_secrets(before), without_secrets(after), width, style);
   const std::string diff = unified_diff(label, side(before), side(after));
-  std::vector<std::string> lines;
-  for (const std::string_view line : split_lines(diff)) lines.push_back(printable(line, true));
+  constexpr auto kAll = std::numeric_limits<std::size_t>::max();
+  auto [lines, more] = first_lines(diff, style.verbose ? kAll : kMostDiffLines);
   if (!style.verbose) {
     for (std::string& line : lines) narrow_tabs(line, width);
     cut(lines, width);
@@ -144,6 +163,7 @@ std::vector<Part> diff_lines(const std::string& label, const Value& before, cons
     const Colour colour = colour_of_diff(line);
     parts.push_back({std::move(line), colour});
   }
+  if (more > 0) parts.push_back({"and " + counted(more, "more line") + " (-v shows them)", Colour::kDim});
   return parts;
 }
 

@@ -22,7 +22,8 @@ std::string transition(const Value& before, const Value& after, Action action, c
 /// A text of several lines: its change is shown as a diff.
 bool is_long_text(const Value& value);
 
-/// The lines of a unified diff, in colour. Pairs of long lines are cut where they differ, except with `style.verbose`.
+/// The lines of a unified diff, in colour. Pairs of long lines are cut where they differ, and only the
+/// first 400 lines are there, except with `style.verbose`.
 /// `width` is the number of columns of a line.
 std::vector<Part> diff_lines(const std::string& label, const Value& before, const Value& after, std::size_t width,
                              const TextStyle& style);

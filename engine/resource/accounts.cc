@@ -1,40 +1,97 @@
 #include "engine/resource/accounts.h"
 
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {
 
-/// Without nsswitch.conf, or without its passwd line, glibc asks the files first.
-bool files_come_first(const NodeReader& node) {
+constexpr std::chrono::seconds kLookUpDeadline{10};
+constexpr int kGetentNotFound = 2;
+
+/// Without nsswitch.conf, or without the line of the database, glibc asks the files first.
+bool files_come_first(const std::string& database, const NodeReader& node) {
   const Result<std::string> text = node.read_file("/etc/nsswitch.conf");
   if (!text) return text.error().code == ErrorCode::kNotFound;
   for (const std::string_view line : split_lines(*text)) {
-    constexpr std::string_view kDatabase = "passwd:";
-    if (!trim(line).starts_with(kDatabase)) continue;
-    const std::vector<std::string> services = words_of(trim(line).substr(kDatabase.size()));
+    if (!trim(line).starts_with(database + ":")) continue;
+    const std::vector<std::string> services = words_of(trim(line).substr(database.size() + 1));
     return !services.empty() && services.front() == "files";
   }
   return true;
 }
 
-}  // namespace
-
-std::optional<std::string> passwd_file(const NodeReader& node) {
-  if (!node.live() || !files_come_first(node)) return std::nullopt;
-  Result<std::string> text = node.read_file("/etc/passwd");
+/// Nothing if the node's own file is not asked first, or cannot be read.
+std::optional<std::string> file_of(const std::string& database, const NodeReader& node) {
+  if (!node.live() || !files_come_first(database, node)) return std::nullopt;
+  Result<std::string> text = node.read_file("/etc/" + database);
   if (!text) return std::nullopt;
   return *std::move(text);
 }
 
-std::optional<std::string> passwd_line(const std::string& user, const NodeReader& node) {
-  const auto text = passwd_file(node);
+std::optional<std::string> line_of(const std::string& database, const std::string& name, const NodeReader& node) {
+  const auto text = file_of(database, node);
   if (!text) return std::nullopt;
   for (const std::string_view line : split_lines(*text)) {
-    if (line.starts_with(user + ":")) return std::string(line);
+    if (line.starts_with(name + ":")) return std::string(line);
   }
   return std::nullopt;
+}
+
+/// As line_of(), from any name service.
+Result<std::optional<std::string>> any_line_of(const std::string& database, const std::string& name,
+                                               const NodeReader& node) {
+  if (auto line = line_of(database, name, node)) return line;
+  SPARK_TRY(auto line, getent_line(database, name, node));
+  // getent also takes numbers as keys.
+  if (line && !line->starts_with(name + ":")) line.reset();
+  return line;
+}
+
+}  // namespace
+
+std::optional<std::string> passwd_file(const NodeReader& node) { return file_of("passwd", node); }
+
+std::optional<std::string> passwd_line(const std::string& user, const NodeReader& node) {
+  return line_of("passwd", user, node);
+}
+
+Result<std::optional<std::string>> getent_line(const std::string& database, const std::string& key,
+                                               const NodeReader& node) {
+  const std::vector<std::string> argv{"getent", database, "--", key};
+  Result<CommandOutput> output = node.query(argv, kLookUpDeadline);
+  if (!output) {
+    Error error = std::move(output).error();
+    // kNotFound means that the entry is missing, so a missing program needs another code.
+    if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kFailed;
+    return failure(std::move(error).within("look up " + key));
+  }
+  if (output->exit_status == kGetentNotFound) return std::optional<std::string>();
+  if (output->exit_status != 0) {
+    return failure(ErrorCode::kFailed,
+                   "getent " + database + " " + key + " ended with status " + std::to_string(output->exit_status));
+  }
+  const std::string_view text = output->standard_output;
+  return std::optional<std::string>(text.substr(0, text.find('\n')));
+}
+
+Result<Membership> membership_of(const std::string& user, const std::string& group, const NodeReader& node) {
+  SPARK_TRY(const auto user_line, any_line_of("passwd", user, node));
+  SPARK_TRY(const auto group_line, any_line_of("group", group, node));
+  Membership membership{user_line.has_value(), group_line.has_value()};
+  if (!user_line || !group_line) return membership;
+  const auto account = split(*user_line, ':');
+  const auto entry = split(*group_line, ':');
+  if (account.size() < 4 || entry.size() < 4) return membership;
+  const auto members = split(trim(entry[3]), ',');
+  membership.member =
+      account[3] == entry[2] || std::find(members.begin(), members.end(), std::string_view(user)) != members.end();
+  return membership;
 }
 
 }  // namespace sparkplan

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/core/result.h"
 #include "engine/node/node.h"
 
 /// Accounts in the node's own files. Reading them saves a start of getent(1), which would read the same lines.
@@ -15,5 +16,19 @@ std::optional<std::string> passwd_file(const NodeReader& node);
 
 /// The line of `user` in passwd_file(). Nothing also if the file has no such line: another service may know the user.
 std::optional<std::string> passwd_line(const std::string& user, const NodeReader& node);
+
+/// The line of `key`, a name or a number, in the database "passwd" or "group"; nothing if no name service has it.
+/// Errors: kFailed, also without getent(1).
+Result<std::optional<std::string>> getent_line(const std::string& database, const std::string& key,
+                                               const NodeReader& node);
+
+/// How a user and a group of a node belong together.
+struct Membership {
+  bool user_exists = false;
+  bool group_exists = false;
+  bool member = false;  ///< Also if it is the user's primary group.
+};
+/// Reads the node's own files, and asks getent(1) for what they lack. Errors: as getent_line().
+Result<Membership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
 
 }  // namespace sparkplan

@@ -8,9 +8,9 @@ namespace sparkplan {
 namespace {
 
 /// The order that readers of a file expect. A section that is missing here follows in the order of its type's name.
-constexpr std::array<std::string_view, 13> kKnownSections = {
-    "fabric", "nccl",    "sysctl",   "limits", "units",    "profile_env",   "ssh_trust",
-    "hosts",  "storage", "packages", "files",  "firewall", "kernel_modules"};
+constexpr std::array<std::string_view, 14> kKnownSections = {
+    "fabric", "nccl",    "sysctl",   "limits", "units", "profile_env", "ssh_trust",
+    "hosts",  "storage", "packages", "users",  "files", "firewall",    "kernel_modules"};
 
 }  // namespace
 

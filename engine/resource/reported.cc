@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 #include <utility>
 
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 
@@ -90,10 +92,22 @@ class CheckOfType {
                   [&](const ForeignClaim& claim) { return claim.id.type != name || !asked_.contains(claim.id.name); });
     for (const ForeignClaim& claim : found.foreign)
       SPARK_CHECK(within("another file's claim on " + name + " " + shown(claim.id.name), check_claim(claim)));
+    drop_repeated(found.foreign);
     return {};
   }
 
  private:
+  /// A node could otherwise have one claim counted as many.
+  static void drop_repeated(std::vector<ForeignClaim>& claims) {
+    std::set<std::tuple<std::string, std::string, std::string, std::string, std::string, bool>> known;
+    std::erase_if(claims, [&](const ForeignClaim& claim) {
+      return !known
+                  .emplace(claim.id.name, claim.field, claim.source, sha256(claim.message), digest(claim.value),
+                           claim.harmless)
+                  .second;
+    });
+  }
+
   static Result<void> check_claim(const ForeignClaim& claim) {
     SPARK_CHECK(check_count("bytes", claim.field.size(), kLongestName));
     SPARK_CHECK(check_count("bytes", claim.source.size() + claim.message.size(), kMostClaimBytes));

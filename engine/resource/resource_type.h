@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,6 +80,8 @@ using NodeExports = std::map<std::string, Value>;
 /// still reported, but nothing follows from a missing entry. Only with TypeInfo::exports_everywhere.
 constexpr std::string_view kOutdatedExport = "outdated";
 
+class SecretValues;
+
 /// The whole cluster as a type's desired() may see it.
 struct ClusterView {
   const Cluster& cluster;
@@ -88,6 +91,8 @@ struct ClusterView {
   const std::map<std::string, NodeExports>& exports;
   /// --allow-mgmt-change: for the interface that carries our connection, claims of foreign files no longer count.
   bool allow_management_change = false;
+  /// The secrets that the command has read; null in commands that read none. See engine/resource/secret_artifact.h.
+  const SecretValues* secrets = nullptr;
 
   /// The export of `type` on `node`; null if there is none.
   const Value* export_of(const NodeName& node, std::string_view type) const;
@@ -112,6 +117,8 @@ struct Desired {
 /// The resources to observe. Orphans (in the manifest, no longer desired) are included.
 struct ObserveRequest {
   std::vector<std::string> names;
+  /// Those of `names` whose content is a secret, now or after the apply. It is read as a secret_token().
+  std::set<std::string> secret = {};
 };
 
 /// The pure input of ResourceType::steps().

@@ -32,6 +32,7 @@ ObservedType TextEntriesType::observe(const ObserveRequest& request, const NodeR
     }
   }
   if (error == nullptr) observed.foreign = *std::move(foreign);
+  observe_more(request, node, observed);
   return observed;
 }
 
@@ -42,7 +43,7 @@ std::vector<Step> TextEntriesType::steps(const StepsInput& input) const {
   }
   std::optional<std::string> content;
   if (!entries.empty()) content = render(entries);
-  std::vector<Step> steps;
+  std::vector<Step> steps = more_steps(input);
   append(steps, text_artifact_step(text_, content, kModeOfNewFile, input, info_));
   return steps;
 }
@@ -51,5 +52,10 @@ Result<std::vector<ForeignClaim>> TextEntriesType::claims(const std::vector<std:
                                                           const Entries& /*ours*/, const NodeReader& /*node*/) const {
   return std::vector<ForeignClaim>();
 }
+
+void TextEntriesType::observe_more(const ObserveRequest& /*request*/, const NodeReader& /*node*/,
+                                   ObservedType& /*observed*/) const {}
+
+std::vector<Step> TextEntriesType::more_steps(const StepsInput& /*input*/) const { return {}; }
 
 }  // namespace sparkplan

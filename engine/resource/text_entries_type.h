@@ -33,6 +33,11 @@ class TextEntriesType : public ResourceType {
   virtual Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
                                                    const NodeReader& node) const;
 
+  /// I/O, read-only. Adds what a type observes beside its text. Nothing by default.
+  virtual void observe_more(const ObserveRequest& request, const NodeReader& node, ObservedType& observed) const;
+  /// Pure. The steps beside the one for the text; they come before it. None by default.
+  virtual std::vector<Step> more_steps(const StepsInput& input) const;
+
  private:
   ArtifactId text_;
 };

@@ -1,6 +1,7 @@
 #include "engine/verify/measurements.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
@@ -58,7 +59,8 @@ struct Keeper {
 }  // namespace
 
 bool is_measurement(const Check& check) {
-  return check.value && *check.value > 0 && (check.unit == "Gb/s" || check.unit == "GB/s" || is_time(check));
+  return check.value && std::isfinite(*check.value) && *check.value > 0 &&
+         (check.unit == "Gb/s" || check.unit == "GB/s" || is_time(check));
 }
 
 void hold_against(const std::vector<double>& earlier, Check& check) {

@@ -42,6 +42,11 @@ void list_fields(FieldVisitor& field, ApplyReply& reply) {
   field("stopped", reply.stopped);
 }
 
+void list_fields(FieldVisitor& field, SecretValue& secret) {
+  field("token", secret.token, kRequired);
+  field.base64("value", secret.value, kRequired.no_longer_than(kMostSecretBytes / 3 * 4 + 8));
+}
+
 void list_fields(FieldVisitor& field, ApplyRequest& request) {
   constexpr std::int64_t kLongestWindow = 3600;
   field("run", request.run);
@@ -50,6 +55,7 @@ void list_fields(FieldVisitor& field, ApplyRequest& request) {
   field("steps", request.steps, kRequired.at_most(kMostResources));
   field("after_steps", request.after_steps, kRequired.at_most(kMostResources));
   field("window_seconds", request.window_seconds, kOptional.within(0, kLongestWindow));
+  field("secrets", request.secrets, kOptional.unless(request.secrets.empty()).at_most(kMostSecrets));
 }
 
 void list_fields(FieldVisitor& field, CommitRequest& request) {

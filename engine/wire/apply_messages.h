@@ -68,6 +68,14 @@ struct ApplyReply {
   bool stopped = false;             ///< A StopNotice arrived during the apply.
 };
 
+/// A value that the steps of one node write. Only the node that needs it receives it, with the request that writes it.
+struct SecretValue {
+  std::string token;  ///< Stands for it in the steps: engine/core/keyed_digest.h.
+  std::string value;  ///< The agent keeps it nowhere but in its file.
+};
+inline constexpr std::size_t kMostSecretBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMostSecrets = 256;
+
 /// Carries out steps in order. Each one is compared first (compare-and-swap) and journaled. Needs the lock.
 struct ApplyRequest {
   static constexpr std::string_view kName = "apply";
@@ -82,6 +90,7 @@ struct ApplyRequest {
   /// Not 0: all steps or none, on trial. The node undoes them by itself that many seconds later unless it receives a
   /// ConfirmRequest. The lock is released, because the trial itself blocks other runs.
   std::int64_t window_seconds = 0;
+  std::vector<SecretValue> secrets = {};  ///< Never together with a window: a trial is recorded with its request.
 };
 
 /// The end of a run on a node, with the manifest's new content. Needs the lock.
@@ -123,6 +132,7 @@ void list_fields(FieldVisitor& field, LockRequest& request);
 void list_fields(FieldVisitor& field, BreakLockRequest& request);
 void list_fields(FieldVisitor& field, StepResult& result);
 void list_fields(FieldVisitor& field, ApplyReply& reply);
+void list_fields(FieldVisitor& field, SecretValue& secret);
 void list_fields(FieldVisitor& field, ApplyRequest& request);
 void list_fields(FieldVisitor& field, CommitRequest& request);
 void list_fields(FieldVisitor& field, ReleaseRequest& request);

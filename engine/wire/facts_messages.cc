@@ -30,6 +30,7 @@ void list_fields(FieldVisitor& field, FactsRequest& request) {
 
 void list_fields(FieldVisitor& field, ObserveNodeRequest& request) {
   field("names", request.names, kRequired.at_most(kMostResources));
+  field("secret", request.secret, kOptional.unless(request.secret.empty()).at_most(kMostResources));
 }
 
 void list_fields(FieldVisitor& field, EffectReply& reply) {

@@ -57,6 +57,8 @@ struct ObserveNodeRequest {
   static constexpr std::string_view kName = "observe";
   using Reply = ObservedState;
   std::map<std::string, std::vector<std::string>> names;  ///< By type.
+  /// Those of `names` whose content is a secret, by type: it is reported as a digest.
+  std::map<std::string, std::vector<std::string>> secret = {};
 };
 
 struct EffectReply {

@@ -2,11 +2,18 @@
 
 #include <array>
 
+#include "engine/core/ids.h"
+
 namespace sparkplan {
 namespace {
 
 /// A node keeps 50; a newer version may keep more.
 constexpr std::size_t kMostJournals = 256;
+
+/// What is printed as the id of a run is one: no other text passes for more of the line.
+void check_run(FieldVisitor& field, std::string_view name, const std::string& run) {
+  field.check(name, !field.reading() || run.empty() || is_run_id(run), "expected the id of a run");
+}
 
 }  // namespace
 
@@ -24,13 +31,16 @@ void list_fields(FieldVisitor& field, JournaledArtifact& artifact) {
 
 void list_fields(FieldVisitor& field, JournaledRun& run) {
   field("run", run.run, kRequired.cut_at(kLongestShortText));
+  check_run(field, "run", run.run);
   field("time", run.time, kShortText);
   field("who", run.who, kShortText);
   field("operation", run.operation, kShortText);
   field("saved_plan", run.purpose.saved_plan, kShortText);
   field("undoes", run.purpose.undoes, kShortText);
+  check_run(field, "undoes", run.purpose.undoes);
   field("outcome", run.outcome, kRequired);
   field("undone_by", run.undone_by, kShortText);
+  check_run(field, "undone_by", run.undone_by);
   field("changes", run.changes);
   field("artifacts", run.artifacts, kOptional.at_most(kMostJournaledArtifacts));
   field("more_artifacts", run.more_artifacts);
@@ -57,6 +67,7 @@ void list_fields(FieldVisitor& field, KeptArtifact& kept) {
 
 void list_fields(FieldVisitor& field, UndoReply& reply) {
   field("run", reply.run, kRequired.cut_at(kLongestShortText));
+  check_run(field, "run", reply.run);
   field("time", reply.time, kShortText);
   field("who", reply.who, kShortText);
   field("operation", reply.operation, kShortText);

@@ -30,6 +30,8 @@ inline constexpr std::int64_t kMinorOfEverything = 3;
 inline constexpr std::int64_t kMinorOfForesight = 4;
 /// The first minor version whose agent knows FactsRequest::known_rosters.
 inline constexpr std::int64_t kMinorOfKnownRosters = 5;
+/// The first minor version whose agent knows ObserveNodeRequest::secret and ApplyRequest::secrets.
+inline constexpr std::int64_t kMinorOfSecrets = 5;
 
 /// The agent's first message, sent without a request.
 struct Hello {

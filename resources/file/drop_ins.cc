@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kLogindFolder = "/etc/systemd/logind.conf.d/";
 /// systemd makes this link each time it starts the unit. Source: systemd, src/core/unit.c, unit_export_invocation_id().
 constexpr std::string_view kLogindStarted = "/run/systemd/units/invocation:systemd-logind.service";
-constexpr std::chrono::seconds kDeadline{30};
+constexpr std::chrono::seconds kRestartDeadline{30};
 
 }  // namespace
 
@@ -39,7 +39,7 @@ Result<std::optional<bool>> logind_has_read(const std::string& path, const NodeR
 
 Result<void> restart_logind(Node& node) {
   const std::vector<std::string> argv{"systemctl", "restart", std::string(kLogind)};
-  SPARK_TRY(const CommandOutput output, node.run(argv, kDeadline));
+  SPARK_TRY(const CommandOutput output, node.run(argv, kRestartDeadline));
   if (output.exit_status == 0) return {};
   return failure(ErrorCode::kFailed,
                  "systemctl restart " + std::string(kLogind) + ": " + printable(trim(output.standard_error)));

@@ -11,7 +11,9 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/core/utf8.h"
+#include "engine/resource/account_numbers.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/secret_artifact.h"
 #include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/file/drop_ins.h"
@@ -31,24 +33,33 @@ constexpr std::string_view kRestartKind = "restart";
 constexpr const char* kWithoutDirectory = "without_directory";
 constexpr std::string_view kRoot = "root";
 constexpr std::string_view kDefaultMode = "0644";
+constexpr std::string_view kDefaultSecretMode = "0400";
+constexpr std::uint32_t kOthers = 0007;
 constexpr std::uint32_t kOthersWrite = 0002;
 /// The largest uid_t and gid_t.
 constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
 
+/// The secret that the record has as its content; null for a text.
+const Value* secret_of(const Value& record) {
+  const Value* content = record.find("content");
+  return content == nullptr ? nullptr : secret_reference(*content);
+}
+
 std::uint32_t mode_of(const Value& record) {
-  return static_cast<std::uint32_t>(std::stoul(record.text_or("mode", kDefaultMode), nullptr, 8));
+  const std::string_view unless_said = secret_of(record) == nullptr ? kDefaultMode : kDefaultSecretMode;
+  return static_cast<std::uint32_t>(std::stoul(record.text_or("mode", unless_said), nullptr, 8));
 }
 
 std::string directory_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 /// The names that the records have below `key`, with their numbers on the node. Unknown names are left out.
-Result<Value> numbers_of(const Value& section, std::string_view key, Database database, const NodeReader& node) {
+Result<Value> numbers_of(const Value& section, std::string_view key, AccountDatabase database, const NodeReader& node) {
   Value numbers = Value::map();
   for (const Value& record : items_of(section)) {
     const std::string name = record.text_or(key, kRoot);
     if (name == kRoot || numbers.find(name) != nullptr) continue;
-    SPARK_TRY(const std::optional<std::int64_t> number, number_of(database, name, node));
+    SPARK_TRY(const std::optional<std::int64_t> number, account_number(database, name, node));
     if (number) numbers.set(name, *number);
   }
   return numbers;
@@ -77,7 +88,14 @@ class Compilation {
 
   void add(const Value& record) {
     const std::string path = record.text_or("path", "");
+    const Value* secret = secret_of(record);
     Value content = record.text_or("content", "");
+    if (secret != nullptr) {
+      const std::string key = own_ == nullptr ? std::string() : own_->text_or(kSecretKeyExport, "");
+      if (key.empty())
+        return refuse(finding(kNoSecretKey, no_secret_key(path), std::string(kNoSecretKeyHint), record.where));
+      content = token_in(view_, *secret, key);
+    }
     if (packages_to_come_ && is_among(kAbsent, path)) {
       // A package may bring its directory, or a file of that name, which sparkplan then replaces.
       content = known_after_packages();
@@ -96,6 +114,7 @@ class Compilation {
                                    {"uid", std::move(uid)}});
     if (is_of_logind(path)) resource.desired.set(kInEffect, true);
     resource.where = record.where;
+    if (secret != nullptr) resource.secret_source = secret_text(*secret);
     result_.resources.push_back(std::move(resource));
   }
 
@@ -161,6 +180,7 @@ class FileType final : public ResourceType {
                                 {std::string(kRestartKind), Shape::map({})}};
     info_.reported.exported = Shape::map({{kAbsent, Shape::texts()},
                                           {kGroups, Shape::map_of(number)},
+                                          {kSecretKeyExport, Shape::line(kSecretKeyDigits)},
                                           {kUsers, Shape::map_of(number)},
                                           {kWithoutDirectory, Shape::texts()}});
   }
@@ -179,7 +199,8 @@ class FileType final : public ResourceType {
       const Value* content = value.find("content");
       const bool roots = value.integer_or("uid", -1) == 0 && value.integer_or("gid", -1) == 0;
       if (!roots || content == nullptr || content->string() == nullptr) return std::nullopt;
-      if (!can_stand_in_file(*content->string())) return std::nullopt;
+      // The manifest has no value of a secret, and no reference to its source.
+      if (holds_secret(*content) || !can_stand_in_file(*content->string())) return std::nullopt;
       section.push_back(Value::map({{"path", path}, {"content", *content}, {"mode", value.text_or("mode", "0644")}}));
     }
     return section;
@@ -193,6 +214,10 @@ class FileType final : public ResourceType {
       if (auto objection = objection_to(path)) {
         findings.push_back(finding(std::move(objection->code), path + " " + objection->message,
                                    std::move(objection->hint), place_of(record, "path")));
+      }
+      if (const Value* secret = secret_of(record)) {
+        check_secret_file(record, *secret, path, findings);
+        continue;
       }
       if ((mode_of(record) & kOthersWrite) == 0) continue;
       findings.push_back(finding("file.world-writable", "every user of the node could change " + path,
@@ -220,12 +245,17 @@ class FileType final : public ResourceType {
       const bool is_made = !own_folder(path).empty() && !missing(directory_of(directory));
       if (!is_made) without_directory.emplace_back(path);
     }
-    SPARK_TRY(Value users, numbers_of(section, "owner", Database::kUsers, node));
-    SPARK_TRY(Value groups, numbers_of(section, "group", Database::kGroups, node));
-    return Value::map({{kAbsent, std::move(absent)},
-                       {kGroups, std::move(groups)},
-                       {kUsers, std::move(users)},
-                       {kWithoutDirectory, std::move(without_directory)}});
+    SPARK_TRY(Value users, numbers_of(section, "owner", AccountDatabase::kUsers, node));
+    SPARK_TRY(Value groups, numbers_of(section, "group", AccountDatabase::kGroups, node));
+    Value exported = Value::map({{kAbsent, std::move(absent)},
+                                 {kGroups, std::move(groups)},
+                                 {kUsers, std::move(users)},
+                                 {kWithoutDirectory, std::move(without_directory)}});
+    if (asks_for_secrets(section)) {
+      SPARK_TRY(const std::string key, secret_key(node));
+      exported.set(kSecretKeyExport, key);
+    }
+    return exported;
   }
 
   ObservedType observe(const ObserveRequest& request, const NodeReader& node) const override {
@@ -238,6 +268,7 @@ class FileType final : public ResourceType {
         file = directory.error();
       } else if (*directory) {
         file = sparkplan::read_artifact(artifact, *this, node);
+        if (request.secret.contains(name)) file = sealed(std::move(file), node);
       }
       observed.artifacts[artifact] = file;
       if (const ArtifactId folder = folder_of(name); !folder.name.empty() && directory) {
@@ -306,6 +337,15 @@ class FileType final : public ResourceType {
       findings.push_back(finding("files.content-and-source", in_quotes(path) + " has both \"content\" and \"source\"",
                                  "keep one of the two; null drops an inherited one", source->where));
     }
+  }
+
+  static void check_secret_file(const Value& record, const Value& secret, const std::string& path,
+                                std::vector<Diagnostic>& findings) {
+    if (auto fault = check_secret(secret, "file.secret")) findings.push_back(*std::move(fault));
+    if ((mode_of(record) & kOthers) == 0) return;
+    findings.push_back(finding("file.secret-mode", "every user of the node could read the secret in " + path,
+                               "remove all permissions of others, as in \"0400\" or \"0440\"",
+                               place_of(record, "mode")));
   }
 
   static ArtifactId folder_of(const std::string& path) { return {std::string(kFolderKind), own_folder(path)}; }

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t kOthersWrite = 0002;
+constexpr std::uint32_t kWritableByOthers = 0002;
 constexpr std::uint32_t kSticky = 01000;
 
 struct Place {
@@ -142,7 +142,7 @@ Result<bool> check_directory(const fs::path& directory, const NodeReader& node) 
                    "belongs to user ID " + std::to_string(status->uid) + ", who could replace it with a symbolic link",
                    "choose a directory owned by root");
   }
-  if ((status->mode & kOthersWrite) != 0 && (status->mode & kSticky) == 0) {
+  if ((status->mode & kWritableByOthers) != 0 && (status->mode & kSticky) == 0) {
     return refused(directory, "is writable by all users", "chmod o-w it, or choose another");
   }
   return true;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,12 +24,5 @@ std::optional<Objection> objection_to(const std::string& path);
 /// Errors: kRefused, naming the directory, also for a link and for one that all users can write; as
 /// NodeReader::status().
 Result<bool> check_directories(const std::string& path, const NodeReader& node);
-
-enum class Database : std::uint8_t { kUsers, kGroups };
-
-/// I/O, read-only. The number of a user or group of the node; nothing for an unknown name. getent runs only for names
-/// that the node's own files do not have.
-/// Errors: as NodeReader::read_file() and query(); kFailed for an unexpected exit status of getent.
-Result<std::optional<std::int64_t>> number_of(Database database, const std::string& name, const NodeReader& node);
 
 }  // namespace sparkplan::file

@@ -11,7 +11,7 @@
 namespace sparkplan::firewall {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{60};
+constexpr std::chrono::seconds kUfwDeadline{60};
 constexpr std::string_view kTuple = "### tuple ###";
 constexpr std::string_view kEverybody = "0.0.0.0/0";
 
@@ -58,7 +58,7 @@ bool overlap(std::string_view a, std::string_view b) {
 
 Result<void> tell_ufw(std::vector<std::string> argv, Node& node) {
   const std::string what = join(argv, " ");
-  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kDeadline), "ufw"));
+  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kUfwDeadline), "ufw"));
   if (output.exit_status == 0) return {};
   const auto lines = split_lines(trim(output.standard_error));
   return failure(

@@ -8,10 +8,10 @@
 namespace sparkplan::mount {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{30};
+constexpr std::chrono::seconds kDirectoryDeadline{30};
 
 Result<void> run(std::vector<std::string> argv, Node& node) {
-  SPARK_TRY(const CommandOutput output, node.run(argv, kDeadline));
+  SPARK_TRY(const CommandOutput output, node.run(argv, kDirectoryDeadline));
   if (output.exit_status == 0) return {};
   return failure(ErrorCode::kFailed, std::string(trim(output.standard_error)));
 }

@@ -12,7 +12,7 @@
 namespace sparkplan::mount {
 namespace {
 
-constexpr std::chrono::seconds kQueryDeadline{10};
+constexpr std::chrono::seconds kStateDeadline{10};
 
 /// Mount options that the kernel shows in the form in which they were given. Source: mount(8), proc(5).
 constexpr std::array<std::string_view, 6> kShownOptions{"nosuid", "nodev", "noexec", "noatime", "nodiratime", "sync"};
@@ -21,17 +21,17 @@ constexpr std::array<std::string_view, 6> kShownOptions{"nosuid", "nodev", "noex
 constexpr const char* kNoRecovery = "norecovery";
 
 Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
-  constexpr std::string_view kDev = "/dev/";
+  constexpr std::string_view kDevices = "/dev/";
   if (mounted.source == what) return true;
   SPARK_TRY(const auto record, udev_record(mounted, node));
   if (record) {
     const auto lines = split_lines(*record);
-    const std::string link = "S:" + what.substr(kDev.size());
+    const std::string link = "S:" + what.substr(kDevices.size());
     return std::find(lines.begin(), lines.end(), link) != lines.end();
   }
   // Without udev, only following the link identifies the device.
   const std::vector<std::string> argv{"readlink", "-e", "--", what};
-  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
+  SPARK_TRY(const CommandOutput output, node.query(argv, kStateDeadline));
   return trim(output.standard_output) == mounted.source;
 }
 

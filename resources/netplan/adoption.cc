@@ -18,7 +18,7 @@ namespace sparkplan::netplan {
 namespace {
 
 /// The mode of a new file; an existing file keeps its mode.
-constexpr std::uint32_t kFileMode = 0600;
+constexpr std::uint32_t kAdoptedMode = 0600;
 
 /// Each key costs several passes over the text. An interface has one definition in a file.
 constexpr std::size_t kMostKeys = 8;
@@ -109,7 +109,7 @@ std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& 
     wanted = with_restored(wanted, key);
     touched.insert(interface);
   }
-  TextArtifact file{artifact, wanted, kFileMode, "",
+  TextArtifact file{artifact, wanted, kAdoptedMode, "",
                     [touched](const Change& change) { return touched.contains(change.id.name); }};
   if (original && wanted == *original) file.content.reset();
   if (const auto file_now = decode_file_content(now->value)) file.mode = file_now->mode;

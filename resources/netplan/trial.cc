@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kDeadline{30'000};
+constexpr std::chrono::milliseconds kGenerateDeadline{30'000};
 constexpr std::uint32_t kMode = 0600;
 
 /// Files that netplan generates for networkd. Source: netplan's src/networkd.c.
@@ -82,7 +82,7 @@ Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
   if (node.status(done)) return copy;
   for (const auto& [path, text] : files) SPARK_CHECK(node.write_file(copy.string() + path, {text, kMode, 0, 0}));
   SPARK_TRY(const CommandOutput output,
-            needs_program(node.run(generate_command(copy, node), kDeadline), "netplan",
+            needs_program(node.run(generate_command(copy, node), kGenerateDeadline), "netplan",
                           "install netplan.io, or remove `fabric` and configure the network with another tool"));
   if (output.exit_status == 0) {
     SPARK_CHECK(node.write_file(done, {"", kMode, 0, 0}));
@@ -95,7 +95,7 @@ Result<fs::path> generate_in_copy(const NetplanFiles& changed, Node& node) {
 
 /// Why networkd cannot configure `interface`, which netplan assigns to it. Nothing if it runs.
 std::optional<Error> why_no_networkd(const std::string& interface, const NodeReader& node) {
-  const auto runs = is_active("systemd-networkd.service", node, kDeadline);
+  const auto runs = is_active("systemd-networkd.service", node, kGenerateDeadline);
   if (!runs) return runs.error();
   if (*runs) return std::nullopt;
   return make_error(ErrorCode::kUnsupported,

@@ -1,7 +1,6 @@
 #include "resources/ssh_trust/account.h"
 
 #include <charconv>
-#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,8 +11,6 @@
 namespace sparkplan::ssh_trust {
 namespace {
 
-constexpr std::chrono::seconds kLookUpDeadline{10};
-constexpr int kGetentNotFound = 2;
 constexpr std::uint32_t kGroupWrites = 0020;
 constexpr std::uint32_t kOthersWrite = 0002;
 
@@ -22,25 +19,6 @@ std::optional<std::uint32_t> number_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-/// The first line of getent's output; nothing if the database has no such entry.
-Result<std::optional<std::string>> getent(const std::string& database, const std::string& key, const NodeReader& node) {
-  const std::vector<std::string> argv{"getent", database, "--", key};
-  Result<CommandOutput> output = node.query(argv, kLookUpDeadline);
-  if (!output) {
-    Error error = std::move(output).error();
-    // kNotFound means that the user is missing, so a missing program needs another code.
-    if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kFailed;
-    return failure(std::move(error).within("look up " + key));
-  }
-  if (output->exit_status == kGetentNotFound) return std::optional<std::string>();
-  if (output->exit_status != 0) {
-    return failure(ErrorCode::kFailed,
-                   "getent " + database + " " + key + " ended with status " + std::to_string(output->exit_status));
-  }
-  const std::string_view text = output->standard_output;
-  return std::optional<std::string>(text.substr(0, text.find('\n')));
 }
 
 tl::unexpected<Error> no_such_user(const std::string& user) {
@@ -71,7 +49,7 @@ tl::unexpected<Error> not_accepted(const std::filesystem::path& path, const std:
 /// Debian and Ubuntu make a private group for every user.
 Result<bool> is_own_group(const Account& account, std::uint32_t gid, const NodeReader& node) {
   if (gid != account.gid) return false;
-  SPARK_TRY(const std::optional<std::string> line, getent("group", std::to_string(gid), node));
+  SPARK_TRY(const std::optional<std::string> line, getent_line("group", std::to_string(gid), node));
   if (!line) return false;
   const std::vector<std::string_view> fields = split(*line, ':');
   if (fields.size() < 4 || fields[0] != account.name) return false;
@@ -107,7 +85,7 @@ Result<std::optional<FileStatus>> check_place(const Account& account, const User
 Result<Account> look_up(const std::string& user, const NodeReader& node) {
   std::optional<std::string> line = passwd_line(user, node);
   if (!line) {
-    SPARK_TRY(line, getent("passwd", user, node));
+    SPARK_TRY(line, getent_line("passwd", user, node));
   }
   if (!line) return no_such_user(user);
   SPARK_TRY(Account account, parse_account(user, *line));

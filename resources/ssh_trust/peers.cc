@@ -15,7 +15,7 @@
 namespace sparkplan::ssh_trust {
 namespace {
 
-constexpr const char* kType = "ssh_trust";
+constexpr const char* kOwnType = "ssh_trust";
 constexpr const char* kSection = "ssh_trust";
 constexpr const char* kUsualSuffix = "-fabric";
 constexpr int kUsualPort = 22;
@@ -33,7 +33,7 @@ bool takes_part(const NodeSpec& node) {
 const Value* exported_by(const NodeSpec& node, const ClusterView& view) {
   const auto of_node = view.exports.find(node.name.str());
   if (of_node == view.exports.end()) return nullptr;
-  const auto of_type = of_node->second.find(kType);
+  const auto of_type = of_node->second.find(kOwnType);
   return of_type == of_node->second.end() || !of_type->second.is_map() ? nullptr : &of_type->second;
 }
 

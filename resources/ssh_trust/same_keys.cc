@@ -35,10 +35,10 @@ std::vector<std::vector<std::string>> groups_in(const Holders& holders) {
 
 /// The words "TYPE BASE64" of an authorized_keys line with an ed25519 key; empty for other lines.
 std::string key_in(std::string_view line) {
-  constexpr std::string_view kType = "ssh-ed25519 ";
-  const std::size_t at = line.find(kType);
+  constexpr std::string_view kKeyType = "ssh-ed25519 ";
+  const std::size_t at = line.find(kKeyType);
   if (at == std::string_view::npos) return {};
-  const std::size_t end = line.find(' ', at + kType.size());
+  const std::size_t end = line.find(' ', at + kKeyType.size());
   std::string key(line.substr(at, end == std::string_view::npos ? end : end - at));
   return is_ed25519_public_key(key) ? key : std::string();
 }

@@ -18,7 +18,7 @@ constexpr std::string_view kLocalUser = " localuser ";
 constexpr std::string_view kUser = " user ";
 constexpr std::string_view kPort = "  Port ";
 constexpr std::string_view kPortWord = "port";
-constexpr int kUsualPort = 22;
+constexpr int kSshPort = 22;
 /// Our key, followed by the keys that ssh tries without any IdentityFile. One IdentityFile replaces all defaults, and
 /// users with their own key on a host must still get in. ssh silently skips missing files. IdentitiesOnly is not set,
 /// because it would also exclude the ssh agent's keys. Source: ssh_config(5), IdentityFile.
@@ -132,7 +132,7 @@ std::string render_known_hosts(const KnownHosts& hosts) {
 }
 
 std::string known_hosts_names(const std::vector<std::string>& names, int port, const std::set<std::string>& shared) {
-  if (port == kUsualPort) return join(names, ",");
+  if (port == kSshPort) return join(names, ",");
   std::vector<std::string> words;
   std::copy_if(names.begin(), names.end(), std::back_inserter(words),
                [&](const std::string& name) { return !shared.contains(name); });
@@ -149,7 +149,7 @@ std::string known_hosts_line(std::string_view names, std::string_view key, std::
 std::string to_text(const Destination& destination) {
   std::string text = destination.name;
   if (!destination.address.empty()) text += (text.empty() ? "" : " ") + destination.address;
-  if (destination.port != kUsualPort) {
+  if (destination.port != kSshPort) {
     text += " " + std::string(kPortWord) + " " + std::to_string(destination.port);
   }
   return text;

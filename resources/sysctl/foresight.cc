@@ -56,13 +56,15 @@ constexpr std::array<Bounds, 21> kBounds{{{"fs/nr_open", 8, kInt},
 constexpr std::array<std::string_view, 10> kFreeForm{"_bitmap", "_cpumask", "_key",     "_list",      "_mask",
                                                      "_ports",  "_secret",  "hostname", "domainname", "core_pattern"};
 
-bool is_number(std::string_view word) {
+bool reads_as_number(std::string_view word) {
   if (word.starts_with('-')) word.remove_prefix(1);
   return !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
 }
 
 /// "4096 131072 6291456"
-bool are_numbers(const std::vector<std::string>& words) { return std::all_of(words.begin(), words.end(), is_number); }
+bool are_numbers(const std::vector<std::string>& words) {
+  return std::all_of(words.begin(), words.end(), reads_as_number);
+}
 
 /// A number beyond 64 bits is the largest or smallest of them.
 std::int64_t number_of(const std::string& word) {

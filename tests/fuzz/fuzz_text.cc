@@ -115,8 +115,10 @@ void read_address(std::string_view text) {
 }
 
 void read_rules(std::string_view text) {
-  (void)nft_input_chains(text);
-  (void)iptables_input_chains(text);
+  for (const Hook hook : {Hook::kInput, Hook::kForward}) {
+    (void)nft_chains(text, hook);
+    (void)iptables_chains(text, hook);
+  }
   (void)firewall::is_enabled(text);
   const auto rules = firewall::parse_rules(text);
   if (!rules.empty()) (void)firewall::obstacle_to(rules.back(), rules);

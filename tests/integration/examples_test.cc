@@ -41,6 +41,43 @@ void require_only_the_machines_own_left(const Json& report) {
   }
 }
 
+/// Programs in place of the applications, which nobody downloads into the lab: each runs until it is stopped.
+void add_stand_ins(const Host& host) {
+  const std::string waits = "#!/bin/sh\n[ \"$1\" = stop ] || exec sleep infinity\n";
+  host.shell("mkdir -p /opt/exo/models /etc/prometheus /var/lib/prometheus/node-exporter && chown operator: /opt/exo");
+  for (const char* const program : {"/usr/local/bin/uv", "/usr/bin/docker"}) host.write(program, waits, 0755);
+  host.write("/usr/bin/nvidia-smi", "#!/bin/sh\necho '0, 7, 45, 12.50'\n", 0755);
+  for (const std::string unit : {"prometheus", "prometheus-node-exporter"}) {
+    host.write("/usr/lib/systemd/system/" + unit + ".service",
+               "[Service]\nExecStart=/usr/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n");
+  }
+  host.shell("systemctl daemon-reload");
+}
+
+void remove_stand_ins(const Host& host) {
+  host.shell(
+      "systemctl stop prometheus prometheus-node-exporter; rm -rf /opt/exo /etc/prometheus /var/lib/prometheus "
+      "/usr/local/bin/uv /usr/bin/docker /usr/bin/nvidia-smi /usr/lib/systemd/system/prometheus*.service; "
+      "systemctl daemon-reload");
+}
+
+/// The applications run, and the metrics of the (stand-in) GPU reach the file that the node exporter serves.
+void require_applications(const Host& first, const Host& second) {
+  for (const Host* host : {&first, &second}) {
+    INFO(host->name());
+    CHECK(host->shell("systemctl is-active exo gpu-metrics.timer backup-models.timer") == "active\nactive\nactive");
+    CHECK(host->shell("stat -c %U /proc/$(systemctl show -P MainPID exo)") == "operator");
+    host->shell("systemctl start gpu-metrics");
+    CHECK(host->text("/var/lib/prometheus/node-exporter/gpu.prom") ==
+          "gpu_utilization_percent{gpu=\"0\"} 7\ngpu_temperature_celsius{gpu=\"0\"} 45\n"
+          "gpu_power_watts{gpu=\"0\"} 12.50\n");
+    // The backup refuses a target that is not mounted.
+    CHECK(host->run({"/usr/local/bin/backup-models"}).exit_status == 1);
+  }
+  CHECK(first.shell("systemctl is-active open-webui grafana-container prometheus") == "active\nactive\nactive");
+  CHECK(second.run({"systemctl", "is-active", "open-webui"}).exit_status != 0);
+}
+
 void play(const std::string& name) {
   INFO(name);
   std::vector<Host> hosts;
@@ -65,6 +102,12 @@ void play(const std::string& name) {
     // storage_test.cc tests storage with a server.
     text = std::regex_replace(text, std::regex("\nstorage:(\n +[^\n]*)+"), "");
   }
+  const bool applications = name == "direct-fabric-applications.yaml";
+  if (applications) {
+    text = std::regex_replace(text, std::regex("\n *packages: [^\n]*"), "");
+    text = replaced(text, "User=nvidia", "User=operator");
+    for (const int host : {0, 1}) add_stand_ins(hosts[static_cast<std::size_t>(host)]);
+  }
   controller.file("cluster.yaml", text);
   controller.file("greeting.txt", read(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/greeting.txt"));
 
@@ -76,6 +119,8 @@ void play(const std::string& name) {
   require_only_the_machines_own_left(applied.report());
   require_only_the_machines_own_left(controller.run({"plan", "--json"}).report());
 
+  if (applications) require_applications(hosts[0], hosts[1]);
+
   // Prunes all but one variable, so that the next example does not find this example's settings.
   const auto nodes = text.find("\nnodes:");
   REQUIRE(nodes != std::string::npos);
@@ -84,6 +129,9 @@ void play(const std::string& name) {
                                       (ssh == std::string::npos ? "" : "\nssh: {user: operator}") +
                                       "\nprofile_env: {SPARKPLAN_LAB: done}" + text.substr(nodes));
   static_cast<void>(controller.run({"apply", "--yes", "--yes-prune"}));
+  if (applications) {
+    for (const int host : {0, 1}) remove_stand_ins(hosts[static_cast<std::size_t>(host)]);
+  }
 }
 
 TEST_CASE("examples: every file is planned and applied") {

@@ -51,6 +51,28 @@ TEST_CASE("ssh config: an alias is enough, and cluster.yaml wins over it") {
   CHECK(contains(other_user.out, "games@10.77.0.1"));
 }
 
+TEST_CASE("ssh config: an exported configuration works without the alias that it was made from") {
+  const Host host(1);
+  const Configured lab;
+  lab.cluster("spark1");
+  lab.config("Host spark1\n  HostName 10.77.0.1\n  User root\n  IdentityFile ~/.ssh/lab_key\n");
+  const auto exported = lab.controller.run({"export", "--format", "ssh-config"});
+  require_exit(exported, 0);
+  CHECK(contains(exported.out, "Host spark-01\n  HostName 10.77.0.1\n  User root\n"));
+  const auto file = lab.controller.directory() / "exported";
+  // ssh itself expands "~" by the account, not by HOME.
+  auto text = exported.out;
+  const auto home = text.find("~/.ssh/lab_key");
+  REQUIRE(home != std::string::npos);
+  write_private(file, text.replace(home, 14, (lab.ssh() / "lab_key").string()));
+  const auto said = run_program(Lab::get().in_controller(
+      {"ssh", "-F", file.string(), "-o", "UserKnownHostsFile=" + lab.controller.known_hosts().string(), "-o",
+       "GlobalKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "spark-01", "uname", "-n"}));
+  INFO(said.standard_error);
+  CHECK(said.standard_output == "spark-01\n");
+  CHECK(lab.controller.run({"export", "--format", "hostfile"}).out == "10.77.0.1 slots=1\n");
+}
+
 TEST_CASE("ssh config: the host key is looked up by HostKeyAlias, and in UserKnownHostsFile") {
   const Host host(1);
   const Configured lab;

@@ -37,6 +37,8 @@ usage: lab.sh COMMAND
   check, up N --arch ARCH  the same with hosts of the architecture ARCH (uname -m), emulated
   check, up N --renderer NetworkManager
                            the same with hosts whose netplan hands all interfaces to NetworkManager
+  check, up N --software jobs
+                           the same with hosts that have Open MPI and Slurm
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
   ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
@@ -79,15 +81,17 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch` or `renderer` if the words name one of them, and no word follows.
+# Sets `arch`, `renderer` or `software` if the words name one of them, and no word follows.
 require_flavour() {
   (($# > 0)) || return 0
-  (($# == 2)) || die "expected nothing, --arch ARCH or --renderer RENDERER: '$*'"
+  (($# == 2)) || die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'"
   case $1 in
     --arch) arch=$2 ;;
     --renderer) renderer=$2 ;;
-    *) die "expected nothing, --arch ARCH or --renderer RENDERER: '$*'" ;;
+    --software) software=$2 ;;
+    *) die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'" ;;
   esac
+  [[ $software == none || $software == jobs ]] || die "the lab's software is none or jobs: '$software'"
   [[ $renderer == networkd || $renderer == NetworkManager ]] ||
     die "netplan's renderers are networkd and NetworkManager: '$renderer'"
 }
@@ -107,6 +111,7 @@ lab_up() {
   mkdir -m 0700 "$state"
   printf '%s\n' "$arch" >"$state/arch"
   printf '%s\n' "$renderer" >"$state/renderer"
+  printf '%s\n' "$software" >"$state/software"
   emulation_start
   rootfs_ensure                       # sets `tree`
 
@@ -157,7 +162,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch renderer=networkd
+  local verb=${1:-} host='' user=root arch renderer=networkd software=none
   arch=$(uname -m)
   local -a command=()
   (($# == 0)) || shift
@@ -196,7 +201,7 @@ main() {
     key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
     known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
     supervise)                          # internal: one per host, started by host_start
-      arch=$(<"$state/arch") renderer=$(<"$state/renderer")
+      arch=$(<"$state/arch") renderer=$(<"$state/renderer") software=$(<"$state/software")
       host_supervise "$@"
       ;;
     help | -h | --help) usage ;;

@@ -13,6 +13,10 @@ readonly rootfs_native_packages=(netplan.io strace e2fsprogs ufw)
 # Of hosts with NetworkManager, which DGX OS has as netplan's renderer.
 readonly rootfs_networkmanager_packages=(network-manager)
 
+# Of hosts that start jobs as a user's do: mpirun, a benchmark over MPI, srun.
+readonly rootfs_jobs_packages=(openmpi-bin netpipe-openmpi slurmctld slurmd slurm-client munge)
+
+runs_jobs() { [[ $software == jobs ]]; }
 networkmanager_renders() { [[ $renderer == NetworkManager ]]; }
 
 # Units that slow the boot down or wait for what is not there.
@@ -29,10 +33,10 @@ rootfs_codename() {
   (source /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
 }
 
-# The directory of the tree for this recipe, distribution, architecture and renderer.
+# The directory of the tree for this recipe, distribution, architecture, renderer and software.
 rootfs_path() {
   local hash
-  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; debian_arch; printf '%s' "$renderer"; } | sha256sum)
+  hash=$({ cat "$here/rootfs.sh"; rootfs_codename; debian_arch; printf '%s %s' "$renderer" "$software"; } | sha256sum)
   printf '%s/%s' "$cache" "${hash:0:16}"
 }
 
@@ -99,6 +103,7 @@ rootfs_build() {
   local -a packages=("${rootfs_packages[@]}")
   emulated || packages+=("${rootfs_native_packages[@]}")
   ! networkmanager_renders || packages+=("${rootfs_networkmanager_packages[@]}")
+  ! runs_jobs || packages+=("${rootfs_jobs_packages[@]}")
   include=$(IFS=,; printf '%s' "${packages[*]}")
   say "making the root file system for $arch, once (a minute; two under emulation)"
   setpriv --pdeathsig KILL \
@@ -136,6 +141,8 @@ rootfs_configure() {
     chroot "$root" systemctl --quiet enable systemd-networkd.service
   fi
   ! networkmanager_renders || rootfs_configure_networkmanager "$root"
+  # Cases start them with a configuration of their own. The package has made one munge key, so all hosts share it.
+  ! runs_jobs || chroot "$root" systemctl --quiet disable slurmctld.service slurmd.service munge.service
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
   # For those cases that log to it: journald alone is what a fresh machine has.
   chroot "$root" systemctl --quiet disable rsyslog.service

@@ -15,6 +15,7 @@
 #include "engine/resource/artifact.h"
 #include "tests/support/describe.h"
 #include "tests/support/fake_apt.h"
+#include "tests/support/fake_groups.h"
 #include "tests/support/fake_modprobe.h"
 #include "tests/support/fake_network_manager.h"
 #include "tests/support/fake_networkd.h"
@@ -130,6 +131,7 @@ Result<void> add_packages(const Value& packages, FakeNode& node) {
       for (const Value& name : *needs->list_items()) package.needs.push_back(*name.string());
     }
     package.automatic = entry.value.boolean_or("automatic", false);
+    package.held = entry.value.boolean_or("held", false);
     package.broken = entry.value.boolean_or("broken", false);
     all.push_back(std::move(package));
   }
@@ -239,6 +241,7 @@ Result<void> build_node(const Value& observed, const Registry& registry, World& 
   install_fake_networkd(world.node);
   install_fake_network_manager(world.node);
   install_fake_modprobe(world.node);
+  install_fake_gpasswd(world.node);
   install_fake_ufw(world.node);
   if (const Value* users = observed.find("users")) SPARK_CHECK(add_users(*users, world.node));
   if (const Value* packages = observed.find("packages")) SPARK_CHECK(add_packages(*packages, world.node));

@@ -39,7 +39,7 @@ namespace sparkplan::test {
 ///     storage   {devices: {name: file system}, servers: {NQN: device name}, connected: {NQN: {address, port,
 ///               state}}, mounts: [{source, target, type, options}], busy: [target]} (install_fake_storage())
 ///     modules   {name: {loaded, users}} of the node's kernel; users is the number of users of a loaded module
-///     packages  {name: {version, installed, needs: [name], automatic, broken}}, available or installed
+///     packages  {name: {version, installed, needs: [name], automatic, held, broken}}, available or installed
 ///     facts     as encode(Facts) has them; the fake node has the same links
 ///     manifest  {resources: {id: {last_applied, artifacts: [id]}}, artifacts: {id: original or null},
 ///               edited: [id of an artifact that another program has changed since]}

@@ -6,6 +6,7 @@
 
 #include "engine/agent/state/manifest_store.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/secret_artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -40,7 +41,8 @@ StepExecutor::StepExecutor(const Registry& registry, LocalNode& node, Journal& j
       node_(node),
       journal_(journal),
       stop_asked_(std::move(stop_asked)),
-      report_(std::move(report)) {}
+      report_(std::move(report)),
+      secrets_(node) {}
 
 const ResourceType& StepExecutor::type_of(const Step& step) const { return *registry_.find(step.type); }
 
@@ -52,7 +54,7 @@ void StepExecutor::compare(const Step& step, bool after_other_steps, StepResult&
   if (contains_unknown(step.after) || std::holds_alternative<Error>(step.after)) {
     return fail(result, make_error(ErrorCode::kBug, "a step with an unknown desired value was sent"));
   }
-  const auto now = read_artifact(step.artifact, type_of(step), node_);
+  const auto now = read_artifact_of(step, type_of(step), node_);
   if (const auto* error = std::get_if<Error>(&now)) return fail(result, *error);
   if (same_state(now, step.before)) return;
   if (after_other_steps && type_of(step).may_follow_from_other_steps(step.before, now)) return;
@@ -124,7 +126,7 @@ void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, Ste
   if (auto journaled = journal_.append("intent", std::move(intent)); !journaled) {
     return fail(result, std::move(journaled).error());
   }
-  auto applied = apply_artifact(step.artifact, step.after, type_of(step), node_);
+  auto applied = write(step, step.after);
   if (applied) {
     result.outcome = StepOutcome::kDone;
     return;
@@ -134,18 +136,27 @@ void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, Ste
   if (!step.activates) put_back(step, result);
 }
 
+/// Plans and records have tokens in place of secrets; the value is put in here, and nowhere else.
+Result<void> StepExecutor::write(const Step& step, const Observation& content) {
+  if (!concerns_secret(step)) return apply_artifact(step.artifact, content, type_of(step), node_);
+  SPARK_TRY(const Observation file, secrets_.opened(content));
+  SPARK_CHECK(apply_artifact(step.artifact, file, type_of(step), node_));
+  if (std::holds_alternative<Absent>(file)) remove_empty_secret_directories(step.artifact, node_);
+  return {};
+}
+
 void StepExecutor::put_back(const Step& step, StepResult& result) {
   // A type may have failed half-way. Writing a file either succeeds or changes nothing.
-  const auto now = read_artifact(step.artifact, type_of(step), node_);
+  const auto now = read_artifact_of(step, type_of(step), node_);
   if (!step.activates && same_state(now, step.before)) return;
-  if (auto restored = apply_artifact(step.artifact, step.before, type_of(step), node_); !restored) {
+  if (auto restored = write(step, step.before); !restored) {
     result.error->message += "; and it could not be restored: " + restored.error().describe();
   }
 }
 
 void StepExecutor::undo_one(const Step& step, StepResult& result) {
   result.outcome = StepOutcome::kUndone;
-  auto undone = apply_artifact(step.artifact, step.before, type_of(step), node_);
+  auto undone = write(step, step.before);
   Value entry = describe(step);
   entry.set("outcome", to_string(result.outcome));
   if (!undone) {
@@ -263,6 +274,7 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   reply.results.resize(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) compare(steps[i], false, reply.results[i]);
   ask_the_nodes_own_tools(steps, reply);
+  SPARK_CHECK(secrets_.prepare(steps));
   SPARK_CHECK(record_originals(steps, reply, manifest));
   if (trial_ != nullptr && !begin_trial(reply)) {
     forget_intentions(steps, manifest);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/agent/apply/secret_steps.h"
 #include "engine/agent/node/local_node.h"
 #include "engine/agent/state/journal.h"
 #include "engine/core/result.h"
@@ -42,6 +43,9 @@ class StepExecutor {
   /// From now on, steps are on trial: all or none are kept, and the manifest records them only at the end of the trial.
   void put_on_trial(Trial& trial) { trial_ = &trial; }
 
+  /// The values of the secrets in the steps. Without them, only values that a backup holds can be written.
+  void use_secrets(const std::vector<SecretValue>& secrets) { secrets_.take(secrets); }
+
   /// Updates `manifest` and its file: the written artifacts, and of `after_steps` the resources whose steps are all
   /// done.
   /// Errors: only if nothing could begin (the manifest or journal cannot be written). The reply contains the failures
@@ -59,6 +63,7 @@ class StepExecutor {
   void undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply);
   void undo_one(const Step& step, StepResult& result);
   void put_back(const Step& step, StepResult& result);
+  Result<void> write(const Step& step, const Observation& content);
   bool begin_trial(ApplyReply& reply);
   const ResourceType& type_of(const Step& step) const;
 
@@ -67,6 +72,7 @@ class StepExecutor {
   Journal& journal_;
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> report_;
+  SecretSteps secrets_;
   Trial* trial_ = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/resource/artifact.h"
+#include "engine/resource/secret_artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -138,7 +139,7 @@ Result<UndoReply> what_undoes(const UndoRequest& request, const Journals& journa
     run.push_back(step);
     const auto* type = registry.find(step.type);
     const auto now = type == nullptr ? Observation(make_error(ErrorCode::kUnsupported, "there is no type " + step.type))
-                                     : read_artifact(step.artifact, *type, node);
+                                     : read_artifact_of(step, *type, node);
     // This also skips artifacts that the run wrote without changing them.
     if (!follows_files(step) && same_state(now, step.before)) continue;
     auto reason = why_kept(changed, now);

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/agent/apply/secret_steps.h"
 #include "engine/agent/apply/step_executor.h"
 #include "engine/agent/apply/undo.h"
 #include "engine/agent/facts/facts_reader.h"
@@ -16,6 +17,7 @@
 #include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/measurement_history.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/secret_artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -58,7 +60,10 @@ void AgentSession::drop_unused_artifacts(Manifest& manifest) const {
     const auto now = read_artifact(id, *type, node_);
     if (std::holds_alternative<Error>(now)) return false;
     if (same_state(now, artifact.original)) return true;
-    return !artifact.written_digest.empty() && !artifact.wrote(digest(now));
+    if (artifact.written_digest.empty() || artifact.wrote(digest(now))) return false;
+    const auto as_secret = sealed(now, node_);
+    if (!holds_secret(as_secret)) return true;
+    return same_state(as_secret, artifact.original) || !artifact.wrote(digest(as_secret));
   });
 }
 
@@ -112,7 +117,8 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
   }
   SPARK_TRY(reply.transaction, latest_transaction());
   if (reply.manifest) reply.last_verify = last_verify(node_);
-  if (request.observe_managed && reply.manifest) reply.observed = observe(names_managed(*reply.manifest));
+  if (request.observe_managed && reply.manifest)
+    reply.observed = observe({names_managed(*reply.manifest), secret_names(*reply.manifest)});
   for (const auto& [name, section] : request.exports) {
     const auto* type = registry_.find(name);
     if (type == nullptr) continue;
@@ -128,12 +134,12 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
 
 Result<ObservedState> AgentSession::handle(const ObserveNodeRequest& request) const {
   const LocalNode::OneMoment moment(node_);
-  return observe(request.names);
+  return observe(request);
 }
 
-ObservedState AgentSession::observe(const std::map<std::string, std::vector<std::string>>& names) const {
+ObservedState AgentSession::observe(const ObserveNodeRequest& request) const {
   ObservedState observed;
-  for (const auto& [name, wanted] : names) {
+  for (const auto& [name, wanted] : request.names) {
     const auto* type = registry_.find(name);
     if (type == nullptr) {
       ObservedType unknown;
@@ -144,7 +150,10 @@ ObservedState AgentSession::observe(const std::map<std::string, std::vector<std:
       observed.types.emplace(name, std::move(unknown));
       continue;
     }
-    observed.types.emplace(name, type->observe({wanted}, node_));
+    const auto secret = request.secret.find(name);
+    ObserveRequest asked{wanted};
+    if (secret != request.secret.end()) asked.secret.insert(secret->second.begin(), secret->second.end());
+    observed.types.emplace(name, type->observe(asked, node_));
   }
   return observed;
 }
@@ -237,6 +246,7 @@ Result<ApplyReply> AgentSession::handle(const ApplyRequest& request) {
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
+  executor.use_secrets(request.secrets);
   return executor.carry_out(request.steps, request.after_steps, manifest);
 }
 
@@ -252,6 +262,7 @@ Result<void> AgentSession::handle(const CommitRequest& request) {
   manifest.last_run_time = utc_now();
   SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit}})));
   SPARK_CHECK(write_manifest(manifest, node_));
+  remove_unused_secret_backups(node_);
   if (node_.live()) write_audit_line(request.audit);
   return {};
 }

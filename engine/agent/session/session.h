@@ -70,7 +70,7 @@ class AgentSession {
   /// Errors: kUnsupported in a directory tree.
   Result<void> check_measurable() const;
   Result<ApplyReply> try_out(const ApplyRequest& request);
-  ObservedState observe(const std::map<std::string, std::vector<std::string>>& names) const;
+  ObservedState observe(const ObserveNodeRequest& request) const;
   void see_files_on_trial();
   Result<OfferedManifest> check_records(const FactsRequest& request);
   Result<std::optional<TransactionReport>> latest_transaction() const;

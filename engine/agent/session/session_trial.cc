@@ -123,6 +123,7 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   SPARK_TRY(auto journal, journal_of(request.run, manifest));
   manifest.last_run = request.run;
   manifest.last_run_time = utc_now();
+  if (!request.secrets.empty()) return failure(ErrorCode::kBug, "a change on trial cannot contain a secret");
   ApplyRequest whole = request;
   // All or nothing: one group, whatever groups the types made.
   for (Step& step : whole.steps) step.group = "on trial";

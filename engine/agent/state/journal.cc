@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
@@ -12,16 +11,11 @@
 
 #include "engine/agent/node/utc_time.h"
 #include "engine/agent/state/manifest_store.h"
-#include "engine/core/ascii.h"
+#include "engine/core/ids.h"
 #include "engine/core/json.h"
 
 namespace sparkplan {
 namespace {
-
-bool is_plain_word(const std::string& run) {
-  return !run.empty() && run.size() <= 64 && run.front() != '.' &&
-         std::all_of(run.begin(), run.end(), [](char c) { return is_alphanumeric(c) || c == '-' || c == '.'; });
-}
 
 /// Run ids begin with their time, so the names are in the order of the runs. `current` stays: the controller's clock
 /// may be behind, and this run's journal must not be removed.
@@ -39,7 +33,7 @@ Result<void> remove_oldest(LocalNode& node, const std::string& current) {
 std::filesystem::path journal_directory() { return std::filesystem::path(kStateDirectory) / "journal"; }
 
 Result<Journal> Journal::open(const std::string& run, LocalNode& node) {
-  if (!is_plain_word(run)) return failure(ErrorCode::kInvalidInput, "the run id contains invalid characters");
+  if (!is_run_id(run)) return failure(ErrorCode::kInvalidInput, "the run id contains invalid characters");
   SPARK_CHECK(prepare_state_directory(node));
   SPARK_CHECK(node.make_directories(journal_directory(), 0700));
   const auto name = run + ".jsonl";

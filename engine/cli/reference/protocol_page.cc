@@ -9,6 +9,8 @@
 
 #include "engine/cli/reference/reference.h"
 #include "engine/core/text.h"
+#include "engine/wire/copy_messages.h"
+#include "engine/wire/job_messages.h"
 #include "engine/wire/messages.h"
 #include "engine/wire/nccl_messages.h"
 
@@ -252,6 +254,10 @@ std::string markdown_of_protocol() {
   page.add_messages("Requests", Request());
   page.add_messages("NCCL test: commands to a rank (`command`)", RankCommand());
   page.add_messages("NCCL test: answers of a rank (`answer`)", RankAnswer());
+  page.add_messages("Jobs: commands to the process starter (`command`)", JobCommand());
+  page.add_messages("Jobs: answers of the process starter (`answer`)", JobAnswer());
+  page.add_messages("Directories: commands to sparkplan-copy (`command`)", CopyCommand());
+  page.add_messages("Directories: answers of sparkplan-copy (`answer`)", CopyAnswer());
   return std::move(page).text();
 }
 

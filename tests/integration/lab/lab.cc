@@ -25,6 +25,7 @@ struct Slot {
 Slot own_slot;
 Slot aarch64_slot;
 Slot network_manager_slot;
+Slot jobs_slot;
 
 /// Boots the lab once. A failed boot is remembered: it takes minutes, and a hundred cases would repeat it.
 template <typename Boot>
@@ -86,8 +87,14 @@ Lab& Lab::network_manager() {
   });
 }
 
+Lab& Lab::jobs() {
+  return booted(jobs_slot, [] {
+    return std::unique_ptr<Lab>(new Lab("j" + name_of_lab().substr(0, 5), 2, {"--software", "jobs"}));
+  });
+}
+
 void Lab::end() {
-  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot}) {
+  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot, &jobs_slot}) {
     if (slot->lab && slot->lab->booted_here_ && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) {
       (void)slot->lab->answer("down");
     }

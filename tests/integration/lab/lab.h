@@ -35,6 +35,8 @@ class Lab {
   static Lab& aarch64();
   /// Two hosts whose netplan uses NetworkManager for everything, in their own lab; its name starts with "n".
   static Lab& network_manager();
+  /// Two hosts with Open MPI and Slurm, in their own lab; its name starts with "j".
+  static Lab& jobs();
   /// Shuts down the labs that this process has booted. With SPARKPLAN_LAB_KEEP set, cases use a running lab and leave
   /// it running.
   static void end();

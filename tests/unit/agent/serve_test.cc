@@ -6,6 +6,7 @@
 #include <array>
 #include <future>
 
+#include "engine/agent/session/kernel_release.h"
 #include "engine/agent/session/serve.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/node_lock.h"
@@ -346,6 +347,20 @@ TEST_CASE("a lost controller stops an apply after the current step") {
   CHECK(agent.root.read("/knobs/a") == "1");
   CHECK_FALSE(agent.root.exists("/knobs/b"));
   CHECK(agent.outcome());
+}
+
+TEST_CASE("serve: a kernel that is too old for the agent is named, with the oldest that is not") {
+  for (const char* old : {"2.6.32-754.el6.x86_64", "4.19.0-26-amd64", "5.2.21"}) {
+    const auto checked = check_kernel(old);
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == ErrorCode::kUnsupported);
+    CHECK(checked.error().describe() ==
+          "Linux " + std::string(old) + " is too old: the agent needs Linux 5.3 or newer");
+  }
+  for (const char* fit :
+       {"5.3.0", "5.4.0-216-generic", "6.1.0-18-amd64", "6.17.0-1008-nvidia", "10.0", "", "unknown", "6"}) {
+    CHECK(check_kernel(fit));
+  }
 }
 
 }  // namespace sparkplan

@@ -155,6 +155,24 @@ TEST_CASE("NCCL's files, shell files, fstab, modules, NVMe and firmware are read
   CHECK(facts.rdma_firmware == std::vector<RdmaFirmwareFacts>{{"rocep1s0f1", "28.45.4028", "", {{"link_downed", 3}}}});
 }
 
+TEST_CASE("the node's own name is looked up in /etc/hosts, and variables of launchers are read without their secrets") {
+  FakeNode node;
+  node.add_file("/proc/sys/kernel/hostname", "spark-01\n");
+  node.add_file(
+      "/etc/hosts",
+      "127.0.0.1 localhost\n127.0.1.1\tspark-01.lan spark-01 # installer\n#10.0.0.9 spark-01\n10.0.0.1 spark-012\n"
+      "10.0.0.2 spark-01\n");
+  node.add_file("/etc/environment", "VLLM_HOST_IP=10.0.0.11\nVLLM_API_KEY=secret\nGLOO_SOCKET_IFNAME=eth0\n");
+  const auto facts = files_of(node);
+  CHECK(facts.own_name_addresses == Names{"127.0.1.1", "10.0.0.2"});
+  CHECK(facts.nccl_profile ==
+        std::map<std::string, std::string>{{"GLOO_SOCKET_IFNAME", "eth0"}, {"VLLM_HOST_IP", "10.0.0.11"}});
+  FakeNode without;
+  without.add_file("/proc/sys/kernel/hostname", "spark-01\n");
+  CHECK(files_of(without).own_name_addresses.empty());
+  CHECK_FALSE(files_of(without).unreadable.contains("own_name_addresses"));
+}
+
 TEST_CASE("a login over SSH gives its limits, environment, user and sudo rights") {
   FakeNode node;
   node.add_file("/proc/77/limits",

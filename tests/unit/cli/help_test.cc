@@ -51,6 +51,7 @@ std::vector<std::string> commands_in(const std::string& help) {
 std::string example_of(const std::string& value, const test::ScratchDirectory& folder) {
   if (value == "GLOB") return "*";
   if (value == "LEVEL") return "mtu";
+  if (value == "LAUNCHER") return "torchrun";
   if (value == "FORMAT") return "env";
   if (value == "DURATION") return "1ms";
   if (value == "PATH") return (folder / "/path").string();
@@ -66,7 +67,8 @@ bool complains_of_usage(const CapturedOutput& output) {
 std::vector<std::string> least_arguments(const std::string& command) {
   if (command == "trust" || command == "release" || command == "unlock")
     return {"n1", "-f", "/nonexistent/cluster.yaml"};
-  if (command == "facts" || command == "history" || command == "rollback") return {"-f", "/nonexistent/cluster.yaml"};
+  if (command == "facts" || command == "history" || command == "rollback" || command == "sync")
+    return {"-f", "/nonexistent/cluster.yaml"};
   if (command == "completion") return {"bash"};
   if (command == "schema" || command == "types" || command == "version" || command == "help") return {};
   return {"/nonexistent/cluster.yaml"};
@@ -80,9 +82,9 @@ TEST_CASE("flag --help lists every command on standard output and is exit 0") {
   CHECK(help.standard_error.empty());
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
-        std::set<std::string>{"init",   "validate", "export",     "plan",   "apply",   "drift",    "status",
-                              "facts",  "release",  "trust",      "show",   "history", "rollback", "unlock",
-                              "verify", "doctor",   "completion", "schema", "types",   "version",  "help"});
+        std::set<std::string>{"init",    "validate", "export", "plan",       "apply",    "drift",  "status",  "facts",
+                              "release", "trust",    "show",   "history",    "rollback", "unlock", "exec",    "run",
+                              "sync",    "verify",   "doctor", "completion", "schema",   "types",  "version", "help"});
 }
 
 TEST_CASE("an unknown flag is a usage error") {

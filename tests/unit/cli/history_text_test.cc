@@ -1,6 +1,8 @@
 // The text and the JSON of `history`.
 #include "engine/cli/history_text.h"
 
+#include <algorithm>
+
 #include "engine/core/json.h"
 #include "tests/support/catch.h"
 
@@ -56,6 +58,56 @@ TEST_CASE("history: nodes that only this controller's log names are marked, and 
   CHECK(*run.find("nodes") == Value::list({"spark-08", "spark-09"}));
   CHECK(*run.find("left_nodes") == Value::list({"spark-08", "spark-09"}));
   CHECK(run.find("recorded_nodes") == nullptr);
+}
+
+TEST_CASE("history: no text of a node passes for other columns of the line") {
+  ClusterHistoryEntry entry = an_apply();
+  entry.run.time = "today 13:00  20260301T120000Z-00000000  apply";
+  entry.run.who = "eve                   rolled back  0 changes";
+  entry.run.operation = "apply     anna@laptop";
+  const auto text = history_text({entry}, false, ahead());
+  INFO(text);
+  CHECK(text.starts_with("?  "));
+  CHECK(contains(text, "  apply anna@laptop  eve rolled back 0 changes  applied "));
+}
+
+TEST_CASE("history: what a node reports otherwise than most is printed apart, and so is a run that it reports alone") {
+  ClusterHistoryEntry entry = an_apply();
+  OtherClaim claim;
+  claim.node = "liar";
+  claim.outcome = RunOutcome::kRolledBack;
+  claim.undone_by = "r\x1b[2J";
+  claim.saved_plan = "";
+  entry.other_claims = {claim};
+  const auto text = history_text({entry}, false, ahead());
+  CHECK(contains(text, "  applied "));
+  CHECK(contains(text, ", liar says: rolled back, undone by r"));
+  CHECK(contains(text, ", of no plan\n"));
+  CHECK_FALSE(contains(text, "\x1b"));
+  const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
+  REQUIRE(json);
+  const Value& run = json->find("runs")->list_items()->at(0);
+  CHECK(run.text_or("outcome", "") == "applied");
+  CHECK(run.find("undone_by") == nullptr);
+  const Value& other = run.find("other_claims")->list_items()->at(0);
+  CHECK(other.text_or("node", "") == "liar");
+  CHECK(other.text_or("outcome", "") == "rolled_back");
+  ClusterHistoryEntry alone = an_apply();
+  alone.nodes = {"liar"};
+  alone.journals = 3;
+  CHECK(contains(history_text({alone}, false, ahead()), ", reported only by liar\n"));
+  alone.is_recorded = true;
+  CHECK_FALSE(contains(history_text({alone}, false, ahead()), "reported"));
+}
+
+TEST_CASE("history: a node with hundreds of damaged journals has four errors") {
+  NodeHistory history;
+  history.node = "liar";
+  for (const std::size_t damaged : {0U, 1U, 3U, 256U}) {
+    history.reply.damaged.assign(damaged, {"/var/lib/sparkplan/journal/x", Error{ErrorCode::kFailed, "y", {}, {}, ""}});
+    CHECK(gaps_in(history).size() == std::min<std::size_t>(damaged, 4));
+  }
+  CHECK(gaps_in(history).back().message == "253 more of its journals are damaged");
 }
 
 }  // namespace sparkplan

@@ -147,7 +147,8 @@ Entries uses_in(const std::string& document) {
     std::smatch match;
     if (!std::regex_search(use, match, words)) return;
     const std::string command = match[1];
-    const std::string rest = match[2];
+    std::string rest = match[2];
+    rest.erase(std::min(rest.find(" -- "), rest.size()));  // What follows is a program of the nodes.
     found.insert(command);
     for (std::sregex_iterator at(rest.begin(), rest.end(), flag), end; at != end; ++at) {
       found.insert(command + " " + (*at)[1].str());

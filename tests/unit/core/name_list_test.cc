@@ -28,6 +28,20 @@ TEST_CASE("what is no list of numbers stays one name") {
   }
 }
 
+TEST_CASE("a text with more than 8 brackets is one name") {
+  const auto repeated = [](std::size_t times) {
+    std::string text;
+    for (std::size_t i = 0; i < times; ++i) text += "[1]";
+    return text;
+  };
+  CHECK(unfold_names(repeated(kMostBrackets)) == Names{"11111111"});
+  CHECK_FALSE(has_too_many_brackets(repeated(kMostBrackets)));
+  for (const std::size_t times : {kMostBrackets + 1, std::size_t{20'000}}) {
+    CHECK(has_too_many_brackets(repeated(times)));
+    CHECK(unfold_names(repeated(times)) == Names{repeated(times)});
+  }
+}
+
 TEST_CASE("folded names unfold to the same names") {
   for (const Names& names : {Names{"spark-01", "spark-02", "spark-08"}, Names{"n8", "n9", "n10"}, Names{"a", "b-1"},
                              Names{"r1-n1", "r1-n2"}, Names{"spark-1", "spark-2", "head"}}) {

@@ -71,6 +71,13 @@ TEST_CASE("printable() keeps ordinary text of any script") {
   CHECK(printable("spark-01: größe, 名前, 😀") == "spark-01: größe, 名前, 😀");
 }
 
+TEST_CASE("printable_words() makes one blank of several") {
+  CHECK(printable_words("anna@laptop   applied  3") == "anna@laptop applied 3");
+  CHECK(printable_words("  a b ") == " a b ");
+  CHECK(printable_words("a\nb") == printable("a\nb"));
+  CHECK(printable_words("").empty());
+}
+
 TEST_CASE("printable() replaces control characters by their pictures") {
   CHECK(printable("\x1b[31m") == "\u241b[31m");
   CHECK(printable(std::string_view("\0\x7f\r", 3)) == "\u2400\u2421\u240d");
@@ -176,6 +183,17 @@ TEST_CASE("Two swapped letters count as one error, and two changed letters as tw
 TEST_CASE("nearest() returns the first of equally distant candidates") {
   CHECK(nearest("port", Names{"sort", "fort"}) == "sort");
   CHECK(nearest("port", Names{"sort", "port"}) == "port");
+}
+
+TEST_CASE("names above 256 bytes are not folded, however many numbers they have") {
+  std::string numbers;
+  for (int i = 0; i < 1990; ++i) numbers += "1a";
+  Names names;
+  for (int i = 0; i < 40; ++i) names.push_back(numbers + std::to_string(10000 + i));
+  CHECK(fold_names(names) == join(names, ", "));
+  const std::string longest(kLongestFoldedName - 1, 'a');
+  CHECK(fold_names(Names{longest + "1", longest + "2"}) == longest + "[1-2]");
+  CHECK(fold_names(Names{longest + "01", longest + "02"}) == longest + "01, " + longest + "02");
 }
 
 TEST_CASE("Names that differ in one number are folded, and keep its width") {

@@ -1,6 +1,7 @@
 // A plan asks the nodes which of its changes will fail.
 #include <filesystem>
 
+#include "engine/core/json.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -8,6 +9,7 @@ namespace sparkplan {
 namespace {
 
 using test::FleetBench;
+using test::kManifestFile;
 
 constexpr const char* kUnits = "units: [{name: tune.service, content: \"[Service]\\nExecStart=/opt/tune\\n\"}]\n";
 
@@ -43,6 +45,21 @@ TEST_CASE("what the same plan brings is not missing") {
   bench.root(1).make_directory("/opt");
   bench.sections = std::string(kUnits) + "files: [{path: /opt/tune, content: \"#!/bin/sh\\n\", mode: \"0755\"}]\n";
   CHECK(shown_before(bench).empty());
+}
+
+TEST_CASE("findings: what the controller has found comes before what nodes report") {
+  FleetBench bench(3);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  auto manifest = decode_manifest(*decode_json(bench.root(3).read(kManifestFile)));
+  REQUIRE(manifest);
+  manifest->roster.members.emplace_back(manifest->roster.members.front()).name = "ghost";
+  bench.root(3).write(kManifestFile, encode_json(encode(*manifest), 1) + "\n");
+  bench.sections += kUnits;
+  const auto shown = shown_before(bench);
+  REQUIRE(shown.size() == 4);
+  CHECK(shown[0].code == "roster.unsupported-member");
+  for (std::size_t i = 1; i < shown.size(); ++i) CHECK(shown[i].code == "systemd_unit.no-program");
 }
 
 TEST_CASE("drift does not ask") {

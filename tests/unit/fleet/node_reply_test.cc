@@ -5,6 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/last_line.h"
+#include "engine/resource/artifact.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -116,6 +117,46 @@ TEST_CASE("a node may foresee failures of planned changes only") {
   CHECK(found->ineffective.at("sysctl").size() == 1);
   reply.ineffective["sysctl"].front().code = "limits.x";
   CHECK_FALSE(checked(reply, request));
+}
+
+TEST_CASE("a node that reports thousands of findings has twenty warnings, and three of a code for a resource") {
+  ForesightRequest request;
+  EffectReply reply;
+  for (int i = 0; i < 60; ++i) {
+    request.ahead["sysctl"]["vm.swappiness"] = Value();
+    reply.ineffective["sysctl"].push_back({"vm.swappiness", "sysctl.x", "harmless " + std::to_string(i), "h"});
+    reply.ineffective["sysctl"].push_back({"vm.swappiness", "sysctl.y", "the same", "h"});
+  }
+  const auto of_one = checked(reply, request);
+  REQUIRE(of_one);
+  CHECK(of_one->ineffective.at("sysctl").size() == kMostFindingsOfACode + 1);
+  // Repetitions are not counted.
+  CHECK(of_one->left_out == 60 - kMostFindingsOfACode);
+  for (int i = 0; i < 30'000; ++i) {
+    const std::string name = "vm.other" + std::to_string(i);
+    request.ahead["sysctl"][name] = Value();
+    reply.ineffective["sysctl"].push_back({name, "sysctl.x", "harmless", std::to_string(i)});
+  }
+  const auto of_many = checked(reply, request);
+  REQUIRE(of_many);
+  CHECK(of_many->ineffective.at("sysctl").size() == kMostFindingsOfNode);
+  CHECK(of_many->left_out > 29'000);
+}
+
+TEST_CASE("a node that names an artifact twice in its steps for a rollback is refused") {
+  Step step;
+  step.type = "sysctl";
+  step.artifact = file_artifact("/etc/sysctl.d/90-sparkplan.conf");
+  step.before = Absent{};
+  step.after = Absent{};
+  UndoReply reply;
+  reply.steps = {step};
+  CHECK(checked(reply, builtin_registry()));
+  reply.steps.assign(3000, step);
+  const auto found = checked(reply, builtin_registry());
+  REQUIRE_FALSE(found);
+  CHECK(found.error().code == ErrorCode::kFailed);
+  CHECK(found.error().message.find("two steps for one artifact: ") != std::string::npos);
 }
 
 TEST_CASE("a node whose manifest has another shape fails alone, and the other nodes are planned") {

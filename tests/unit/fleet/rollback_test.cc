@@ -1,9 +1,7 @@
 // Rolling back the last run, from the nodes' journals.
 #include <algorithm>
-#include <limits>
 
 #include "engine/core/json.h"
-#include "engine/fleet/history.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
 #include "engine/report/report.h"
@@ -226,102 +224,6 @@ TEST_CASE("a damaged journal of a later run stops a rollback and is named") {
   REQUIRE(report.nodes[0].error);
   CHECK(report.nodes[0].error->message.find(broken) != std::string::npos);
   CHECK(bench.trees() == before);
-}
-
-TEST_CASE("a history lists the runs of all nodes, newest first, with their outcomes") {
-  FleetBench bench(2);
-  bench.sections = kFirst;
-  bench.apply_all();
-  REQUIRE(exit_of(roll_back(bench)) == 0);
-  const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
-  REQUIRE(cluster.cluster);
-  const auto histories = read_histories(*cluster.cluster, bench.run, true);
-  REQUIRE(histories.size() == 2);
-  const auto runs = merged(histories);
-  REQUIRE(runs.size() == 2);
-  const auto& rollback = runs[0];
-  const auto& apply = runs[1];
-  CHECK(rollback.run.purpose.undoes == apply.run.run);
-  CHECK(rollback.run.outcome == RunOutcome::kApplied);
-  CHECK(apply.run.operation == "apply");
-  CHECK(apply.run.outcome == RunOutcome::kRolledBack);
-  CHECK(apply.run.undone_by == rollback.run.run);
-  CHECK(apply.run.changes == 4);
-  CHECK(apply.nodes == std::vector<std::string>{"n1", "n2"});
-  CHECK(apply.run.who.find('@') != std::string::npos);
-  REQUIRE(apply.run.artifacts.size() == 2);
-  CHECK(apply.run.artifacts[0].outcome == "done");
-}
-
-TEST_CASE("a node's claims about a run are bounded, and listed separately if other nodes disagree") {
-  const auto told = [](const std::string& node, const std::string& who, std::int64_t changes) {
-    NodeHistory history;
-    history.node = node;
-    JournaledRun run;
-    run.run = "20261123T100000Z-aaaaaaaa";
-    run.who = who;
-    run.operation = "apply";
-    run.changes = changes;
-    history.reply.runs.push_back(run);
-    return history;
-  };
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  const auto all = merged({told("n1", "anna@laptop", 2), told("n2", "anna@laptop", kMost),
-                           told("n3", "ceo@desk", kMost), told("n4", "ceo@desk", -kMost)});
-  REQUIRE(all.size() == 2);
-  CHECK(all[0].run.who == "ceo@desk");
-  CHECK(all[0].nodes == std::vector<std::string>{"n3", "n4"});
-  CHECK(all[1].run.who == "anna@laptop");
-  for (const auto& one : all) {
-    CHECK(one.run.changes > 0);
-    CHECK(one.run.changes <= 1'000'000'000);
-  }
-}
-
-TEST_CASE("runs that few nodes report are marked, and at most 20 of each node are listed") {
-  const auto history_of = [](const std::string& node, const std::vector<std::string>& ids) {
-    NodeHistory history;
-    history.node = node;
-    for (const auto& id : ids) {
-      history.reply.runs.emplace_back();
-      history.reply.runs.back().run = id;
-    }
-    return history;
-  };
-  const std::vector<std::string> real{"20260301T100000Z-a", "20260302T100000Z-a"};
-  auto invented = real;
-  // Each one several times: a node still counts once.
-  for (int i = 100; i < 150; ++i) {
-    for (int times = 0; times < 3; ++times) invented.push_back("20990101T000" + std::to_string(i) + "Z-a");
-  }
-  // The last node joined after the first run.
-  const auto all = merged({history_of("n1", real), history_of("n2", invented), history_of("n3", {real.back()})});
-  REQUIRE(all.size() == 2 + kMostRunsReportedByFew);
-  for (std::size_t i = 0; i < kMostRunsReportedByFew; ++i) {
-    CHECK(all[i].reported_by_few());
-    CHECK(all[i].nodes == std::vector<std::string>{"n2"});
-  }
-  CHECK(all[0].run.run == "20990101T000149Z-a");
-  const auto& newest = all[kMostRunsReportedByFew];
-  CHECK(newest.run.run == real[1]);
-  CHECK_FALSE(newest.reported_by_few());
-  const auto& oldest = all[kMostRunsReportedByFew + 1];
-  CHECK(oldest.run.run == real[0]);
-  CHECK(oldest.could_report == 2);
-  CHECK_FALSE(oldest.reported_by_few());
-  // One node alone is not compared with anything.
-  CHECK_FALSE(merged({history_of("n2", invented)}).front().reported_by_few());
-}
-
-TEST_CASE("a node that was never applied has no history, and reading it leaves no trace") {
-  FleetBench bench(1);
-  bench.sections = kFirst;
-  const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
-  REQUIRE(cluster.cluster);
-  const auto histories = read_histories(*cluster.cluster, bench.run, true);
-  REQUIRE(histories.size() == 1);
-  CHECK_FALSE(histories[0].applied);
-  CHECK(bench.root(1).tree().empty());
 }
 
 }  // namespace sparkplan

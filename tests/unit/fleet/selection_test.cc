@@ -176,4 +176,18 @@ TEST_CASE("every node of a set has to exist") {
   }
 }
 
+TEST_CASE("a pattern with 20000 brackets is refused with its reason") {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "[1]";
+  for (const std::string& pattern : {text, "a," + text + "/sysctl", text + "x"}) {
+    const auto refused = Selection({pattern}, {}).check(cluster_of({"a"}), builtin_registry());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::kInvalidInput);
+    CHECK(refused.error().describe().find("more than 8 brackets") != std::string::npos);
+    CHECK(refused.error().describe().size() < 300);
+  }
+  // Brackets in the name of a resource have no meaning.
+  CHECK(Selection({"a/file/" + text}, {}).check(cluster_of({"a"}), builtin_registry()));
+}
+
 }  // namespace sparkplan

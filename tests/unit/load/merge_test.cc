@@ -142,4 +142,39 @@ TEST_CASE("the digest depends on the content and not on the layout") {
   CHECK(load(text).config_digest != load("sysctl: {vm.swappiness: 1}\n" + text).config_digest);
 }
 
+TEST_CASE("a node's source of a secret replaces the cluster's source") {
+  const Cluster cluster = load("version: 1\nname: lab\nprofile_env: {T: {secret: {command: [sops]}, users: [anna]}}\n" +
+                               std::string(kTwo) + ", profile_env: {T: {secret: {env: T}}}}\n");
+  const Value& first = *cluster.nodes[0].sections.at("profile_env").find("T");
+  const Value& second = *cluster.nodes[1].sections.at("profile_env").find("T");
+  CHECK(*first.find("secret") == Value::map({{"command", Value::list({"sops"})}}));
+  CHECK(*second.find("secret") == Value::map({{"env", "T"}}));
+  CHECK(*second.find("users") == Value::list({"anna"}));
+}
+
+TEST_CASE("a secret variable is for the login user unless the file names others") {
+  const Cluster cluster = load(
+      "version: 1\nname: lab\nssh: {user: nvidia}\nprofile_env:\n  T: {secret: {env: T}}\n"
+      "  U: {secret: {env: U}, users: [anna]}\n" +
+      std::string(kTwo) + ", ssh: {user: admin}}\n");
+  CHECK(*cluster.nodes[0].sections.at("profile_env").find("T")->find("users") == Value::list({"nvidia"}));
+  CHECK(*cluster.nodes[1].sections.at("profile_env").find("T")->find("users") == Value::list({"admin"}));
+  CHECK(*cluster.nodes[1].sections.at("profile_env").find("U")->find("users") == Value::list({"anna"}));
+}
+
+TEST_CASE("sections whose files every user can read refuse a secret, with its place and a hint") {
+  for (const std::string section :
+       {"nccl: {env: {NCCL_DEBUG: {secret: {env: T}}}}", "units: [{name: a.service, content: {secret: {env: T}}}]"}) {
+    INFO(section);
+    const auto loaded =
+        load_cluster("version: 1\nname: lab\n" + section + "\n" + kTwo + "}\n", "cluster.yaml", builtin_registry());
+    CHECK_FALSE(loaded.cluster);
+    REQUIRE_FALSE(loaded.diagnostics.empty());
+    const Diagnostic& first = loaded.diagnostics.front();
+    CHECK(first.severity == Severity::kError);
+    CHECK(first.where.line == 3);
+    CHECK(first.hint.find("profile_env") != std::string::npos);
+  }
+}
+
 }  // namespace sparkplan

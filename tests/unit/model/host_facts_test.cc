@@ -44,12 +44,21 @@ ExtendedFacts some_extended() {
   facts.units = {{"docker.service", "active", "enabled", "infinity"}};
   facts.kernel_modules = {"mlx5_core"};
   facts.modules_at_boot = {"nvme-tcp"};
+  facts.own_name_addresses = {"127.0.1.1"};
   facts.sysctl = {{"net.core.rmem_max", "212992"}};
   facts.nvme = {{"nvme0", "tcp", "traddr=10.0.0.1", "live", "nqn.x"}};
   facts.rdma_firmware = {{"rocep1s0f1", "28.45.4028", "NVD1", {{"link_downed", 3}}}};
   facts.nccl_files = {{"/etc/nccl.conf", {{"NCCL_DEBUG", "INFO"}}}};
   facts.nccl_profile = {{"NCCL_IB_HCA", "x"}};
   facts.fstab = {{"/dev/nvme1n1", "/mnt", "ext4", "defaults"}};
+  facts.firewall->forward_chains = {
+      {"ip filter FORWARD", {{"enp1s0f1np1", "", "accept", "iifname oifname accept", "enP2p1s0f1np1"}}}};
+  facts.containers = {{"nvidia"}, true, {{"/var/run/cdi/nvidia.yaml", "580.95.05"}}, false};
+  facts.gpu = GpuFacts{97, 611, 22, 0x20};
+  facts.memory_pressure = 0.31;
+  facts.shared_memory = SharedMemoryFacts{"tmpfs", std::int64_t{1} << 30, 4096, 2};
+  facts.swap = {std::int64_t{1} << 34, std::int64_t{1} << 30};
+  facts.software = {{"6.17.0-1031-nvidia"}, true, {"libc6"}, {{"nvidia-driver-580-open", "580.95.05-1", true}}, true};
   facts.unreadable = {{"sshd", "exit 1"}};
   return facts;
 }

@@ -205,6 +205,14 @@ TEST_CASE("A newer manifest is unsupported even if all other fields are unreadab
   CHECK(back.error().code == ErrorCode::kUnsupported);
 }
 
+TEST_CASE("the run and the time of a manifest are bounded") {
+  for (const char* key : {"last_run", "last_run_time"}) {
+    INFO(key);
+    CHECK(decode_manifest(encode(some_manifest()).set(key, std::string(kLongestShortText, 'a'))));
+    CHECK_FALSE(decode_manifest(encode(some_manifest()).set(key, std::string(kLongestShortText + 1, 'a'))));
+  }
+}
+
 TEST_CASE("A manifest without a valid format is refused") {
   for (const Value& version : {Value(), Value("1"), Value(0), Value(-1), Value(1.0)}) {
     const auto back = decode_manifest(encode(some_manifest()).set("format_version", version));

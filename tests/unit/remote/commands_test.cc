@@ -15,11 +15,12 @@ namespace {
 using test::ScratchDirectory;
 
 const std::string kFolder = "/usr/local/libexec/sparkplan";
-constexpr std::array kPrograms{RemoteProgram::kAgent, RemoteProgram::kInstaller, RemoteProgram::kNcclRank,
-                               RemoteProgram::kNcclInstaller};
+constexpr std::array kPrograms{RemoteProgram::kAgent,         RemoteProgram::kInstaller, RemoteProgram::kNcclRank,
+                               RemoteProgram::kNcclInstaller, RemoteProgram::kJob,       RemoteProgram::kJobInstaller};
 
 bool is_installer(RemoteProgram program) {
-  return program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller;
+  return program == RemoteProgram::kInstaller || program == RemoteProgram::kNcclInstaller ||
+         program == RemoteProgram::kJobInstaller;
 }
 constexpr std::array kElevations{Elevation::kNone, Elevation::kSudo, Elevation::kSudoPassword};
 
@@ -158,6 +159,15 @@ TEST_CASE("the NCCL test program is installed beside the agent and started in th
   const auto file = std::to_string(0755) + " " + kProgram;
   CHECK(root.tree() == std::map<std::string, std::string>{{"/libexec/agent", file}, {"/libexec/sparkplan-nccl", file}});
   CHECK(run_in_shell(below(root, RemoteProgram::kNcclRank), "").output == "I am the agent: --stdio\n");
+}
+
+TEST_CASE("the process starter is installed beside the agent and started in the same way") {
+  const ScratchDirectory root;
+  CHECK(run_in_shell(below(root, RemoteProgram::kJob), "").status == kNoAgentStatus);
+  CHECK(run_in_shell(below(root, RemoteProgram::kJobInstaller), put(kProgram)).status == 0);
+  const auto file = std::to_string(0755) + " " + kProgram;
+  CHECK(root.tree() == std::map<std::string, std::string>{{"/libexec/sparkplan-job", file}});
+  CHECK(run_in_shell(below(root, RemoteProgram::kJob), "").output == "I am the agent: --stdio\n");
 }
 
 TEST_CASE("an agent of arbitrary bytes arrives unchanged") {

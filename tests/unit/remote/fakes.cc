@@ -82,7 +82,7 @@ void install(Peer& peer) {
   if (header != kInstallerPut) return;
   const auto architectures = agent_architectures();
   const bool is_ours = std::any_of(architectures.begin(), architectures.end(), [&](const std::string& architecture) {
-    for (const auto& image : {agent_image(architecture), nccl_rank_image(architecture)}) {
+    for (const auto& image : {agent_image(architecture), nccl_rank_image(architecture), job_image(architecture)}) {
       if (image && image->packed == bytes) return true;
     }
     return false;

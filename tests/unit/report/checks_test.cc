@@ -57,6 +57,16 @@ std::size_t occurrences(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+TEST_CASE("the texts of a check are cut where they are printed: a node words some of them") {
+  VerifyReport report = sample();
+  report.checks[0].cause = std::string(1'000'000, 'x');
+  report.checks[0].fix = std::string(1'000'000, 'y');
+  report.checks[1].text = std::string(1'000'000, 'z');
+  const std::string text = to_text(report, {});
+  CHECK(text.size() < 10'000);
+  CHECK(occurrences(text, " ...\n") == 3);
+}
+
 TEST_CASE("a report of checks reads as specified") {
   CHECK(to_text(sample(), {}) ==
         "pass  link     spark-[01-02]  A  enp1s0f1np1 up, MTU 9000\n"

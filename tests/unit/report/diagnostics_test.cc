@@ -2,6 +2,7 @@
 #include "engine/report/diagnostics_text.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
@@ -97,6 +98,53 @@ TEST_CASE("a quoted line of the file fits the terminal, and the caret stays belo
       CHECK(text_width(quote) <= static_cast<std::size_t>(width));
       CHECK(text_width(marks) <= static_cast<std::size_t>(width));
     }
+  }
+}
+
+TEST_CASE("a node that invents findings hides only its own: ten of a node are printed, and all of the others") {
+  std::vector<Diagnostic> findings;
+  for (int i = 0; i < 60; ++i) findings.push_back(about("liar", "harmless " + std::to_string(i)));
+  for (int i = 0; i < 5; ++i) findings.push_back(about("spark-01", "real " + std::to_string(i)));
+  // A finding that the liar shares with another node is printed for the other one.
+  findings.push_back(about("liar", "shared"));
+  findings.push_back(about("spark-02", "shared"));
+  const std::string text = diagnostics_text(findings, "", {});
+  INFO(text);
+  CHECK(lines_with(text, "harmless") == 10);
+  CHECK(lines_with(text, "real") == 5);
+  CHECK(lines_with(text, "shared") == 1);
+  CHECK(text.ends_with("and 50 more of liar\n  hint: use --json to list all\n"));
+}
+
+TEST_CASE("the numbers of findings that are not printed take a bounded number of lines") {
+  std::vector<Diagnostic> findings;
+  for (int node = 100; node < 200; ++node) {
+    for (int i = 0; i < 12; ++i) findings.push_back(about("n" + std::to_string(node), "shared " + std::to_string(i)));
+  }
+  const std::string shared = diagnostics_text(findings, "", {});
+  INFO(shared);
+  CHECK(lines_with(shared, "warning: n[100-199]: shared") == 10);
+  CHECK(lines_with(shared, "and 2 more of n[100-199]") == 1);
+  for (int node = 100; node < 200; ++node) {
+    findings.push_back(about("n" + std::to_string(node), "own " + std::to_string(7 * node)));
+  }
+  const std::string own = diagnostics_text(findings, "", {});
+  INFO(own);
+  CHECK(lines_with(own, "and 1 more of n1") == 10);
+  CHECK(lines_with(own, "and 92 more of other nodes") == 1);
+}
+
+TEST_CASE("30,000 findings that differ in one text only cost less than five seconds") {
+  for (const bool in_hint : {false, true}) {
+    std::vector<Diagnostic> findings;
+    for (int i = 0; i < 30'000; ++i) {
+      findings.push_back(about("liar", "the same"));
+      (in_hint ? findings.back().hint : findings.back().code) = "limits.x" + std::to_string(i);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string text = diagnostics_text(findings, "", {});
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+    CHECK(lines_with(text, "the same") == 10);
   }
 }
 

@@ -129,6 +129,25 @@ TEST_CASE("facts print no control character of a node") {
   CHECK(facts_comparison({{"spark-01", &facts}}, {}).find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("one long cell does not pad the cells of all other rows") {
+  Facts facts = spark();
+  facts.extended->sysctl.clear();
+  std::size_t written = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string name = "net.x" + std::to_string(i);
+    facts.extended->sysctl[name] = "1";
+    written += name.size() + 1;
+  }
+  const std::string longest(8000, 'n');
+  facts.extended->sysctl[longest] = "the value";
+  const std::string text = facts_text({"spark-01", &facts}, {});
+  // All cells are there, each at most in a column of 80.
+  CHECK(text.find("  " + longest + "\n") != std::string::npos);
+  CHECK(text.find("\n" + std::string(84, ' ') + "the value\n") != std::string::npos);
+  CHECK(text.find("  net.x1999 ") != std::string::npos);
+  CHECK(text.size() < written + 2000 * 90 + 2 * longest.size());
+}
+
 TEST_CASE("bytes are shown in the unit that fits") {
   CHECK(bytes_text(0) == "0 bytes");
   CHECK(bytes_text(1024) == "1 KiB");

@@ -180,6 +180,20 @@ TEST_CASE("texts are a series only if one number rises in them") {
   CHECK_FALSE(folded_series(Texts{"a" + std::string(40, '1'), "a" + std::string(40, '2')}));
 }
 
+TEST_CASE("names of 4096 bytes with 2000 numbers are no series, and are listed as they are") {
+  std::string numbers;
+  for (int i = 0; i < 1990; ++i) numbers += "1a";
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back(numbers + std::to_string(10000 + i));
+  CHECK_FALSE(folded_series(names));
+  const std::string longest(kLongestFoldedName - 1, 'a');
+  CHECK(folded_series(std::vector<std::string>{longest + "1", longest + "2"}) == longest + "[1-2]");
+  CHECK_FALSE(folded_series(std::vector<std::string>{longest + "01", longest + "02"}));
+  std::vector<Change> changes;
+  for (const std::string& name : names) changes.push_back(host(name, "10.0.0.1"));
+  CHECK(has(to_text(sample_report("plan", {node_with(changes)}), verbose()), names.back()));
+}
+
 TEST_CASE("long lists are counted, and -v shows their items") {
   Value many = Value::list();
   for (int number = 1; number <= 9; ++number) many.push_back("rule " + std::to_string(number));
@@ -243,6 +257,33 @@ TEST_CASE("long values and long lines of a diff are cut where they differ, and -
   CHECK(has(to_text(value, {}), "x9000x"));
 }
 
+TEST_CASE("of a long diff the first 400 lines are shown, and -v shows all") {
+  const std::string many(30'000, '\n');
+  const Report removed = nodes_with({sample_change("file//etc/app", Action::kUpdate, {{"content", many, "a\n"}})});
+  const std::string text = to_text(removed, {});
+  CHECK(split_lines(text).size() < 450);
+  // The diff has 30001 lines and three of header.
+  CHECK(has(text, "      and 29604 more lines (-v shows them)\n"));
+  const std::string all = to_text(removed, verbose());
+  CHECK(split_lines(all).size() > 30'000);
+  std::string lines;
+  for (int i = 0; i < 397; ++i) lines += "line " + std::to_string(i) + "\n";
+  const auto created = [](const std::string& content) {
+    return to_text(nodes_with({sample_change("file//etc/app", Action::kCreate, {{"content", Value(), content}})}), {});
+  };
+  CHECK(has(created(lines), "+line 396\n"));
+  CHECK_FALSE(has(created(lines), "more line"));
+  CHECK(has(created(lines + "x\n"), "and 1 more line (-v shows them)\n"));
+}
+
+TEST_CASE("a long type of a node does not pad the lines of all other changes") {
+  std::vector<Change> changes{sample_change(std::string(4000, 't') + "/x", Action::kUpdate, {{"v", 1, 2}})};
+  for (int i = 0; i < 100; ++i)
+    changes.push_back(sample_change("x/" + std::string(1, static_cast<char>('a' + i % 26)) + std::to_string(99 - i),
+                                    Action::kUpdate, {{"v", 1, 2}}));
+  CHECK(to_text(sample_report("plan", {node_with(changes)}), verbose()).size() < 20'000);
+}
+
 TEST_CASE("a removal shows what returns, if the plan knows it") {
   const std::string text = to_text(testing::removals_on_eight(), {});
   INFO(text);
@@ -271,6 +312,42 @@ TEST_CASE("names without numbers are replaced by a count if they are all nodes")
   CHECK(has(to_text(report, {}), "1 -> 2  all 6 nodes\n"));
   report.nodes.push_back(sample_node(7));
   CHECK(has(to_text(report, {}), "1 -> 2  alpha, bravo, charlie, delta, echo, foxtrot\n"));
+}
+
+TEST_CASE("a node that repeats a claim is one node of the group") {
+  const auto claim = [](int value) {
+    return sample_change("sysctl/vm.dirty_ratio", Action::kUpdate, {{"persistent", value, 20}}, Origin::kForeign);
+  };
+  Report report = nodes_with(std::vector<Change>(4, sample_change("x/y", Action::kUpdate, {{"v", 1, 2}})));
+  // A name of more columns than "all 4 nodes" may replace.
+  const std::string name = "spark-with-a-name-that-is-longer-than-a-column";
+  report.nodes[1].name = name;
+  // The second one has different values: they are one group with a table.
+  const std::vector<std::vector<Change>> all{std::vector<Change>(4, claim(40)),
+                                             {claim(40), claim(41), claim(42), claim(43)}};
+  for (const std::vector<Change>& claims : all) {
+    for (NodeReport& node : report.nodes) node.plan.changes.clear();
+    report.nodes[1].plan.changes = claims;
+    const std::string text = to_text(report, {});
+    INFO(text);
+    CHECK(has(text, name + "\n"));
+    CHECK_FALSE(has(text, "all 4 nodes"));
+  }
+}
+
+TEST_CASE("a series at the end of resources that are no series is one line, among thousands of others") {
+  std::vector<Change> changes;
+  for (int i = 0; i < 3000; ++i) {
+    // Numbers that fall, so that no three of them are a series.
+    changes.push_back(sample_change("sysctl/z" + std::to_string(9999 - i), Action::kUpdate, {{"v", i, i + 1}}));
+  }
+  for (int i = 1; i <= 3; ++i)
+    changes.push_back(sample_change("sysctl/a" + std::to_string(i), Action::kUpdate, {{"v", 1, 2}}));
+  const std::string text = to_text(sample_report("plan", {node_with(std::move(changes))}), {});
+  CHECK(has(text, "  ~ sysctl  a[1-3] "));
+  CHECK(has(text, "  ~ sysctl  z9999 "));
+  CHECK(has(text, "  ~ sysctl  z7000 "));
+  CHECK(split_lines(text).size() > 3000);
 }
 
 }  // namespace sparkplan

@@ -112,6 +112,19 @@ TEST_CASE("status prints no control character of a node") {
     REQUIRE((byte == '\n' || (byte & 0x7f) >= 0x20 || byte < 0));
 }
 
+TEST_CASE("status shows a time or a level that is none as a question mark, and no run of blanks of a node") {
+  auto report = eight_nodes();
+  report.nodes[0].last_apply = "today 17:31   70  spark-09";
+  report.nodes[0].last_verify = VerifySummary{"today", "tcp), 0 failed", 9, 0, 3};
+  report.nodes[0].os = "Ubuntu      580.95.05";
+  const std::string text = to_text(report, clock_of_tests(), {});
+  INFO(text);
+  CHECK(has(text, "  ?, 3 failed (?)  "));
+  CHECK(has(text, "  ? "));
+  CHECK_FALSE(has(text, "spark-09"));
+  CHECK(has(text, "Ubuntu 580.95.05"));
+}
+
 TEST_CASE("the JSON of status has UTC times and what the text shows") {
   const Value value = to_json_value(eight_nodes());
   CHECK(value.text_or("command", "") == "status");
@@ -135,9 +148,10 @@ TEST_CASE("a time is shown in local time, shorter the nearer it is") {
   CHECK(local_time_text("2026-11-22T22:59:59Z", clock) == "Nov 22 23:59");
   CHECK(local_time_text("2025-12-31T22:00:00Z", clock) == "2025-12-31");
   CHECK(local_time_text("2025-12-31T23:30:00Z", clock) == "Jan 01 00:30");
+  CHECK(local_time_text("", clock).empty());
   for (const std::string other :
-       {"", "yesterday", "2026-13-01T00:00:00Z", "2026-11-23 16:40:00Z", "2026-11-23T16:40Z"}) {
-    CHECK(local_time_text(other, clock) == other);
+       {"yesterday", "2026-13-01T00:00:00Z", "2026-11-23 16:40:00Z", "2026-11-23T16:40Z", "today 17:40, 118 passed"}) {
+    CHECK(local_time_text(other, clock) == "?");
   }
 }
 

@@ -321,6 +321,22 @@ TEST_CASE("unrequested parts of a report are removed", "[reported]") {
   CHECK(observed.types.at("sysctl").foreign.at(0).source == "a:1");
 }
 
+TEST_CASE("a claim that a node repeats counts once", "[reported]") {
+  const ForeignClaim claim{{"sysctl", "vm.swappiness"}, "persistent", "7", "a:1", "wins"};
+  ForeignClaim other_value = claim;
+  other_value.value = "8";
+  ForeignClaim other_source = claim;
+  other_source.source = "a:2";
+  ObservedState observed;
+  observed.types["sysctl"].foreign = {claim, other_value, claim, other_source, claim, claim};
+  REQUIRE(check_observed({{"sysctl", {"vm.swappiness"}}}, builtin_registry(), observed));
+  const auto& left = observed.types.at("sysctl").foreign;
+  REQUIRE(left.size() == 3);
+  CHECK(left[0].value == claim.value);
+  CHECK(left[1].value == other_value.value);
+  CHECK(left[2].source == other_source.source);
+}
+
 TEST_CASE("an observation of another shape is refused with its path", "[reported]") {
   const auto refused = [](const std::string& type, const std::string& name, Value value) {
     ObservedState observed;

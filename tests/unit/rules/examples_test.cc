@@ -66,7 +66,10 @@ std::map<std::string, NodeExports> exports_of(const Cluster& cluster) {
   const Value nothing = Value::map({{"definitions", Value::List{}}, {"unreadable", Value::List{}}});
   const Value reads = Value::map({{"writes", Value::List{}}});
   std::map<std::string, NodeExports> exports;
-  for (const NodeSpec& node : cluster.nodes) exports[node.name.str()] = {{"netplan", nothing}, {"mount", reads}};
+  // A node that can keep the secrets of the user nvidia.
+  const Value keeps = Value::map({{"secret_key", std::string(64, '0')}, {"users", Value::map({{"nvidia", 1000}})}});
+  for (const NodeSpec& node : cluster.nodes)
+    exports[node.name.str()] = {{"netplan", nothing}, {"mount", reads}, {"profile_env", keeps}};
   return exports;
 }
 
@@ -185,11 +188,42 @@ TEST_CASE("the examples of guides have the guides' own interfaces, addresses and
                            "subsystem: llm-models}}") != std::string::npos);
 }
 
+TEST_CASE("the example of applications has every program of its units from itself, a package or its head") {
+  const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/direct-fabric-applications.yaml");
+  const auto texts_of = [](const NodeSpec& node, const char* section, const char* key) {
+    std::map<std::string, std::string> texts;
+    for (const Value& one : *node.sections.at(section).list_items()) {
+      texts[one.text_or(key, "")] = one.text_or("content", "");
+    }
+    return texts;
+  };
+  const NodeSpec& first = loaded.cluster->nodes[0];
+  const auto files = texts_of(first, "files", "path");
+  const auto units = texts_of(first, "units", "name");
+  std::set<std::string> programs;
+  for (const auto& [name, content] : units) {
+    const auto at = content.find("\nExecStart=");
+    if (at == std::string::npos) continue;
+    const auto begin = at + std::string("\nExecStart=").size();
+    programs.insert(content.substr(begin, content.find_first_of(" \n", begin) - begin));
+  }
+  // The head of the file says where uv comes from; Docker is part of DGX OS.
+  std::set<std::string> expected{"/usr/local/bin/uv", "/usr/bin/docker"};
+  for (const auto& [path, content] : files) {
+    if (path.starts_with("/usr/local/bin/") && path != "/usr/local/bin/fabric-benchmark") expected.insert(path);
+  }
+  CHECK(programs == expected);
+  CHECK(loaded.source.find("uv to /usr/local/bin") != std::string::npos);
+  CHECK(files.at("/etc/prometheus/prometheus.yml").find("\"192.168.0.12:9100\"") != std::string::npos);
+  // Only the first node has the page and the dashboards.
+  CHECK(texts_of(loaded.cluster->nodes[1], "units", "name").size() + 3 == units.size());
+}
+
 TEST_CASE("this build has a type for every section of every example") {
-  for (const char* name :
-       {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "two-node-with-tools.yaml", "eight-node-switch.yaml",
-        "spark-networking-guide.yaml", "multi-node-rdma-guide.yaml", "link-local-pair.yaml", "direct-fabric-guide.yaml",
-        "dual-cable.yaml", "three-node-ring.yaml", "four-node-switch.yaml", "generic-rdma.yaml"}) {
+  for (const char* name : {"tuning-only.yaml", "image-root.yaml", "two-node.yaml", "two-node-with-tools.yaml",
+                           "eight-node-switch.yaml", "spark-networking-guide.yaml", "multi-node-rdma-guide.yaml",
+                           "link-local-pair.yaml", "direct-fabric-guide.yaml", "direct-fabric-applications.yaml",
+                           "dual-cable.yaml", "three-node-ring.yaml", "four-node-switch.yaml", "generic-rdma.yaml"}) {
     INFO(name);
     const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
     CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());

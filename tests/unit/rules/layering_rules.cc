@@ -35,10 +35,14 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"agent/session", {"agent/facts", "agent/trial", "agent/measure"}},
     {"agent", {"agent/session"}},
     {"nccl", {"wire"}},
+    {"job", {"wire"}},
+    {"copy", {"wire"}},
+    {"launch", {"verify"}},
     {"fleet", {"plan", "load", "remote"}},
     {"doctor", {"fleet"}},
     {"verify", {"doctor"}},
-    {"report", {"verify"}},
+    {"sync", {"fleet"}},
+    {"report", {"launch", "sync"}},
     {"cli", {"report", "export", "init"}},
 };
 
@@ -57,6 +61,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"spdlog/", {"cli"}},
     {"fmt/", {"export", "verify", "report", "cli"}},
     {"nccl", {"nccl"}},
+    {"openssl/", {"copy"}},
     {"cuda", {"nccl"}},
 };
 

@@ -1,4 +1,7 @@
 // Messages of `verify`.
+#include <limits>
+
+#include "engine/model/extended_facts.h"
 #include "engine/wire/messages.h"
 #include "tests/unit/model/codec_checks.h"
 
@@ -110,6 +113,17 @@ TEST_CASE("replies about measurements survive the wire") {
   REQUIRE(arrived);
   CHECK(arrived->earlier == kept.earlier);
   CHECK(arrived->set_aside == "/var/lib/x");
+}
+
+TEST_CASE("a number of a node that is no finite number is refused") {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kEndless = std::numeric_limits<double>::infinity();
+  for (const double number : {kNone, kEndless, -kEndless}) {
+    CHECK_FALSE(decode<MeasurementsReply>(over_the_wire(encode(MeasurementsReply{{{"tcp/a/b/A", {90, number}}}, ""}))));
+    ExtendedFacts facts;
+    facts.memory_pressure = number;
+    CHECK_FALSE(decode<ExtendedFacts>(over_the_wire(encode(facts))));
+  }
 }
 
 }  // namespace sparkplan

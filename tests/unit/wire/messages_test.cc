@@ -1,4 +1,6 @@
 #include "engine/wire/messages.h"
+
+#include "engine/wire/history_messages.h"
 #include "tests/unit/model/codec_checks.h"
 
 namespace sparkplan {
@@ -153,6 +155,19 @@ TEST_CASE("an apply request survives the wire with every byte of its steps") {
   CHECK(after->value.text_or("content", "") == kBytes);
   CHECK(request.steps[0].resources == some_steps()[0].resources);
   CHECK(request.steps[0].needs == some_steps()[0].needs);
+}
+
+TEST_CASE("the largest secret and one with any bytes survive the wire, and a longer one does not") {
+  ApplyRequest request;
+  request.secrets = {{"token-1", std::string(kMostSecretBytes, 'x')}, {"token-2", std::string("a\0\xff\n", 4)}};
+  const auto received = sent(request);
+  REQUIRE(received.secrets.size() == 2);
+  CHECK(received.secrets[0].value == request.secrets[0].value);
+  CHECK(received.secrets[1].value == request.secrets[1].value);
+  CHECK(received.secrets[1].token == "token-2");
+  request.secrets = {{"token", std::string(kMostSecretBytes + 100, 'x')}};
+  CHECK_FALSE(decode_request(encode(NumberedRequest{1, request})));
+  CHECK(encode(NumberedRequest{1, ApplyRequest{}}).find("secrets") == nullptr);
 }
 
 TEST_CASE("a commit request survives the wire") {
@@ -318,6 +333,23 @@ TEST_CASE("messages with a value of a wrong kind never crash the decoders") {
   }
   CHECK(refused > 5000);
   CHECK(refused < 5 * 5000);
+}
+
+TEST_CASE("the id of a run in a history has the form of one") {
+  const auto with = [](const char* key, const std::string& text) {
+    HistoryReply history;
+    history.runs.emplace_back().run = "20260301T120000Z-4f9a1c07";
+    Value runs = *encode(history).find("runs");
+    runs.list_items()->front().set(key, text);
+    return Value::map({{"runs", std::move(runs)}});
+  };
+  for (const char* key : {"run", "undoes", "undone_by"}) {
+    INFO(key);
+    CHECK(decode<HistoryReply>(with(key, "20260301T120000Z-4f9a1c07")));
+    for (const std::string text : {"a  applied", "a\nb", ".a", "a/b"})
+      CHECK_FALSE(decode<HistoryReply>(with(key, text)));
+    CHECK_FALSE(decode<HistoryReply>(with(key, std::string(65, 'a'))));
+  }
 }
 
 }  // namespace sparkplan
