@@ -17,6 +17,7 @@ enum Question : int { kGpus, kGpuProcesses, kListening };
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr int kListenState = 0x0a;
 constexpr std::size_t kMostShown = 5;
+constexpr std::size_t kLongestProcess = 200;
 
 PreflightCheck check_of(const char* name, std::vector<std::string> nodes, CheckStatus status, std::string text,
                         std::string fix = {}) {
@@ -95,7 +96,9 @@ class Judge {
       counts.insert(count_gpus(node.answers));
       std::vector<std::string> processes;
       for (const auto line : split_lines(node.answers.gpu_processes)) {
-        if (names_process(trim(line)) && processes.size() < kMostShown) processes.push_back(printable(trim(line)));
+        if (names_process(trim(line)) && processes.size() < kMostShown) {
+          processes.push_back(printable(trim(line).substr(0, kLongestProcess)));
+        }
       }
       if (processes.empty()) continue;
       fail("gpu", node, "the GPU is in use by " + join(processes, "; "), "wait for these processes, or end them");
