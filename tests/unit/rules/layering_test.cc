@@ -48,7 +48,7 @@ TEST_CASE("an include of a lower layer is allowed, directly or through other lay
   CHECK(allowed("engine/core/text.cc", "#include \"engine/core/text.h\""));
   CHECK(allowed("engine/cli/main.cc", "#include \"engine/core/result.h\""));
   CHECK(allowed("engine/remote/x.cc", "#include \"engine/process/child_process.h\""));
-  CHECK(allowed("engine/doctor/x.cc", "#include \"engine/fleet/fleet_session.h\""));
+  CHECK(allowed("engine/doctor/x.cc", "#include \"engine/fleet/session/fleet_session.h\""));
   CHECK(allowed("engine/report/x.cc", "#include \"engine/doctor/doctor_run.h\""));
   CHECK(allowed("resources/sysctl/sysctl.cc", "#include \"engine/node/node.h\""));
   CHECK(allowed("resources/sysctl/sysctl.cc", "#include \"resources/sysctl/sysctl.h\""));
@@ -61,8 +61,8 @@ TEST_CASE("an include of a higher layer is found with its file and line") {
   CHECK_FALSE(allowed("engine/wire/frame.h", "#include \"engine/resource/registry.h\""));
   CHECK_FALSE(allowed("engine/wire/frame.h", "#include \"engine/process/child_process.h\""));
   CHECK_FALSE(allowed("engine/fleet/x.cc", "#include \"engine/report/exit_code.h\""));
-  CHECK_FALSE(allowed("engine/verify/x.cc", "#include \"engine/report/report.h\""));
-  CHECK_FALSE(allowed("engine/agent/session/serve.cc", "#include \"engine/remote/transport.h\""));
+  CHECK_FALSE(allowed("engine/verify/x.cc", "#include \"engine/report/plan/report.h\""));
+  CHECK_FALSE(allowed("engine/agent/session/serve.cc", "#include \"engine/remote/transport/transport.h\""));
   CHECK_FALSE(allowed("engine/remote/x.cc", "#include \"engine/agent/session/serve.h\""));
   CHECK_FALSE(allowed("engine/fleet/x.cc", "#include \"engine/cli/terminal/console.h\""));
   CHECK_FALSE(allowed("engine/load/load.cc", "#include \"engine/plan/planner.h\""));
