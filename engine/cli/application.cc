@@ -8,6 +8,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/job_commands.h"
 #include "engine/cli/commands/verify_command.h"
 #include "engine/cli/flags/command_line.h"

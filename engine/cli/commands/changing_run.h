@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/fleet/apply/apply_run.h"

@@ -1,4 +1,4 @@
-#include "engine/cli/commands/doctor_command.h"
+#include "engine/cli/commands/commands.h"
 
 #include <utility>
 

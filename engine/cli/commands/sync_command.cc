@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/printing.h"
 #include "engine/cli/terminal/interrupts.h"

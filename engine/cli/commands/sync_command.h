@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/fleet/session/fleet_session.h"
 
 namespace sparkplan {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/drift_outputs.h"
 #include "engine/cli/output/printing.h"

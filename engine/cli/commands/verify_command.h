@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/load/load.h"

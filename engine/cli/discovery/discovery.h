@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/cli/commands/commands.h"
 #include "engine/cli/discovery/host_argument.h"
+#include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/init/cluster_draft.h"

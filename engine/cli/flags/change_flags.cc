@@ -1,6 +1,7 @@
 // init, trust, validate, plan, show, apply, sync, rollback, release, unlock: a new cluster, and changes to its nodes.
 #include <CLI/CLI.hpp>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"
 

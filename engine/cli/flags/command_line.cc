@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"
 

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/cli/commands/commands.h"
-#include "engine/cli/commands/doctor_command.h"
+#include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
+#include "engine/core/result.h"
+#include "engine/report/exit_code.h"
 
 namespace CLI {
 class App;

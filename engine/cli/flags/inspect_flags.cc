@@ -1,6 +1,7 @@
 // status, facts, drift, verify, doctor, history: commands that inspect the nodes.
 #include <CLI/CLI.hpp>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/verify_command.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"

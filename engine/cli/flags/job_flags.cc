@@ -1,6 +1,7 @@
 // exec, run: commands that start a command of the user on the nodes.
 #include <CLI/CLI.hpp>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/job_commands.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"

@@ -1,6 +1,7 @@
 // export, completion, schema, types, version, help: commands that only print.
 #include <CLI/CLI.hpp>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"
 #include "engine/cli/usage/completion.h"

@@ -4,11 +4,12 @@
 #include <stop_token>
 #include <string>
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/core/result.h"
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/load/load.h"
+#include "engine/report/exit_code.h"
 
 namespace sparkplan {
 

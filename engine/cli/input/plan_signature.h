@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/core/result.h"
 
 namespace sparkplan {

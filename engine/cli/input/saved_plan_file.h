@@ -3,10 +3,11 @@
 #include <optional>
 #include <string>
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/core/result.h"
 #include "engine/load/load.h"
 #include "engine/plan/saved_plan.h"
+#include "engine/report/exit_code.h"
 
 namespace sparkplan {
 

@@ -5,10 +5,11 @@
 #include <stop_token>
 #include <string>
 
-#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/fleet/session/cluster_secrets.h"
 #include "engine/load/load.h"
+#include "engine/report/exit_code.h"
 
 namespace sparkplan {
 
