@@ -1,7 +1,7 @@
 // Trust between nodes in memory: several stages on several nodes, and the effect on users' files.
 #include "engine/resource/artifact.h"
 #include "tests/support/catch.h"
-#include "tests/unit/resources/ssh_trust_fleet.h"
+#include "tests/unit/resources/ssh_trust/ssh_trust_fleet.h"
 
 namespace sparkplan::test {
 

@@ -1,6 +1,6 @@
 #include "resources/systemd_unit/unit_change.h"
 #include "resources/systemd_unit/unit_state.h"
-#include "tests/unit/resources/systemd_unit_bench.h"
+#include "tests/unit/resources/systemd_unit/systemd_unit_bench.h"
 
 namespace sparkplan::systemd_unit {
 namespace {

@@ -10,7 +10,7 @@
 #include "resources/ssh_trust/shared_home.h"
 #include "resources/ssh_trust/trust_steps.h"
 #include "tests/support/catch.h"
-#include "tests/unit/resources/ssh_trust_fleet.h"
+#include "tests/unit/resources/ssh_trust/ssh_trust_fleet.h"
 
 namespace sparkplan::test {
 namespace {

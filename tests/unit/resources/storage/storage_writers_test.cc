@@ -3,7 +3,7 @@
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
 #include "tests/support/fake_storage.h"
-#include "tests/unit/resources/storage_entries.h"
+#include "tests/unit/resources/storage/storage_entries.h"
 
 namespace sparkplan::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "resources/nvme_tcp/connection_unit.h"
 #include "resources/nvme_tcp/host_identity.h"
 #include "tests/support/fake_storage.h"
-#include "tests/unit/resources/storage_entries.h"
+#include "tests/unit/resources/storage/storage_entries.h"
 
 namespace sparkplan::test {
 

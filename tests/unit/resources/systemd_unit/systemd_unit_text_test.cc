@@ -1,5 +1,5 @@
 #include "resources/systemd_unit/verification.h"
-#include "tests/unit/resources/systemd_unit_bench.h"
+#include "tests/unit/resources/systemd_unit/systemd_unit_bench.h"
 
 namespace sparkplan::systemd_unit {
 

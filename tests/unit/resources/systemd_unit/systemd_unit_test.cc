@@ -2,7 +2,7 @@
 #include <list>
 
 #include "resources/systemd_unit/unit_state.h"
-#include "tests/unit/resources/systemd_unit_bench.h"
+#include "tests/unit/resources/systemd_unit/systemd_unit_bench.h"
 
 namespace sparkplan::systemd_unit {
 namespace {

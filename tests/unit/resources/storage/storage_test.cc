@@ -12,7 +12,7 @@
 #include "resources/nvme_tcp/connection_unit.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
-#include "tests/unit/resources/storage_entries.h"
+#include "tests/unit/resources/storage/storage_entries.h"
 
 namespace sparkplan::test {
 namespace {
