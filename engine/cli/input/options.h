@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// What the user asked for on the command line: one type per command.
+/// Options and arguments from the command line: one type per command.
 namespace sparkplan {
 
 /// Options of every command.
