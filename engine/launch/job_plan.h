@@ -41,11 +41,13 @@ struct JobMember {
 };
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
-/// network, else the management addresses.
+/// network, else the management addresses. A node's own answer replaces only a name or a loopback address of the file,
+/// and only if no other node of the cluster has that address.
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
-                                        const std::vector<const Facts*>& facts, const std::string& profile);
+                                        const std::vector<const Facts*>& facts, const Cluster& cluster);
 
-/// What the cluster implies for every rank of a node: the variables of `profile_env` and of the fabric.
+/// What the cluster implies for every rank of a node: the variables of `profile_env` and of the fabric. Secrets are
+/// left out: only the node has their values.
 std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
                                                     const Registry& registry);
 

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{50};
-/// After the grace: for the sweep on the node, and the last messages.
+/// After the grace or the time limit: for the sweep on the node, and the last messages.
 constexpr milliseconds kPatienceAfterGrace{15'000};
 
 /// What the threads of the nodes share.
@@ -75,6 +75,10 @@ class NodeRun {
     for (const RankSpec& rank : job_.start.ranks) report_.ranks.push_back({rank.rank, 0, {}, {}, false});
     SPARK_CHECK(client.send(job_.start));
     spoke_ = heard_ = Clock::now();
+    if (job_.start.time_limit_ms > 0) {
+      // The node enforces the limit. This bound holds if it does not.
+      deadline_ = heard_ + milliseconds(job_.start.time_limit_ms + job_.start.grace_ms) + kPatienceAfterGrace;
+    }
     while (true) {
       SPARK_CHECK(speak(client));
       // Without room, the node is not heard: its silence then proves nothing.
@@ -84,11 +88,9 @@ class NodeRun {
       }
       SPARK_TRY(auto answer, client.receive(kPatience));
       const auto now = Clock::now();
-      if (!answer) {
-        SPARK_CHECK(check_patience(now));
-        continue;
-      }
-      heard_ = now;
+      if (answer) heard_ = now;
+      SPARK_CHECK(check_patience(now));
+      if (!answer) continue;
       SPARK_TRY(const bool finished, take(*std::move(answer)));
       if (finished) return {};
     }
@@ -118,6 +120,9 @@ class NodeRun {
     }
     if (give_up_at_ && now > *give_up_at_) {
       return failure(ErrorCode::kUnreachable, "the command could not be stopped in time");
+    }
+    if (deadline_ && now > *deadline_) {
+      return failure(ErrorCode::kUnreachable, "the node did not end the command at its time limit");
     }
     return {};
   }
@@ -165,7 +170,8 @@ class NodeRun {
   JobNodeReport& report_;
   Clock::time_point spoke_;
   Clock::time_point heard_;
-  std::optional<Clock::time_point> give_up_at_;
+  std::optional<Clock::time_point> give_up_at_;  ///< Set when the stop was sent.
+  std::optional<Clock::time_point> deadline_;
 };
 
 }  // namespace

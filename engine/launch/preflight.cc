@@ -17,6 +17,7 @@ enum Question : int { kGpus, kGpuProcesses, kListening };
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr int kListenState = 0x0a;
 constexpr std::size_t kMostShown = 5;
+constexpr std::size_t kLongestProcess = 200;
 
 PreflightCheck check_of(const char* name, std::vector<std::string> nodes, CheckStatus status, std::string text,
                         std::string fix = {}) {
@@ -27,6 +28,13 @@ std::vector<std::string> names_of(const std::vector<PreflightNode>& nodes) {
   std::vector<std::string> names;
   for (const PreflightNode& node : nodes) names.push_back(node.spec->name.str());
   return names;
+}
+
+/// True for "PID, NAME". A wrapper or another version of nvidia-smi may print anything else.
+bool names_process(std::string_view line) {
+  long pid = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+  return error == std::errc() && pid > 0 && line.substr(static_cast<std::size_t>(end - line.data())).starts_with(", ");
 }
 
 /// The changes of a plan, shortened.
@@ -88,7 +96,9 @@ class Judge {
       counts.insert(count_gpus(node.answers));
       std::vector<std::string> processes;
       for (const auto line : split_lines(node.answers.gpu_processes)) {
-        if (!trim(line).empty() && processes.size() < kMostShown) processes.push_back(printable(trim(line)));
+        if (names_process(trim(line)) && processes.size() < kMostShown) {
+          processes.push_back(printable(trim(line).substr(0, kLongestProcess)));
+        }
       }
       if (processes.empty()) continue;
       fail("gpu", node, "the GPU is in use by " + join(processes, "; "), "wait for these processes, or end them");

@@ -161,7 +161,8 @@ class FileType final : public ResourceType {
         file = directory.error();
       } else if (*directory) {
         file = sparkplan::read_artifact(artifact, *this, node);
-        if (request.secret.contains(name)) file = sealed(std::move(file), node);
+        // A file that only looks like a token is sealed too: its content then is not taken for a digest.
+        if (request.secret.contains(name) || holds_secret(file)) file = sealed(std::move(file), node);
       }
       observed.artifacts[artifact] = file;
       if (const ArtifactId folder = folder_of(name); !folder.name.empty() && directory) {

@@ -144,7 +144,7 @@ class PreparedJob {
   void make_members(const std::vector<const Facts*>& facts) {
     Facts unknown;
     unknown.live = false;
-    const auto addresses = data_addresses(nodes_, facts, cluster_.profile);
+    const auto addresses = data_addresses(nodes_, facts, cluster_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const Facts& own = facts[i] != nullptr ? *facts[i] : unknown;
       members_.push_back({nodes_[i], addresses[i], rank_environment(cluster_, *nodes_[i], own, builtin_registry())});

@@ -1,5 +1,6 @@
 #include "engine/cli/input/secret_values.h"
 
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -10,8 +11,11 @@ namespace sparkplan {
 namespace {
 
 /// False: the user does not want the commands of this plan to run.
-bool may_run(const std::vector<std::string>& commands, const std::stop_token& stop, const Console& console) {
-  std::string text = "To read its secrets, this plan runs on this machine:\n";
+bool may_run(const std::vector<std::string>& commands, const Cluster& cluster, const std::stop_token& stop,
+             const Console& console) {
+  // A plan that was edited may name another directory, and a relative command then is another program.
+  const auto directory = std::filesystem::absolute(cluster.file).parent_path();
+  std::string text = "To read its secrets, this plan runs on this machine, in " + directory.string() + ":\n";
   for (const std::string& command : commands) text += "  " + command + "\n";
   console.question(text);
   return console.confirm("Run them?", stop);
@@ -25,7 +29,7 @@ SecretsInput read_secrets(const SecretsReading& reading, LoadedCluster& loaded, 
   const auto needed = needed_secrets(cluster, Selection(reading.selection.only, reading.selection.exclude));
   if (needed.empty()) return {};
   const auto commands = secret_commands(needed);
-  if (reading.asks_before_commands && !commands.empty() && !may_run(commands, stop, console)) {
+  if (reading.asks_before_commands && !commands.empty() && !may_run(commands, cluster, stop, console)) {
     console.remark("Nothing was changed.");
     return {nullptr, ExitCode::kUsage};
   }

@@ -57,6 +57,16 @@ std::string text_of(const JobReport& report, bool quiet = false) {
 
 }  // namespace
 
+TEST_CASE("a step that a node names cannot begin a line for another node") {
+  auto rank = rank_with(0, RankEnding::kNotStarted);
+  rank.ended->exit_code.reset();
+  rank.ended->failed_step = "x\n! spark-02: exit code 1";
+  rank.ended->errno_value = 13;
+  const auto text = text_of(report_of({rank}));
+  CHECK(text.find("! spark-01: not started: x") != std::string::npos);
+  CHECK(text.find("\n! spark-02") == std::string::npos);
+}
+
 TEST_CASE("a failed command is 10, after a failed node and before a difference") {
   CHECK(code_of(report_of({rank_with(0), rank_with(0)})) == 0);
   CHECK(code_of(report_of({rank_with(0), rank_with(1)})) == 10);
