@@ -24,7 +24,7 @@ bool has_kind(const std::vector<std::string>& kinds, std::string_view kind);
 /// The boolean that is meant by a spelling which YAML 1.1 and some editors accept, and this program refuses.
 std::optional<bool> other_spelling_of_boolean(const Value& value);
 
-/// What to write instead of a value that is of none of the kinds; empty without advice.
+/// Advice for a value that is of none of the kinds; empty without one.
 std::string hint_for_kind(const std::vector<std::string>& kinds, const Value& value);
 
 }  // namespace sparkplan

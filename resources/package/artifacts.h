@@ -7,7 +7,7 @@
 #include "resources/package/apt.h"
 #include "resources/package/dpkg_status.h"
 
-/// What this type writes and compares: packages, with a version or of any, and holds.
+/// The artifacts of this type: packages of a declared or of any version, and holds.
 namespace sparkplan::package {
 
 inline constexpr const char* kInstalled = "installed";

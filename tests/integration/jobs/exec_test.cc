@@ -3,8 +3,7 @@
 
 #include <fstream>
 
-#include "tests/integration/lab/controller.h"
-#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/job_hosts.h"
 #include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
@@ -13,35 +12,11 @@ namespace {
 
 const std::string kStarter = "/usr/local/libexec/sparkplan/sparkplan-job";
 
-/// All hosts of the lab, and a controller that logs in to them as an ordinary user.
-struct AllHosts {
-  AllHosts() {
-    for (int number = 1; number <= Lab::kHosts; ++number) hosts.emplace_back(number);
+/// A controller that logs in to all hosts as an ordinary user.
+struct AllHosts : JobHosts {
+  AllHosts() : JobHosts("pkill -KILL -f '[s]leep 31[0-9][0-9]' || true; rm -f " + kStarter) {
     controller.cluster(nodes_of_lab(Lab::kHosts, "operator"));
   }
-  AllHosts(const AllHosts&) = delete;
-  AllHosts& operator=(const AllHosts&) = delete;
-  ~AllHosts() {
-    try {
-      for (const Host& host : hosts) host.shell("pkill -KILL -f '[s]leep 31[0-9][0-9]' || true; rm -f " + kStarter);
-    } catch (const std::exception&) {  // The case has failed already.
-    }
-  }
-
-  std::size_t sleepers(const std::string& time) const {
-    std::size_t count = 0;
-    for (const Host& host : hosts) count += host.shell("pgrep -f '[s]leep " + time + "' || true").empty() ? 0U : 1U;
-    return count;
-  }
-  bool none_left(const std::string& time) const {
-    for (const Host& host : hosts) {
-      if (!host.shell("pgrep -f '[s]leep " + time + "|[s]parkplan-job' || true").empty()) return false;
-    }
-    return true;
-  }
-
-  std::vector<Host> hosts;
-  const Controller controller;
 };
 
 /// Sleeps in three ways: as itself, in the background, and in a session of its own.

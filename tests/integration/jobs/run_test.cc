@@ -1,42 +1,17 @@
 // `run` over SSH: ranks, preflight, and that nothing is left behind.
-#include "tests/integration/lab/controller.h"
-#include "tests/integration/lab/host.h"
+#include "tests/integration/lab/job_hosts.h"
 #include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-/// All hosts of the lab, in sync with a file that asks for nothing.
-struct AllHosts {
-  AllHosts() {
-    for (int number = 1; number <= Lab::kHosts; ++number) hosts.emplace_back(number);
+/// All hosts in sync with a file that sets one variable.
+struct AllHosts : JobHosts {
+  AllHosts() : JobHosts("pkill -KILL -f '[s]leep 32[0-9][0-9]' || true") {
     controller.cluster("profile_env: {HF_HOME: /mnt/models/hf}\n" + nodes_of_lab(Lab::kHosts, "operator"));
     require_exit(controller.run({"apply", "--yes"}), 0);
   }
-  AllHosts(const AllHosts&) = delete;
-  AllHosts& operator=(const AllHosts&) = delete;
-  ~AllHosts() {
-    try {
-      for (const Host& host : hosts) host.shell("pkill -KILL -f '[s]leep 32[0-9][0-9]' || true");
-    } catch (const std::exception&) {  // The case has failed already.
-    }
-  }
-
-  std::size_t sleepers(const std::string& time) const {
-    std::size_t count = 0;
-    for (const Host& host : hosts) count += host.shell("pgrep -f '[s]leep " + time + "' || true").empty() ? 0U : 1U;
-    return count;
-  }
-  bool none_left(const std::string& time) const {
-    for (const Host& host : hosts) {
-      if (!host.shell("pgrep -f '[s]leep " + time + "|[s]parkplan-job' || true").empty()) return false;
-    }
-    return true;
-  }
-
-  std::vector<Host> hosts;
-  const Controller controller;
 };
 
 /// Sleeps; `before` is a line of shell that the ranks execute first.
