@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
+#include "engine/carried/controller_stream.h"
 #include "engine/copy/accounts.h"
-#include "engine/copy/command_stream.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/wire/frame.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -44,15 +42,9 @@ std::int64_t free_bytes_at(std::string path) {
 }  // namespace
 
 void AnswerWriter::send(const CopyAnswer& answer) {
-  const auto frame = encode_frame(encode(answer));
-  std::string_view bytes = frame ? std::string_view(*frame) : std::string_view();
+  const Value message = encode(answer);
   const std::lock_guard lock(mutex_);
-  while (!bytes.empty()) {
-    const auto count = ::write(output_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) ::_exit(kInputEndedStatus);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  send_to_controller(output_, message);
 }
 
 CopySession::~CopySession() {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/doctor/examination.h"
-#include "engine/fleet/fleet_session.h"
+#include "engine/fleet/session/fleet_session.h"
 #include "engine/plan/report.h"
 
 namespace sparkplan {

@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "engine/fleet/last_line.h"
+#include "engine/fleet/session/last_line.h"
 #include "engine/launch/output_queue.h"
-#include "engine/remote/job_client.h"
+#include "engine/remote/programs/job_client.h"
 
 namespace sparkplan {
 namespace {

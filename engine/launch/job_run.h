@@ -9,7 +9,7 @@
 
 #include "engine/launch/job_output.h"
 #include "engine/launch/job_report.h"
-#include "engine/remote/agent_client.h"
+#include "engine/remote/programs/agent_client.h"
 #include "engine/wire/job_messages.h"
 
 namespace sparkplan {

@@ -7,7 +7,7 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "engine/report/check_report.h"
+#include "engine/report/checks/check_report.h"
 
 namespace sparkplan {
 namespace {

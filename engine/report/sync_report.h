@@ -8,7 +8,7 @@
 #include "engine/core/value.h"
 #include "engine/plan/report.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/text_style.h"
+#include "engine/report/text/text_style.h"
 #include "engine/sync/sync_run.h"
 
 /// The output of `sync`, and what other commands say about content. In texts, all content of nodes and of the file

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "engine/fleet/fan_out.h"
-#include "engine/remote/copy_client.h"
+#include "engine/fleet/session/fan_out.h"
+#include "engine/remote/programs/copy_client.h"
 
 namespace sparkplan {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/fleet/fleet_session.h"
+#include "engine/fleet/session/fleet_session.h"
 #include "engine/sync/comparison.h"
 #include "engine/sync/content_item.h"
 #include "engine/sync/transfer.h"

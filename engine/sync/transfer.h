@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/model/cluster.h"
-#include "engine/remote/copy_client.h"
+#include "engine/remote/programs/copy_client.h"
 #include "engine/sync/comparison.h"
 
 namespace sparkplan {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/fleet/fleet_session.h"
+#include "engine/fleet/session/fleet_session.h"
 #include "engine/plan/report.h"
 #include "engine/verify/verify_context.h"
 

@@ -8,7 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "engine/resource/artifact.h"
 #include "engine/wire/messages.h"
 #include "tests/fuzz/choices.h"

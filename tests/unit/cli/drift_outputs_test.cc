@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "engine/cli/drift_outputs.h"
+#include "engine/cli/output/drift_outputs.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"

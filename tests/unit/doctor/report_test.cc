@@ -10,7 +10,7 @@
 
 #include "engine/core/json.h"
 #include "engine/doctor/doctor_table.h"
-#include "engine/report/check_report.h"
+#include "engine/report/checks/check_report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/doctor/capture.h"
 

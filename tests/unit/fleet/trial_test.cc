@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/fleet/trial_run.h"
+#include "engine/fleet/apply/trial_run.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -10,7 +10,7 @@
 
 #include "engine/core/json.h"
 #include "engine/plan/saved_plan.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/plan/saved_samples.h"
 #include "tests/unit/report/samples.h"

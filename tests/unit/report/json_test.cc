@@ -7,7 +7,7 @@
 #include <valijson/validator.hpp>
 
 #include "engine/core/json.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/report/samples.h"
 

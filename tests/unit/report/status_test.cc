@@ -1,5 +1,5 @@
 // The text and the JSON of `status`.
-#include "engine/report/status_report.h"
+#include "engine/report/nodes/status_report.h"
 
 #include "engine/core/text.h"
 #include "engine/report/exit_code.h"

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/report/samples.h"
 

@@ -1,0 +1,26 @@
+#include "engine/cli/commands/commands.h"
+
+#include <utility>
+
+#include "engine/cli/input/load_command.h"
+#include "engine/cli/output/printing.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
+
+namespace sparkplan {
+
+Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts(console);
+  auto input = load_for("doctor", options.file, options.json, console);
+  if (!input.loaded) return input.exit_code;
+  const auto& cluster = *input.loaded->cluster;
+  SPARK_TRY(auto run, run_options("doctor", cluster, options.selection, global, interrupts.token(), console));
+  ProgressDisplay progress(console, cluster);
+  run.progress = progress.listener();
+  const auto report = diagnose_cluster(cluster, builtin_registry(), std::move(run));
+  progress.clear();
+  print(report, *input.loaded, options.json, console);
+  return exit_code(report.run);
+}
+
+}  // namespace sparkplan
