@@ -139,6 +139,12 @@ FileStamp stamp_of(const struct stat& status) {
   return {status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim), status.st_ino};
 }
 
+Result<FileStamp> stamp_of_open(int file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return failure(system_error("read " + shown_text(path), errno));
+  return stamp_of(status);
+}
+
 Result<void> check_regular(int file, const std::string& path) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return failure(system_error("read " + shown_text(path), errno));

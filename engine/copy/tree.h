@@ -75,6 +75,8 @@ class Tree {
 
 /// Errors: kRefused.
 Result<void> check_regular(int file, const std::string& path);
+/// Errors: kFailed.
+Result<FileStamp> stamp_of_open(int file, const std::string& path);
 
 /// The last part of a path.
 std::string name_of(const std::string& path);
