@@ -160,8 +160,7 @@ void ChunkServer::admit(Visitor& visitor) {
     if (ends_) return;
     visitor.is_stranger = false;
     prepare_socket(visitor.socket.get());
-    stream =
-        &streams_.emplace_back(std::move(visitor.socket), std::move(*key), PeerStream::Side::kServes, traffic_);
+    stream = &streams_.emplace_back(std::move(visitor.socket), std::move(*key), PeerStream::Side::kServes, traffic_);
   }
   serve(*stream);
   stream->shut_down();

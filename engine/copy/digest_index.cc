@@ -162,8 +162,7 @@ std::string DigestIndex::lines_of(const std::string& path, const Record& record)
   const FileStamp& stamp = record.stamp;
   std::string lines = "F " + base64_encode(path) + " " + std::to_string(stamp.size) + " " +
                       std::to_string(stamp.mtime_ns) + " " + std::to_string(stamp.ctime_ns) + " " +
-                      std::to_string(stamp.inode) +
-                      (record.received ? " received\n" : " read\n");
+                      std::to_string(stamp.inode) + (record.received ? " received\n" : " read\n");
   for (std::size_t i = 0; i < record.digests.size(); ++i) {
     if (!is_known(record.digests[i])) continue;
     lines += "C " + number + " " + std::to_string(i) + " " + hex(record.digests[i]) + "\n";

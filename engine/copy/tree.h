@@ -42,7 +42,8 @@ class Tree {
 
   int root() const { return root_.get(); }
   /// As open(2), beneath the tree, for a regular file; with O_DIRECTORY for a directory, with O_PATH for any kind. It
-  /// never waits for the other end of a FIFO. Errors: kNotFound, kRefused (a link, a mount point, another kind), kFailed.
+  /// never waits for the other end of a FIFO. Errors: kNotFound, kRefused (a link, a mount point, another kind),
+  /// kFailed.
   Result<FileDescriptor> open_file(const std::string& path, int flags, mode_t mode = 0) const;
   /// The directory that contains `path`. Errors: as open_file().
   Result<FileDescriptor> open_parent(const std::string& path) const;

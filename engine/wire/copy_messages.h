@@ -135,7 +135,8 @@ struct CopyFetch {
   std::string tokens;
   std::string keys;  ///< As in CopyServe.
 };
-/// Ends the connections of a CopyFetch. What they have not brought is fetched over other links. No CopyLinkLost follows.
+/// Ends the connections of a CopyFetch. What they have not brought is fetched over other links. No CopyLinkLost
+/// follows.
 struct CopyDrop {
   static constexpr std::string_view kName = "drop";
   std::int64_t link = 0;
