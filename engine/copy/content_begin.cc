@@ -65,7 +65,7 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
   if (equal) {
     SPARK_TRY(const auto opened, tree_.open_file(entry.path, O_RDONLY));
     SPARK_TRY(const FileStamp now, stamp_of_open(opened.get(), entry.path));
-    // The name may lead to another file meanwhile, of which the index says nothing.
+    // Meanwhile the name may lead to another file. The index does not know that one.
     if (now == stamp) {
       SPARK_CHECK(give_properties(opened.get(), entry));
       SPARK_TRY(const FileStamp given, stamp_of_open(opened.get(), entry.path));

@@ -13,7 +13,7 @@
 
 namespace sparkplan::copy {
 
-/// What identifies the content of a file without reading it. A user can set the time of modification, but not the time
+/// Identifies the content of a file without reading it. A user can set the time of modification, but not the time
 /// of change.
 struct FileStamp {
   std::int64_t size = 0;
@@ -61,7 +61,7 @@ class Tree {
 
  private:
   explicit Tree(FileDescriptor root) : root_(std::move(root)) {}
-  /// What list() has found, and its sums.
+  /// The entries that list() has found, and their sums.
   struct Found {
     std::vector<FoundEntry> entries;
     std::int64_t chunks = 0;

@@ -6,7 +6,7 @@
 #include "engine/core/bounded_text.h"
 #include "engine/sync/transfer_run.h"
 
-/// Who receives from whom in a transfer.
+/// The senders of the members of a transfer.
 namespace sparkplan {
 namespace {
 
@@ -101,7 +101,7 @@ void Transfer::link(std::size_t from, std::size_t to) {
     state.live_links.insert(next_link_);
     links_.emplace(next_link_++, std::move(made));
   }
-  // Those behind it get nothing until it does.
+  // The members behind this one get nothing until it does.
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (i == to || receives_from(i, to)) states_[i].last_advance = Clock::now();
   }

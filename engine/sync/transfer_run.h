@@ -76,7 +76,7 @@ class Transfer {
   /// Between two answers of one member the others have the lock.
   bool exchange(std::size_t i, const std::deque<CopyCommand>& commands);
   void check_time(std::size_t i);
-  /// Everything comes from the sender, so that one that gets nothing itself is looked at first.
+  /// A sender that gets nothing itself comes first: its receivers can get nothing either.
   void check_advance(std::size_t i, std::chrono::steady_clock::time_point now);
   void take(std::size_t i, const CopyAnswer& answer);
   void refuse(std::size_t i, std::string why) { fail_locked(i, make_error(ErrorCode::kFailed, std::move(why))); }
@@ -90,7 +90,7 @@ class Transfer {
   /// The node is left out; those behind it receive from another one. One that is complete only serves no more.
   void fail_locked(std::size_t i, Error error);
 
-  // transfer_links.cc: who receives from whom.
+  // transfer_links.cc: the senders.
   /// Every receiver without a sender gets one, once all have begun or have had their time.
   void link_all();
   Error no_sender(std::size_t to) const;
