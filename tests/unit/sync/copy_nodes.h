@@ -12,7 +12,7 @@
 /// Nodes with a sparkplan-copy that answers as its test says.
 namespace sparkplan::test {
 
-/// What a node does with a command; it may answer with say().
+/// Reacts to a command of the controller; answers with say().
 using CopyReaction = std::function<void(const CopyCommand& command, Peer& self)>;
 
 void say(Peer& self, const CopyAnswer& answer);
