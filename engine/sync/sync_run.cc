@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/fleet/fan_out.h"
 #include "engine/fleet/last_line.h"
 #include "engine/remote/copy_client.h"
@@ -266,10 +267,11 @@ class SyncRun {
     }
     if (!any_lacks) return;
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
-      report.error = make_error(ErrorCode::kRefused,
-                                "without `from`, only " + nodes_[source].spec->name.str() + " has " +
-                                    counted(report.unshared.size(), "file") + ": " + report.unshared.front(),
-                                "name the node in `from`, or look at its files; `sparkplan sync --yes` sends them");
+      report.error =
+          make_error(ErrorCode::kRefused,
+                     "without `from`, only " + nodes_[source].spec->name.str() + " has " +
+                         counted(report.unshared.size(), "file") + ": " + shown_text(report.unshared.front()),
+                     "name the node in `from`, or look at its files; `sparkplan sync --yes` sends them");
       return;
     }
     transfer_to(report, source, places, replace);

@@ -59,7 +59,7 @@ Error Transfer::no_sender(std::size_t to) const {
 
 std::optional<std::size_t> Transfer::find_sender(std::size_t to, std::optional<std::size_t> wanted) const {
   if (wanted && can_serve(*wanted, to)) return wanted;
-  if (!states_[to].last_loss) return std::nullopt;  // What the route does not join is joined by no other way.
+  if (!wanted && !states_[to].last_loss) return std::nullopt;  // The route has no way to it.
   if (can_serve(source_, to)) return source_;
   for (const bool complete : {true, false}) {
     for (std::size_t from = 0; from < states_.size(); ++from) {
