@@ -45,15 +45,16 @@ void read_from_controller(int input, std::chrono::milliseconds longest_silence,
   std::thread([input, longest_silence, take = std::move(take)] { read_all(input, longest_silence, take); }).detach();
 }
 
-void send_to_controller(int output, const Value& message) {
-  const auto frame = encode_frame(message);
-  std::string_view bytes = frame ? std::string_view(*frame) : std::string_view();
+Result<void> send_to_controller(int output, const Value& message) {
+  SPARK_TRY(const auto frame, encode_frame(message));
+  std::string_view bytes = frame;
   while (!bytes.empty()) {
     const auto count = ::write(output, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) ::_exit(kInputEndedStatus);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
+  return {};
 }
 
 }  // namespace sparkplan

@@ -18,8 +18,8 @@ inline constexpr int kInputEndedStatus = 75;
 void read_from_controller(int input, std::chrono::milliseconds longest_silence,
                           std::function<void(Result<Value>)> take);
 
-/// Writes the message as one frame. If the controller is gone, the whole process ends at once with kInputEndedStatus. A
-/// message that fits into no frame is not sent.
-void send_to_controller(int output, const Value& message);
+/// Writes the message as one frame. If the controller is gone, the whole process ends at once with kInputEndedStatus.
+/// Errors: those of encode_frame(); then nothing is sent.
+Result<void> send_to_controller(int output, const Value& message);
 
 }  // namespace sparkplan
