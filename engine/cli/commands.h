@@ -65,6 +65,7 @@ struct ShowOptions {
 struct SafetyOptions {
   bool allow_management_change = false;
   bool no_safety_net = false;
+  bool ignore_jobs = false;  ///< Also on nodes with a running job.
   std::chrono::milliseconds confirm_timeout{std::chrono::seconds(90)};
   std::size_t max_parallel = 0;  ///< 0: no limit.
 };

@@ -46,6 +46,7 @@ Result<JobRequest> request_of(const RunCommandOptions& options) {
   request.master_port = options.master_port;
   request.time_limit = options.time_limit;
   request.grace = options.grace;
+  request.who = this_controller("run").who;
   SPARK_CHECK(check_request(request));
   return request;
 }

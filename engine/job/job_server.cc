@@ -13,6 +13,7 @@
 
 #include "engine/job/guardian.h"
 #include "engine/job/process_tree.h"
+#include "engine/job/shown_record.h"
 
 namespace sparkplan::job {
 namespace {
@@ -164,6 +165,7 @@ void JobServer::take(const JobCommand& command) {
 void JobServer::start(StartJob job) {
   job_ = std::move(job);
   name_job_to_guardian(job_->id.c_str());
+  if (!job_->command.empty()) show_record({job_->id, job_->who, job_->command});
   started_ = Clock::now();
   for (const RankSpec& spec : job_->ranks) {
     std::optional<StartFault> fault;

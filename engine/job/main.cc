@@ -10,6 +10,7 @@
 
 #include "engine/job/guardian.h"
 #include "engine/job/job_server.h"
+#include "engine/job/shown_record.h"
 #include "engine/wire/build_id.h"
 
 namespace {
@@ -31,10 +32,13 @@ std::string own_build() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2 || std::strcmp(argv[1], "--stdio") != 0) {
+  if (argc == 2) job::start_again_with_room(argv);
+  const bool has_room = argc == 3 && std::strlen(argv[2]) == kJobRecordRoom;
+  if (argc < 2 || argv[1] != kJobServes || !(argc == 2 || has_room)) {
     std::fputs("usage: sparkplan-job --stdio\n", stderr);
     return 64;
   }
+  if (has_room) job::take_room(argv[2]);
   job::start_guardian();
   utsname machine{};
   ::uname(&machine);

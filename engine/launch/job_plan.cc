@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/ascii.h"
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/model/ipv4.h"
@@ -181,6 +182,8 @@ Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vect
     start.time_limit_ms = request.time_limit.count();
     start.grace_ms = request.grace.count();
     start.together = true;
+    start.who = request.who;
+    start.command = cut_text(join(request.argv, " "), kLongestJobCommand);
     jobs.push_back({members[at].node, std::move(start)});
   }
   return jobs;

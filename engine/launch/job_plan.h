@@ -31,6 +31,7 @@ struct JobRequest {
   int master_port = 29500;                         ///< Source: torchrun, its default.
   std::chrono::milliseconds time_limit{0};
   std::chrono::milliseconds grace{10'000};
+  std::string who = {};  ///< "anna@laptop"
 };
 
 /// A node that takes part, in the order of its rank.

@@ -46,6 +46,7 @@ class Judge {
   Judge(const std::vector<PreflightNode>& nodes, const std::string& profile) : nodes_(nodes), profile_(profile) {}
 
   std::vector<PreflightCheck> run(int master_port) {
+    judge_locks();
     judge_sync();
     judge_gpus();
     judge_same("driver", "GPU driver", [](const Facts& facts) { return facts.host.gpu_driver; });
@@ -69,6 +70,15 @@ class Judge {
   void pass(const char* name, std::string text) {
     if (!failed_.contains(name))
       checks_.push_back(check_of(name, names_of(nodes_), CheckStatus::kPass, std::move(text)));
+  }
+
+  /// A change under way could cut the job's connections.
+  void judge_locks() {
+    for (const PreflightNode& node : nodes_) {
+      if (node.plan == nullptr || node.plan->lock_holder.empty()) continue;
+      fail("lock", node, "locked by " + node.plan->lock_holder, "wait for that run");
+    }
+    pass("lock", "no other run changes a node");
   }
 
   void judge_sync() {

@@ -65,6 +65,8 @@ void list_fields(FieldVisitor& field, StartJob& command) {
   field("grace_ms", command.grace_ms, kOptional.within(0, kLongest));
   field("together", command.together);
   field("hold", command.hold);
+  field("who", command.who, kShortText);
+  field("command", command.command, kMessageText);
 }
 
 void list_fields(FieldVisitor& field, RankStarted& answer) {

@@ -11,6 +11,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/fields.h"
+#include "engine/wire/job_record.h"
 
 /// The messages between the controller and a process starter (program sparkplan-job), as frames. The starter greets
 /// first. It ends its ranks when its input ends, or when no message arrives for kLongestJobSilence.
@@ -49,6 +50,8 @@ struct StartJob {
   std::int64_t time_limit_ms = 0;  ///< 0: none.
   std::int64_t grace_ms = 10'000;  ///< Between SIGTERM and SIGKILL.
   bool together = false;           ///< The failure of one rank ends the others.
+  std::string who = {};            ///< For JobRecord.
+  std::string command = {};        ///< For JobRecord. Empty: the job is not shown to other runs.
   bool hold = false;               ///< Other programs start processes of the job here: it lasts until StopJob.
 };
 
