@@ -29,6 +29,13 @@ std::vector<std::string> names_of(const std::vector<PreflightNode>& nodes) {
   return names;
 }
 
+/// True for "PID, NAME". A wrapper or another version of nvidia-smi may print anything else.
+bool names_process(std::string_view line) {
+  long pid = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+  return error == std::errc() && pid > 0 && line.substr(static_cast<std::size_t>(end - line.data())).starts_with(", ");
+}
+
 /// The changes of a plan, shortened.
 std::string changes_in(const NodePlan& plan) {
   std::vector<std::string> shown;
@@ -98,7 +105,7 @@ class Judge {
       counts.insert(count_gpus(node.answers));
       std::vector<std::string> processes;
       for (const auto line : split_lines(node.answers.gpu_processes)) {
-        if (!trim(line).empty() && processes.size() < kMostShown) processes.push_back(printable(trim(line)));
+        if (names_process(trim(line)) && processes.size() < kMostShown) processes.push_back(printable(trim(line)));
       }
       if (processes.empty()) continue;
       fail("gpu", node, "the GPU is in use by " + join(processes, "; "), "wait for these processes, or end them");

@@ -99,6 +99,15 @@ TEST_CASE("each failure names its node and has a fix") {
   CHECK(port.nodes == std::vector<std::string>{"spark-01"});
 }
 
+TEST_CASE("an answer of nvidia-smi that lists no process does not occupy the GPU") {
+  for (const char* answer : {"0, 7, 45, 12.50\n", "No running processes found\n", "-1, x\n", "17\n", "17,x\n"}) {
+    INFO(answer);
+    Nodes nodes;
+    nodes.nodes[1].answers.gpu_processes = answer;
+    CHECK(nodes.check("gpu").status == CheckStatus::kPass);
+  }
+}
+
 TEST_CASE("another driver or NCCL on one node fails, with the versions by node") {
   Nodes nodes;
   nodes.facts[1].host.gpu_driver = "570.1";
