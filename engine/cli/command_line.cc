@@ -300,10 +300,12 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_option("--launcher", line.run.launcher, "one of " + join(launcher_names(), ", ") + " [none]")
       ->type_name("LAUNCHER")
       ->check(one_of(launcher_names()));
+  run->add_option("--image", line.run.image, "run each rank in a container of this image, by docker or podman")
+      ->type_name("IMAGE");
   run->add_option("--env", line.run.environment, "NAME=VALUE: set a variable in all ranks")
       ->type_name("VARIABLE")
       ->allow_extra_args(false);
-  run->add_option("--workdir", line.run.directory, "the working directory on the nodes [home]")->type_name("DIRECTORY");
+  run->add_option("--workdir", line.run.directory, "the working directory on the nodes, or in the containers [home, or the image's]")->type_name("DIRECTORY");
   run->add_option("--output-dir", line.run.output_dir, "write the output of each rank to files in PATH")
       ->type_name("PATH");
   run->add_option("--master-port", line.run.master_port, "the port of rank 0 for the rendezvous [29500]")

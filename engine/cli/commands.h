@@ -107,6 +107,7 @@ struct RunCommandOptions {
   std::string launcher = "none";
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::string directory;
+  std::string image;       ///< Empty: no container.
   std::string output_dir;  ///< Empty: the output is printed.
   int master_port = 29500;
   std::chrono::milliseconds time_limit{0};

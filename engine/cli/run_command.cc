@@ -43,6 +43,7 @@ Result<JobRequest> request_of(const RunCommandOptions& options) {
     request.environment[assignment.first] = std::move(assignment.second);
   }
   request.directory = options.directory;
+  request.image = options.image;
   request.master_port = options.master_port;
   request.time_limit = options.time_limit;
   request.grace = options.grace;
@@ -65,6 +66,7 @@ class PreparedJob {
     read_nodes(console);
     if (!can_go_on()) return finish(begun, console);
     if (request.ranks_per_node == 0) request.ranks_per_node = ranks_per_gpu();
+    if (!options_.image.empty()) choose_image(request);
     if (!can_go_on()) return finish(begun, console);
     SPARK_TRY(const auto jobs, plan_job(request, members_, id_));
     SPARK_TRY(auto outputs, JobOutputs::open(options_.output_dir, options_.json, jobs, console));
@@ -128,7 +130,7 @@ class PreparedJob {
     for (const NodeSpec* node : nodes_) {
       StartJob start;
       start.id = id_ + "-preflight";
-      start.ranks = questions();
+      start.ranks = questions(options_.image);
       start.time_limit_ms = 5000;
       start.grace_ms = 500;
       jobs.push_back({node, std::move(start)});
@@ -148,7 +150,22 @@ class PreparedJob {
     const auto addresses = data_addresses(nodes_, facts, cluster_.profile);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const Facts& own = facts[i] != nullptr ? *facts[i] : unknown;
-      members_.push_back({nodes_[i], addresses[i], rank_environment(cluster_, *nodes_[i], own, builtin_registry())});
+      members_.push_back({nodes_[i],
+                          addresses[i],
+                          rank_environment(cluster_, *nodes_[i], own, builtin_registry()),
+                          {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()}});
+    }
+  }
+
+  /// Chooses the engine, and compares the images.
+  void choose_image(JobRequest& request) {
+    std::vector<ImageAnswers> images;
+    for (const PreflightAnswers& answers : answers_) images.push_back(answers.images);
+    const auto engine = choose_engine(cluster_, request.image, images);
+    request.engine = engine.value_or(request.engine);
+    if (options_.no_preflight && engine) return;
+    for (auto& check : judge_image(request.image, engine, nodes_, images)) {
+      report_.preflight.push_back(std::move(check));
     }
   }
 

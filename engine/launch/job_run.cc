@@ -139,6 +139,7 @@ class NodeRun {
       if (options_.rank_ended) options_.rank_ended(place_, *ended);
     } else if (const auto* finished = std::get_if<JobFinished>(&answer)) {
       report_.left = finished->left;
+      report_.containers_left = finished->containers_left;
       const bool complete = std::all_of(report_.ranks.begin(), report_.ranks.end(),
                                         [](const RankReport& rank) { return rank.ended.has_value(); });
       if (!complete) return failure(ErrorCode::kFailed, "the process starter reported no end of a rank");

@@ -12,7 +12,7 @@
 namespace sparkplan {
 namespace {
 
-enum Question : int { kGpus, kGpuProcesses, kListening };
+enum Question : int { kGpus, kGpuProcesses, kListening, kDockerImage, kPodmanImage };
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr int kListenState = 0x0a;
@@ -192,10 +192,15 @@ class Judge {
 
 }  // namespace
 
-std::vector<RankSpec> questions() {
-  return {{kGpus, {"nvidia-smi", "-L"}, {}},
+std::vector<RankSpec> questions(const std::string& image) {
+  std::vector<RankSpec> ranks{
+      {kGpus, {"nvidia-smi", "-L"}, {}},
           {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
           {kListening, {"cat", "/proc/net/tcp", "/proc/net/tcp6"}, {}}};
+  if (image.empty()) return ranks;
+  ranks.push_back({kDockerImage, image_question(ContainerEngine::kDocker, image), {}});
+  ranks.push_back({kPodmanImage, image_question(ContainerEngine::kPodman, image), {}});
+  return ranks;
 }
 
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails) {
@@ -211,6 +216,9 @@ std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTa
       if (rank.rank == kGpus) answers.has_gpu_tool = rank.succeeded();
       if (rank.rank == kGpuProcesses) answers.gpu_processes = text;
       if (rank.rank == kListening) answers.listening = text;
+      const std::string all = tails.tail_of(node, rank.rank).text;
+      if (rank.rank == kDockerImage) answers.images[0] = image_answer(rank, all);
+      if (rank.rank == kPodmanImage) answers.images[1] = image_answer(rank, all);
     }
   }
   return all;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/doctor/check_status.h"
+#include "engine/launch/image_check.h"
 #include "engine/launch/job_output.h"
 #include "engine/launch/job_report.h"
 #include "engine/launch/job_run.h"
@@ -22,6 +23,7 @@ struct PreflightAnswers {
   std::string gpus;           ///< nvidia-smi -L
   std::string gpu_processes;  ///< nvidia-smi --query-compute-apps=pid,process_name
   std::string listening;      ///< /proc/net/tcp and tcp6
+  ImageAnswers images = {};   ///< Of `run --image`.
 };
 
 /// A node as the preflight sees it.
@@ -32,8 +34,8 @@ struct PreflightNode {
   PreflightAnswers answers;
 };
 
-/// The commands that ask a node, as ranks of a job.
-std::vector<RankSpec> questions();
+/// The commands that ask a node, as ranks of a job. `image` may be empty.
+std::vector<RankSpec> questions(const std::string& image = {});
 /// The answers in a job that has asked, by node. `tails` has the output.
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails);
 

@@ -25,6 +25,8 @@ bool is_id(const std::string& id) {
          std::all_of(id.begin(), id.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
 
+bool is_engine(const std::string& name) { return name.empty() || name == "docker" || name == "podman"; }
+
 /// execve() takes texts that end at the first NUL.
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
@@ -65,6 +67,8 @@ void list_fields(FieldVisitor& field, StartJob& command) {
   field("grace_ms", command.grace_ms, kOptional.within(0, kLongest));
   field("together", command.together);
   field("hold", command.hold);
+  field("container_engine", command.containers.engine, kShortText);
+  if (field.reading()) field.check("container_engine", is_engine(command.containers.engine), "expected an engine");
   field("who", command.who, kShortText);
   field("command", command.command, kMessageText);
 }
@@ -93,6 +97,7 @@ void list_fields(FieldVisitor& field, RankEnded& answer) {
 
 void list_fields(FieldVisitor& field, JobFinished& answer) {
   field("left", answer.left, kOptional.within(1, std::numeric_limits<std::int32_t>::max()).at_most(kMostLeft));
+  field("containers_left", answer.containers_left, kShortText.at_most(kMostLeft));
 }
 
 void list_fields(FieldVisitor& field, JobFailure& answer) { field("error", answer.error, kRequired); }

@@ -41,6 +41,11 @@ struct RankSpec {
   std::map<std::string, std::string> environment;  ///< Added to the login environment.
 };
 
+/// The containers of a job: those with the label sparkplan.job=ID. Neither engine ends them with its client.
+struct JobContainers {
+  std::string engine;  ///< "docker" or "podman"; empty: the job has none.
+};
+
 /// Starts all ranks of this node. Sent once.
 struct StartJob {
   static constexpr std::string_view kName = "start";
@@ -52,6 +57,7 @@ struct StartJob {
   bool together = false;           ///< The failure of one rank ends the others.
   std::string who = {};            ///< For JobRecord.
   std::string command = {};        ///< For JobRecord. Empty: the job is not shown to other runs.
+  JobContainers containers = {};   ///< Removed at the end of the job.
   bool hold = false;               ///< Other programs start processes of the job here: it lasts until StopJob.
 };
 
@@ -107,6 +113,7 @@ struct JobAlive {
 struct JobFinished {
   static constexpr std::string_view kName = "finished";
   std::vector<std::int64_t> left;  ///< Processes of the job that SIGKILL did not end, such as those of root.
+  std::vector<std::string> containers_left;  ///< Their ids, or why they could not be read or removed.
 };
 
 /// The starter cannot do what was asked, and has ended.
