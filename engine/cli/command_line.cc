@@ -313,6 +313,7 @@ void add_run(CLI::App& app, CommandLine& line) {
       ->type_name("PORT");
   add_duration(*run, "--time-limit", line.run.time_limit, "end the job after DURATION [none]");
   add_duration(*run, "--grace", line.run.grace, "between SIGTERM and SIGKILL [10s]");
+  add_duration(*run, "--watch", line.run.watch, "if no rank prints for DURATION, report what each rank does [off]");
   run->add_flag("--no-preflight", line.run.no_preflight, "start even if the preflight would fail");
   run->add_flag("--json", line.run.json, "the outcome as JSON, with the end of the output");
   add_node_selection(*run, line.run.selection);

@@ -112,6 +112,7 @@ struct RunCommandOptions {
   int master_port = 29500;
   std::chrono::milliseconds time_limit{0};
   std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds watch{0};  ///< 0: the job is not watched.
   bool no_preflight = false;
   bool json = false;
   SelectionOptions selection;

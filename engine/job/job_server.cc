@@ -13,6 +13,7 @@
 
 #include "engine/job/containers.h"
 #include "engine/job/guardian.h"
+#include "engine/job/look.h"
 #include "engine/job/process_tree.h"
 #include "engine/job/shown_record.h"
 
@@ -158,6 +159,7 @@ void JobServer::take(const JobCommand& command) {
     if (job_) return fail(make_error(ErrorCode::kInvalidInput, "the job has been started already"));
     return start(*started);
   }
+  if (std::holds_alternative<LookAtJob>(command) && job_) return send(look_at_job(job_->id, ranks_));
   if (!std::holds_alternative<StopJob>(command)) return;
   if (!job_) return fail(make_error(ErrorCode::kInvalidInput, "there is no job to stop"));
   begin_end(RankEnding::kStopped, milliseconds(job_->grace_ms));

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -28,6 +30,7 @@ class SharedRun {
 
   OutputQueue queue;
   std::atomic<bool> end_all{false};
+  std::optional<JobWatch> watch;
   std::atomic<std::size_t> at_work{0};  ///< Nodes with ranks that have not finished. At 0, nodes that hold end.
 
   /// Waits until every node is connected or has failed. False: one has failed, or the user stopped the run.
@@ -75,6 +78,7 @@ class NodeRun {
     for (const RankSpec& rank : job_.start.ranks) report_.ranks.push_back({rank.rank, 0, {}, {}, false});
     SPARK_CHECK(client.send(job_.start));
     spoke_ = heard_ = Clock::now();
+    if (shared_.watch) shared_.watch->note_start();
     while (true) {
       SPARK_CHECK(speak(client));
       // Without room, the node is not heard: its silence then proves nothing.
@@ -105,6 +109,11 @@ class NodeRun {
       spoke_ = now;
       return client.send(StopJob{});
     }
+    if (const int looks = shared_.watch ? shared_.watch->looks() : 0; looks != looks_) {
+      looks_ = looks;
+      spoke_ = now;
+      return client.send(LookAtJob{});
+    }
     if (now - spoke_ < milliseconds(kJobHeartbeat)) return {};
     spoke_ = now;
     return client.send(KeepJob{});
@@ -129,6 +138,7 @@ class NodeRun {
       rank->pid = started->pid;
     } else if (auto* output = std::get_if<RankOutput>(&answer)) {
       SPARK_TRY([[maybe_unused]] const auto* rank, rank_of(output->rank));
+      if (shared_.watch) shared_.watch->note_output();
       if (!output->bytes.empty()) {
         shared_.queue.put({place_, output->rank, output->error}, std::move(output->bytes));
       }
@@ -137,6 +147,9 @@ class NodeRun {
       rank->ended = *ended;
       if (options_.together && !rank->succeeded()) shared_.end_all = true;
       if (options_.rank_ended) options_.rank_ended(place_, *ended);
+    } else if (auto* seen = std::get_if<JobSeen>(&answer)) {
+      SPARK_CHECK(check_seen(*seen));
+      if (shared_.watch) shared_.watch->put(place_, std::move(*seen));
     } else if (const auto* finished = std::get_if<JobFinished>(&answer)) {
       report_.left = finished->left;
       report_.containers_left = finished->containers_left;
@@ -148,6 +161,16 @@ class NodeRun {
       return failure(bounded(std::move(failed->error)));
     }
     return false;
+  }
+
+  /// A node can report only its own ranks, and each once.
+  Result<void> check_seen(const JobSeen& seen) {
+    std::set<int> reported;
+    for (const SeenRank& one : seen.ranks) {
+      if (one.rank >= 0) SPARK_CHECK(rank_of(one.rank));
+      if (!reported.insert(one.rank).second) return failure(ErrorCode::kFailed, "the node reports a rank twice");
+    }
+    return {};
   }
 
   Result<RankReport*> rank_of(int number) {
@@ -167,6 +190,7 @@ class NodeRun {
   Clock::time_point spoke_;
   Clock::time_point heard_;
   std::optional<Clock::time_point> give_up_at_;
+  int looks_ = 0;  ///< Those that the node was asked for.
 };
 
 }  // namespace
@@ -179,6 +203,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
   SharedRun shared(jobs.size(), output);
   const auto starts_ranks = [](const NodeJob& job) { return !job.start.hold; };
   shared.at_work = static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), starts_ranks));
+  if (options.watch.count() > 0) shared.watch.emplace(jobs.size(), options.watch, options.watch_report);
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -190,6 +215,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
       });
     }
   }
+  shared.watch.reset();
   shared.queue.finish();
   report.output_error = shared.queue.error();
   report.interrupted = options.stop.stop_requested();

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 
@@ -222,6 +223,26 @@ std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTa
     }
   }
   return all;
+}
+
+std::vector<RankSpec> gpu_load_question() {
+  return {{0, {"nvidia-smi", "--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader"}, {}}};
+}
+
+std::vector<std::string> gpu_loads_in(const JobReport& report, const OutputTails& tails) {
+  constexpr std::size_t kLongestLoad = 80;
+  std::vector<std::string> loads(report.nodes.size());
+  for (std::size_t node = 0; node < loads.size(); ++node) {
+    const auto& ranks = report.nodes[node].ranks;
+    if (ranks.empty() || !ranks.front().succeeded()) continue;
+    const std::string text = tails.tail_of(node, 0).text;
+    std::vector<std::string> lines;
+    for (const auto line : split_lines(text)) {
+      if (!trim(line).empty()) lines.emplace_back(trim(line));
+    }
+    loads[node] = shown_text(join(lines, "; "), kLongestLoad);
+  }
+  return loads;
 }
 
 int count_gpus(const PreflightAnswers& answers) {

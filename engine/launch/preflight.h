@@ -39,6 +39,11 @@ std::vector<RankSpec> questions(const std::string& image = {});
 /// The answers in a job that has asked, by node. `tails` has the output.
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails);
 
+/// The command that asks for the load of the GPUs.
+std::vector<RankSpec> gpu_load_question();
+/// The load by node: "96 %, 45.31 W", for several GPUs "96 %, 45.31 W; 3 %, 12.00 W". Empty: not known.
+std::vector<std::string> gpu_loads_in(const JobReport& report, const OutputTails& tails);
+
 /// The number of GPUs in the output of nvidia-smi -L.
 int count_gpus(const PreflightAnswers& answers);
 /// True if a process listens on that TCP port on any address. `table` is /proc/net/tcp or tcp6. Source:

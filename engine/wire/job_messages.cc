@@ -17,6 +17,7 @@ constexpr std::size_t kMostLeft = 256;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestArgument = std::size_t{128} << 10;
 constexpr std::size_t kLongestId = 64;
+constexpr std::size_t kLongestSeenText = 80;
 constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostRank = 1 << 20;
 
@@ -93,6 +94,35 @@ void list_fields(FieldVisitor& field, RankEnded& answer) {
   field("errno", answer.errno_value, kOptional.within(0, 4095));
   field("failed_step", answer.failed_step, kShortText);
   field("duration_ms", answer.duration_ms, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+std::span<const std::string_view> names_of(SeenSocketState /*state*/) {
+  static constexpr std::array<std::string_view, 3> kNames{"no_answer", "unacknowledged", "closed_by_peer"};
+  return kNames;
+}
+
+void list_fields(FieldVisitor& field, SeenProcess& process) {
+  field("pid", process.pid, kRequired.within(1, std::numeric_limits<std::int32_t>::max()));
+  field("name", process.name, kOptional.cut_at(kLongestSeenText));
+  field("state", process.state, kOptional.cut_at(kLongestSeenText));
+  field("waits_in", process.waits_in, kOptional.cut_at(kLongestSeenText));
+  field("cpu_ms", process.cpu_ms, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+void list_fields(FieldVisitor& field, SeenSocket& socket) {
+  field("state", socket.state, kRequired);
+  field("local", socket.local, kOptional.cut_at(kLongestSeenText));
+  field("remote", socket.remote, kOptional.cut_at(kLongestSeenText));
+}
+
+void list_fields(FieldVisitor& field, SeenRank& rank) {
+  field("rank", rank.rank, kRequired.within(-1, kMostRank));
+  field("processes", rank.processes, kOptional.at_most(kMostSeenProcesses));
+  field("sockets", rank.sockets, kOptional.at_most(kMostSeenSockets));
+}
+
+void list_fields(FieldVisitor& field, JobSeen& answer) {
+  field("ranks", answer.ranks, kOptional.at_most(kMostRanks + 1));
 }
 
 void list_fields(FieldVisitor& field, JobFinished& answer) {
