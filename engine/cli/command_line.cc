@@ -305,7 +305,9 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_option("--env", line.run.environment, "NAME=VALUE: set a variable in all ranks")
       ->type_name("VARIABLE")
       ->allow_extra_args(false);
-  run->add_option("--workdir", line.run.directory, "the working directory on the nodes, or in the containers [home, or the image's]")->type_name("DIRECTORY");
+  run->add_option("--workdir", line.run.directory,
+                  "the working directory on the nodes, or in the containers [home, or the image's]")
+      ->type_name("DIRECTORY");
   run->add_option("--output-dir", line.run.output_dir, "write the output of each rank to files in PATH")
       ->type_name("PATH");
   run->add_option("--master-port", line.run.master_port, "the port of rank 0 for the rendezvous [29500]")

@@ -42,8 +42,8 @@ constexpr std::string_view kComposeSettings = R"(    image: "${IMAGE:?set IMAGE 
 ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   for (const NodeSpec* node : selected) {
-    exported.text += "# on " + node->name.str() +
-                     "\ndocker run " + join(job_container_flags(ContainerEngine::kDocker, {true, true}), " ");
+    exported.text += "# on " + node->name.str() + "\ndocker run " +
+                     join(job_container_flags(ContainerEngine::kDocker, {true, true}), " ");
     for (const BindMount& one : job_mounts(*node)) {
       exported.text += " \\\n  -v " + shell_quote(one.path + ":" + one.path + (one.read_only ? ":ro" : ""));
     }

@@ -77,10 +77,9 @@ void ApplyRun::begin() {
                                  planning_->undone_run(planned)};
     nodes_.emplace_back(planned);
   }
-  trial_.emplace(
-      *planning_, nodes_,
-      TrialOptions{options_.window, options_.max_parallel, [this](const FleetNode& node) { return roster_for(node); },
-                   options_.ignore_jobs});
+  trial_.emplace(*planning_, nodes_,
+                 TrialOptions{options_.window, options_.max_parallel,
+                              [this](const FleetNode& node) { return roster_for(node); }, options_.ignore_jobs});
 }
 
 Report ApplyRun::run() {
@@ -210,8 +209,7 @@ void ApplyRun::send_steps(ApplyNode& applied, const std::vector<Step>& steps) {
   session_.show(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
   applied.planned.outcomes.send(steps);
   auto reply = node.client->apply({session_.run(), node.name(), roster_for(node), steps,
-                                   applied.planned.plan.after_steps, 0, secrets_of(node, steps),
-                                   options_.ignore_jobs});
+                                   applied.planned.plan.after_steps, 0, secrets_of(node, steps), options_.ignore_jobs});
   if (!reply) return session_.give_up(node, std::move(reply).error());
   applied.receive(steps, *reply);
   session_.show(node, "applied", Activity::kWaiting);

@@ -122,8 +122,14 @@ void TrialRun::begin(TrialNode& one) {
   trial.planned.after_steps = one.planned.plan.after_steps;
   trial.begun = Clock::now();
   const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(options_.window * 0.4));
-  auto reply = node.client->try_out({session_.run(), node.name(), options_.roster_for(node), steps,
-                                     trial.planned.after_steps, options_.window.count(), {}, options_.ignore_jobs},
+  auto reply = node.client->try_out({session_.run(),
+                                     node.name(),
+                                     options_.roster_for(node),
+                                     steps,
+                                     trial.planned.after_steps,
+                                     options_.window.count(),
+                                     {},
+                                     options_.ignore_jobs},
                                     silence);
   if (!reply) return note_begin_failed(one, std::move(reply).error());
   trial.reply = std::move(*reply);

@@ -79,7 +79,7 @@ class TrialRun {
   bool is_needed(const FleetNode& node) const { return options_.window.count() > 0 && node.known.facts.live; }
   /// Replaces the steps that are on trial on the node in this stage.
   void add(const FleetNode& node, std::vector<Step> steps);
-  /// The node's disruptive steps are not begun in this run, for a reason of its own.
+  /// The node's disruptive steps are not begun in this run.
   void refuse(const FleetNode& node, Error why) { nodes_[node.place].deferred = std::move(why); }
   void carry_out();
   const TrialNode& at(const FleetNode& node) const { return nodes_[node.place]; }

@@ -59,7 +59,7 @@ bool read_all(int stream, std::string& text, Clock::time_point end) {
   }
 }
 
-/// The exit status, or nothing at the deadline. waitpid() has no deadline of its own.
+/// The exit status, or nothing at the deadline. waitpid() takes no deadline.
 std::optional<int> wait_for(pid_t child, Clock::time_point end) {
   constexpr int kPauseMs = 5;
   int status = 0;
@@ -73,9 +73,9 @@ std::optional<int> wait_for(pid_t child, Clock::time_point end) {
 /// The ids of the job's containers. Nothing: the engine did not answer.
 std::optional<std::vector<std::string>> containers_of(const std::string& engine, const std::string& id,
                                                       milliseconds patience) {
-  const auto text = output_of({engine, "ps", "--all", "--quiet", "--no-trunc", "--filter",
-                               "label=" + std::string(kContainerLabel) + "=" + id},
-                              patience);
+  const auto text = output_of(
+      {engine, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label=" + std::string(kContainerLabel) + "=" + id},
+      patience);
   if (!text) return std::nullopt;
   std::vector<std::string> ids;
   for (const auto line : split_lines(*text)) {

@@ -10,8 +10,8 @@ namespace sparkplan::job {
 /// The label of all containers of a job, with its id as the value.
 inline constexpr const char* kContainerLabel = "sparkplan.job";
 
-/// What a program printed on standard output, at most 64 KiB. Nothing: it could not be started, failed, or was killed
-/// at the deadline.
+/// The standard output of a program, at most 64 KiB. Nothing: it could not be started, failed, or was killed at the
+/// deadline.
 std::optional<std::string> output_of(const std::vector<std::string>& argv, std::chrono::milliseconds patience);
 
 /// Kills and removes all containers of the job, by `engine`: "docker" or "podman"; any other does nothing. A container

@@ -9,7 +9,7 @@
 #include "engine/job/rank_process.h"
 #include "engine/wire/job_messages.h"
 
-/// What the processes of a job are doing. Only reads. Source: proc(5), Documentation/networking/proc_net_tcp.rst.
+/// The states of a job's processes. Only reads. Source: proc(5), Documentation/networking/proc_net_tcp.rst.
 namespace sparkplan::job {
 
 /// The connections without a working peer in the text of /proc/net/tcp or tcp6, by the inode of their socket. Pure.

@@ -31,7 +31,9 @@ std::string mount_text(const BindMount& mount) {
 
 /// Letters, digits and what stands in names, tags and digests. Source: OCI distribution specification.
 bool is_image(const std::string& name) {
-  const auto is_part = [](char c) { return is_alphanumeric(c) || std::string_view("._-/:@").find(c) != std::string::npos; };
+  const auto is_part = [](char c) {
+    return is_alphanumeric(c) || std::string_view("._-/:@").find(c) != std::string::npos;
+  };
   return name.size() <= kLongestImage && is_alphanumeric(name.front()) &&
          std::all_of(name.begin(), name.end(), is_part);
 }

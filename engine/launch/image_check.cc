@@ -128,7 +128,8 @@ std::vector<PreflightCheck> judge_image(const std::string& image, std::optional<
                             "bring one to all nodes: sparkplan exec -- " + program + " pull " + image));
   }
   if (checks.empty()) {
-    checks.push_back({"image", names, CheckStatus::kPass, image + " " + short_id(by_id.begin()->first) + ", " + program, ""});
+    checks.push_back(
+        {"image", names, CheckStatus::kPass, image + " " + short_id(by_id.begin()->first) + ", " + program, ""});
   }
   return checks;
 }

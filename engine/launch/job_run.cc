@@ -190,7 +190,7 @@ class NodeRun {
   Clock::time_point spoke_;
   Clock::time_point heard_;
   std::optional<Clock::time_point> give_up_at_;
-  int looks_ = 0;  ///< Those that the node was asked for.
+  int looks_ = 0;  ///< The number of looks that the node was asked for.
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace sparkplan {
 
-/// What a job's nodes show of it at two moments.
+/// The answers of a job's nodes to two looks.
 struct JobView {
   /// One item per node. Nothing: the node did not answer in time.
   std::vector<std::optional<JobSeen>> first;
@@ -23,7 +23,7 @@ struct JobView {
   std::chrono::milliseconds between{0};  ///< The two looks.
 };
 
-/// Watches the output of a job in a thread of its own. When no rank has printed for a time, it asks all nodes twice
+/// Watches the output of a job in a separate thread. When no rank has printed for a time, it asks all nodes twice
 /// what the ranks do, and reports once. The next report comes no sooner than that time later.
 class JobWatch {
  public:

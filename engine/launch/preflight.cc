@@ -196,8 +196,8 @@ class Judge {
 std::vector<RankSpec> questions(const std::string& image) {
   std::vector<RankSpec> ranks{
       {kGpus, {"nvidia-smi", "-L"}, {}},
-          {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
-          {kListening, {"cat", "/proc/net/tcp", "/proc/net/tcp6"}, {}}};
+      {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
+      {kListening, {"cat", "/proc/net/tcp", "/proc/net/tcp6"}, {}}};
   if (image.empty()) return ranks;
   ranks.push_back({kDockerImage, image_question(ContainerEngine::kDocker, image), {}});
   ranks.push_back({kPodmanImage, image_question(ContainerEngine::kPodman, image), {}});

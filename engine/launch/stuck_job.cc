@@ -179,7 +179,7 @@ std::string StuckRank::name() const {
 StuckJob stuck_job(const JobView& view, const std::vector<NodeJob>& jobs, const StuckContext& context) {
   StuckJob job;
   job.quiet = view.quiet;
-  static const SeenRank kNothing;
+  static const SeenRank kNothing{};
   for (std::size_t node = 0; node < jobs.size(); ++node) {
     const std::string& name = jobs[node].node->name.str();
     if (node >= view.second.size() || !view.second[node]) {

@@ -23,10 +23,10 @@ struct StuckSocket {
 /// One rank, or the other processes of the job on its node.
 struct StuckRank {
   std::string node;
-  int rank = 0;           ///< -1: other processes of the job.
-  std::int64_t pid = 0;   ///< Of the process in `state`.
-  std::string state;      ///< One letter of proc_pid_stat(5): the most telling one of its processes.
-  std::string waits_in;   ///< The kernel's function; empty: none.
+  int rank = 0;          ///< -1: other processes of the job.
+  std::int64_t pid = 0;  ///< Of the process in `state`.
+  std::string state;     ///< One letter of proc_pid_stat(5): the most telling one of its processes.
+  std::string waits_in;  ///< The kernel's function; empty: none.
   std::size_t processes = 0;
   std::int64_t cpu_percent = 0;  ///< Between the two looks; 100 is one processor.
   std::string gpu;               ///< "96 %, 45.31 W"; empty: not known.
@@ -39,9 +39,9 @@ struct StuckRank {
   std::string name() const;
 };
 
-/// What is probably wrong.
+/// A probable fault.
 struct StuckCause {
-  std::string what;   ///< What was seen, and where.
+  std::string what;  ///< The observation and its place.
   std::string cause;
   std::string fix;
 };

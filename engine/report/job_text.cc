@@ -95,7 +95,8 @@ std::string lines_of_node(const JobNodeReport& node, const JobReport& report) {
     text += "! " + node.name + ": still running, because no signal ends it: pid " + join(pids, ", ") + "\n";
   }
   if (!node.containers_left.empty()) {
-    text += "! " + node.name + ": containers of the job are left: " + printable(join(node.containers_left, ", ")) + "\n";
+    text +=
+        "! " + node.name + ": containers of the job are left: " + printable(join(node.containers_left, ", ")) + "\n";
   }
   return text;
 }

@@ -109,7 +109,7 @@ struct CommitRequest {
 struct ReleaseRequest {
   static constexpr std::string_view kName = "release";
   using Reply = void;
-  std::string audit;  ///< One line for syslog.
+  std::string audit;         ///< One line for syslog.
   bool ignore_jobs = false;  ///< As in ApplyRequest.
 };
 

@@ -37,7 +37,7 @@ struct FactsReply {
   std::optional<VerifySummary> last_verify;      ///< The latest run of `verify`. Nothing: none was stored.
   std::string known_roster;  ///< One of FactsRequest::known_rosters, in place of the roster in `manifest`; else empty.
   std::vector<RunningJob> jobs;  ///< Of `exec` and `run`, on this node.
-  ObservedState observed;    ///< The resources of names_managed(); empty unless requested.
+  ObservedState observed;        ///< The resources of names_managed(); empty unless requested.
 };
 
 struct FactsRequest {

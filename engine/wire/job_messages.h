@@ -117,24 +117,24 @@ struct JobAlive {
 /// A process of a job. Source: proc(5).
 struct SeenProcess {
   std::int64_t pid = 0;
-  std::string name;       ///< /proc/PID/comm
-  std::string state;      ///< One letter: "S", "D", "T".
-  std::string waits_in;   ///< /proc/PID/wchan; empty: it runs, or the kernel does not say.
+  std::string name;         ///< /proc/PID/comm
+  std::string state;        ///< One letter: "S", "D", "T".
+  std::string waits_in;     ///< /proc/PID/wchan; empty: it runs, or the kernel does not say.
   std::int64_t cpu_ms = 0;  ///< Processor time since its start.
 };
 
 /// Why a socket is a sign of a missing peer.
 enum class SeenSocketState : std::uint8_t {
-  kNoAnswer,         ///< The peer does not answer a connection request.
-  kUnacknowledged,   ///< The peer does not acknowledge data, which is sent again.
-  kClosedByPeer,     ///< The peer has closed the connection.
+  kNoAnswer,        ///< The peer does not answer a connection request.
+  kUnacknowledged,  ///< The peer does not acknowledge data, which is sent again.
+  kClosedByPeer,    ///< The peer has closed the connection.
 };
 std::span<const std::string_view> names_of(SeenSocketState state);
 
 /// A TCP connection of a job without a working peer.
 struct SeenSocket {
   SeenSocketState state = SeenSocketState::kNoAnswer;
-  std::string local;   ///< "192.168.100.11:43210", "[fe80::1]:29500"
+  std::string local;  ///< "192.168.100.11:43210", "[fe80::1]:29500"
   std::string remote;
 
   bool operator==(const SeenSocket&) const = default;
@@ -158,7 +158,7 @@ struct JobSeen {
 /// The last message: all ranks have ended, and all of their output was sent.
 struct JobFinished {
   static constexpr std::string_view kName = "finished";
-  std::vector<std::int64_t> left;  ///< Processes of the job that SIGKILL did not end, such as those of root.
+  std::vector<std::int64_t> left;            ///< Processes of the job that SIGKILL did not end, such as those of root.
   std::vector<std::string> containers_left;  ///< Their ids, or why they could not be read or removed.
 };
 
@@ -169,8 +169,8 @@ struct JobFailure {
 };
 
 using JobCommand = std::variant<StartJob, KeepJob, StopJob, LookAtJob>;
-using JobAnswer = std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobSeen, JobFinished,
-                               JobFailure>;
+using JobAnswer =
+    std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobSeen, JobFinished, JobFailure>;
 
 void list_fields(FieldVisitor& field, JobHello& answer);
 void list_fields(FieldVisitor& field, RankSpec& rank);

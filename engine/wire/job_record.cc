@@ -19,9 +19,9 @@ std::string up_to_nul(const std::string& text) { return text.substr(0, text.find
 
 std::string text_of(const JobRecord& record) {
   std::string text;
-  const std::array<std::string, 4> parts{
-      std::string(kMark), cut_text(up_to_nul(record.id), kLongestJobId),
-      cut_text(up_to_nul(record.who), kLongestJobOwner), cut_text(up_to_nul(record.command), kLongestJobCommand)};
+  const std::array<std::string, 4> parts{std::string(kMark), cut_text(up_to_nul(record.id), kLongestJobId),
+                                         cut_text(up_to_nul(record.who), kLongestJobOwner),
+                                         cut_text(up_to_nul(record.command), kLongestJobCommand)};
   for (const std::string& part : parts) text += part + '\0';
   return text;
 }

@@ -43,18 +43,18 @@ std::optional<JobRecord> job_record_in(std::string_view command_line);
 /// A job of `exec` or `run` on a node.
 struct RunningJob {
   std::string id;
-  std::string user;     ///< Owns the process starter. The kernel says so; the texts of the record are the user's own.
+  std::string user;      ///< Owns the process starter. The kernel says so; the texts of the record are the user's own.
   std::int64_t pid = 0;  ///< Of the process starter.
-  std::string since;    ///< RFC 3339, UTC.
-  std::string who;      ///< JobRecord::who
-  std::string command;  ///< JobRecord::command
+  std::string since;     ///< RFC 3339, UTC.
+  std::string who;       ///< JobRecord::who
+  std::string command;   ///< JobRecord::command
 
   /// "job 20260301T120000Z-4f9a1c07 of nvidia (anna@laptop, process 4242) since 2026-03-01T12:00:00Z: python3 train.py"
   std::string describe() const;
   bool operator==(const RunningJob&) const = default;
 };
 
-/// The refusal of a disruptive change beside these jobs, of which there is at least one: kBusy.
+/// The refusal of a disruptive change beside these jobs: kBusy. `jobs` is not empty.
 Error busy_with(const std::vector<RunningJob>& jobs);
 
 /// Texts are cut and made safe for a terminal when they are read.

@@ -35,9 +35,7 @@ struct Pair {
                   "; do ip address flush dev $half; ip link set dev $half down mtu 1500; done");
     }
   }
-  bool sleeps(const std::string& time) const {
-    return !first.shell("pgrep -f '[s]leep " + time + "' || true").empty();
-  }
+  bool sleeps(const std::string& time) const { return !first.shell("pgrep -f '[s]leep " + time + "' || true").empty(); }
 
   Host first;
   Host second;

@@ -10,8 +10,8 @@ namespace sparkplan {
 namespace {
 
 void add(std::vector<BindMount>& mounts, BindMount mount) {
-  const bool included = std::any_of(mounts.begin(), mounts.end(),
-                                    [&](const BindMount& one) { return is_within(mount.path, one.path); });
+  const bool included =
+      std::any_of(mounts.begin(), mounts.end(), [&](const BindMount& one) { return is_within(mount.path, one.path); });
   if (!mount.path.empty() && !included) mounts.push_back(std::move(mount));
 }
 

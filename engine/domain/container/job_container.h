@@ -7,7 +7,7 @@
 
 #include "engine/model/cluster.h"
 
-/// What a container of a job needs from its node, for `run --image` and the exports. Everything here is pure.
+/// The needs of a job's container, for `run --image` and the exports. Everything here is pure.
 namespace sparkplan {
 
 /// Its names are "docker" and "podman", as the programs are called.

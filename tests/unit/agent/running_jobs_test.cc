@@ -78,7 +78,8 @@ TEST_CASE("a job without a command, such as a preflight, is not shown, and neith
 }
 
 TEST_CASE("a user is named from the text of /etc/passwd") {
-  constexpr const char* kText = "root:x:0:0:root:/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\nbroken\n::1\n";
+  constexpr const char* kText =
+      "root:x:0:0:root:/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\nbroken\n::1\n";
   CHECK(user_named(kText, "1000") == "nvidia");
   CHECK(user_named(kText, "0") == "root");
   CHECK(user_named(kText, "77") == "uid 77");

@@ -20,7 +20,7 @@ struct ScriptedNode {
   std::optional<TransactionReport> transaction;
   std::function<bool(const ProbeTarget&)> reaches = [](const ProbeTarget&) { return true; };
   std::vector<ProbeTarget> probed;
-  std::vector<RunningJob> jobs;  ///< Those that its agent finds when a trial is to begin.
+  std::vector<RunningJob> jobs;  ///< The jobs that its agent finds when a trial is to begin.
   std::atomic<bool> cut{false};  ///< The connection breaks.
   std::atomic<int> users{0};     ///< Threads that are in a call now.
   std::atomic<bool> used_by_two{false};
@@ -265,7 +265,8 @@ TEST_CASE("trial: the controller's own machine is kept only if another node reac
 
 TEST_CASE("trial: a job that was started since the plan keeps its node from being changed, and not in the run") {
   TrialBench bench(2);
-  bench.node("n1").jobs = {{"20260301T120000Z-4f9a1c07", "nvidia", 4242, "2026-03-01T12:00:00Z", "anna@laptop", "train"}};
+  bench.node("n1").jobs = {
+      {"20260301T120000Z-4f9a1c07", "nvidia", 4242, "2026-03-01T12:00:00Z", "anna@laptop", "train"}};
   SECTION("its disruptive steps are deferred") {
     CHECK(bench.carry_out() == Trial::State::kWaiting);
     REQUIRE(bench.deferred);

@@ -97,8 +97,9 @@ TEST_CASE("containers with the label of the job are killed and removed") {
 }
 
 TEST_CASE("a container that the engine makes after its client has ended is found by the second look") {
-  const FakeEngine engine("case $1 in ps) if test -e ../looked; then test -e ../late || { : >../late; : >abc; }; fi; "
-                          ": >../looked; ls ;; rm) shift 2; rm -f -- \"$@\" ;; esac\n");
+  const FakeEngine engine(
+      "case $1 in ps) if test -e ../looked; then test -e ../late || { : >../late; : >abc; }; fi; "
+      ": >../looked; ls ;; rm) shift 2; rm -f -- \"$@\" ;; esac\n");
   CHECK(job::remove_containers("docker", "j-1", seconds(20)).empty());
   CHECK_FALSE(engine.has("abc"));
   CHECK(engine.calls().find("rm --force abc\n") != std::string::npos);

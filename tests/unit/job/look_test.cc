@@ -70,14 +70,15 @@ TEST_CASE("connections without a working peer are found in the tables of the ker
 }
 
 TEST_CASE("a table that is cut or garbled is read as far as it goes") {
-  for (const char* hostile : {"", "\n", "0: x:y z:w 02 a b c d e f", "0: 0B64A8C0:A8CA 0C64A8C0: 02 0:0 1:0 3 0 0 2",
-                              "0: 0B64A8C0:FFFFFF 0C64A8C0:1 02 0:0 1:0 3 0 0 2", "0: B64A8C0:1 0C64A8C0:1 02 0 1 3 0 0 2"}) {
+  for (const char* hostile :
+       {"", "\n", "0: x:y z:w 02 a b c d e f", "0: 0B64A8C0:A8CA 0C64A8C0: 02 0:0 1:0 3 0 0 2",
+        "0: 0B64A8C0:FFFFFF 0C64A8C0:1 02 0:0 1:0 3 0 0 2", "0: B64A8C0:1 0C64A8C0:1 02 0 1 3 0 0 2"}) {
     INFO(hostile);
     CHECK(job::lonely_sockets(hostile).empty());
   }
 }
 
-TEST_CASE("a quiet job is looked at twice: a stopped rank is seen as stopped, a busy one uses the processor") {
+TEST_CASE("the two looks at a quiet job show a stopped rank as stopped, and the processor time of a busy one") {
   const auto view = view_of({"kill -STOP $$", "while :; do :; done"});
   REQUIRE(view.second.size() == 2);
   REQUIRE(view.first[1]);

@@ -71,7 +71,8 @@ TEST_CASE("a rank in a container is named and labelled, and has the node's devic
   CHECK(has(argv, {"--ulimit", "memlock=-1"}));
   CHECK(has(argv, {"--ulimit", "stack=67108864"}));
   CHECK(has(argv, {"--mount", "type=bind,source=/etc/nccl.conf,target=/etc/nccl.conf,readonly"}));
-  CHECK(has(argv, {"--mount", "type=bind,\"source=/srv/models/a,b\",\"target=/srv/models/a,b\"", "--workdir", "/work"}));
+  CHECK(
+      has(argv, {"--mount", "type=bind,\"source=/srv/models/a,b\",\"target=/srv/models/a,b\"", "--workdir", "/work"}));
   CHECK(Words(argv.end() - 3, argv.end()) == Words{"nvcr.io/nvidia/pytorch:25.10-py3", "python3", "train.py"});
 }
 

@@ -122,7 +122,8 @@ TEST_CASE("status shows the running jobs of each node, with user, time and comma
 TEST_CASE("status bounds the jobs that a node can show") {
   auto report = eight_nodes();
   for (int i = 0; i < 60; ++i)
-    report.nodes[1].jobs.push_back({"job-" + std::to_string(i), "x", 1, "2026-11-23T18:15:00Z", "", std::string(500, 'a')});
+    report.nodes[1].jobs.push_back(
+        {"job-" + std::to_string(i), "x", 1, "2026-11-23T18:15:00Z", "", std::string(500, 'a')});
   const std::string text = to_text(report, clock_of_tests(), {});
   CHECK(has(text, "    56 more jobs\n"));
   CHECK_FALSE(has(text, "job-4 "));

@@ -44,7 +44,8 @@ TEST_CASE("command lines without a record have none") {
 }
 
 TEST_CASE("the texts of a job are cut and made safe for a terminal when they are read") {
-  RunningJob job{"id\x1b[2J", "nvidia", 42, "2026-03-01T12:00:00Z", "anna", "line\n! spark-01: " + std::string(9000, 'x')};
+  RunningJob job{
+      "id\x1b[2J", "nvidia", 42, "2026-03-01T12:00:00Z", "anna", "line\n! spark-01: " + std::string(9000, 'x')};
   const auto read = decode<RunningJob>(encode(job));
   REQUIRE(read);
   CHECK(printable(read->id) == read->id);
@@ -58,8 +59,9 @@ TEST_CASE("a refusal names the first job, counts the others and says the way pas
   const RunningJob job{"j1", "nvidia", 42, "2026-03-01T12:00:00Z", "", "train"};
   const auto error = busy_with({job, job, job});
   CHECK(error.code == ErrorCode::kBusy);
-  CHECK(error.message == "disruptive changes are refused while a job runs: job j1 of nvidia (process 42) since "
-                         "2026-03-01T12:00:00Z: train, and 2 more");
+  CHECK(error.message ==
+        "disruptive changes are refused while a job runs: job j1 of nvidia (process 42) since "
+        "2026-03-01T12:00:00Z: train, and 2 more");
   CHECK(error.hint.find("--ignore-jobs") != std::string::npos);
 }
 
