@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/core/bounded_text.h"
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -21,7 +22,7 @@ std::string text_of(const JobRecord& record) {
   std::string text;
   const std::array<std::string, 4> parts{std::string(kMark), cut_text(up_to_nul(record.id), kLongestJobId),
                                          cut_text(up_to_nul(record.who), kLongestJobOwner),
-                                         cut_text(up_to_nul(record.command), kLongestJobCommand)};
+                                         base64_encode(cut_text(record.command, kLongestJobCommand))};
   for (const std::string& part : parts) text += part + '\0';
   return text;
 }
@@ -31,9 +32,9 @@ std::optional<JobRecord> job_record_in(std::string_view command_line) {
   // The name of the program, --stdio, then the room.
   constexpr std::size_t kRoom = 2;
   if (words.size() < kRoom + 4 || words[1] != kJobServes || words[kRoom] != kMark) return std::nullopt;
-  JobRecord record{std::string(words[kRoom + 1]), std::string(words[kRoom + 2]), std::string(words[kRoom + 3])};
-  if (record.id.empty()) return std::nullopt;
-  return record;
+  const auto command = base64_decode(words[kRoom + 3]);
+  if (words[kRoom + 1].empty() || !command) return std::nullopt;
+  return JobRecord{std::string(words[kRoom + 1]), std::string(words[kRoom + 2]), *command};
 }
 
 std::string RunningJob::describe() const {

@@ -35,7 +35,8 @@ struct JobRecord {
   bool operator==(const JobRecord&) const = default;
 };
 
-/// The content of the room, at most kJobRecordRoom bytes: texts that end in NUL. Long texts are cut.
+/// The content of the room, less than kJobRecordRoom bytes: texts that end in NUL. Long texts are cut. The command is
+/// in base64, so that `pkill -f` finds the job's own processes and not its starter.
 std::string text_of(const JobRecord& record);
 /// The record in the command line of a process, as /proc/PID/cmdline has it. Nothing: it has none.
 std::optional<JobRecord> job_record_in(std::string_view command_line);

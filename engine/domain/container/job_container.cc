@@ -38,7 +38,9 @@ std::vector<BindMount> job_mounts(const NodeSpec& node) {
 std::vector<std::string> job_container_flags(ContainerEngine engine, const ContainerHardware& hardware) {
   const bool docker = engine == ContainerEngine::kDocker;
   std::vector<std::string> flags;
-  const auto put = [&](std::initializer_list<const char*> words) { flags.insert(flags.end(), words); };
+  const auto put = [&](std::initializer_list<const char*> words) {
+    flags.insert(flags.end(), words.begin(), words.end());
+  };
   if (hardware.gpus && docker) put({"--gpus", "all"});
   if (hardware.gpus && !docker) put({"--device", "nvidia.com/gpu=all", "--security-opt", "label=disable"});
   // `--init` collects the zombies of a server's workers.

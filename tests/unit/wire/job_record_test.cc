@@ -32,7 +32,11 @@ TEST_CASE("long texts and texts with NUL fit into the room") {
   REQUIRE(read);
   CHECK(read->command.size() <= kLongestJobCommand);
   const JobRecord cut{"id", std::string("a\0b", 3), std::string("c\0job", 5)};
-  CHECK(job_record_in(command_line(text_of(cut))) == JobRecord{"id", "a", "c"});
+  CHECK(job_record_in(command_line(text_of(cut))) == JobRecord{"id", "a", cut.command});
+}
+
+TEST_CASE("pkill -f with a word of the command does not find the process starter") {
+  CHECK(text_of(kRecord).find("train.py") == std::string::npos);
 }
 
 TEST_CASE("command lines without a record have none") {
@@ -41,6 +45,7 @@ TEST_CASE("command lines without a record have none") {
   CHECK_FALSE(job_record_in(command_line(std::string("job\0", 4))));
   CHECK_FALSE(job_record_in(std::string("sh\0-c\0job\0id\0who\0command\0", 27)));
   CHECK_FALSE(job_record_in(std::string("sparkplan-job\0--stdio\0job\0id", 29)));
+  CHECK_FALSE(job_record_in(command_line(std::string("job\0id\0who\0%%%\0", 15))));
 }
 
 TEST_CASE("the texts of a job are cut and made safe for a terminal when they are read") {
