@@ -41,6 +41,8 @@ class LineSplitter {
   using Take = std::function<void(std::string_view line)>;
 
   void feed(std::string_view bytes, const Take& take);
+  /// The beginning of a line whose end is missing.
+  std::string_view unfinished() const { return line_; }
   /// Passes on a last line without an end.
   void finish(const Take& take);
 

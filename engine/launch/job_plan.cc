@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "engine/core/ascii.h"
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/launch/container_rank.h"
 #include "engine/model/ipv4.h"
 #include "engine/verify/levels/nccl_environment.h"
 
@@ -215,6 +217,7 @@ Result<void> check_request(const JobRequest& request) {
   if (request.argv.empty() || request.argv.front().empty()) {
     return failure(ErrorCode::kInvalidInput, "no command is given", "sparkplan run -- python3 train.py");
   }
+  SPARK_CHECK(check_container(request));
   for (const auto name : kOwnVariables) {
     if (request.environment.contains(std::string(name))) {
       return failure(ErrorCode::kInvalidInput, "--env cannot set " + std::string(name),
@@ -227,6 +230,7 @@ Result<void> check_request(const JobRequest& request) {
 Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,
                                       const std::string& id) {
   SPARK_CHECK(check_request(request));
+  const bool contained = !request.image.empty();
   std::vector<NodeJob> jobs;
   for (std::size_t at = 0; at < members.size(); ++at) {
     StartJob start;
@@ -234,10 +238,16 @@ Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vect
     start.ranks = ranks_of(request, members, at, id);
     // mpirun starts ranks there; this node's starter ends them.
     start.hold = start.ranks.empty();
-    start.directory = request.directory;
+    start.directory = contained ? "" : request.directory;
+    for (RankSpec& rank : start.ranks) {
+      if (contained) rank = in_container(std::move(rank), request, members[at], id);
+    }
+    if (contained) start.containers.engine = to_string(request.engine);
     start.time_limit_ms = request.time_limit.count();
     start.grace_ms = request.grace.count();
     start.together = true;
+    start.who = request.who;
+    start.command = cut_text(join(request.argv, " "), kLongestJobCommand);
     jobs.push_back({members[at].node, std::move(start)});
   }
   return jobs;

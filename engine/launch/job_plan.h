@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/domain/container/job_container.h"
 #include "engine/launch/job_run.h"
 #include "engine/model/cluster.h"
 #include "engine/model/facts.h"
@@ -31,6 +32,9 @@ struct JobRequest {
   int master_port = 29500;                         ///< Source: torchrun, its default.
   std::chrono::milliseconds time_limit{0};
   std::chrono::milliseconds grace{10'000};
+  std::string who = {};    ///< "anna@laptop"
+  std::string image = {};  ///< Empty: no container.
+  ContainerEngine engine = ContainerEngine::kDocker;
 };
 
 /// A node that takes part, in the order of its rank.
@@ -38,6 +42,7 @@ struct JobMember {
   const NodeSpec* node = nullptr;
   std::string address;                             ///< For the ranks of other nodes.
   std::map<std::string, std::string> environment;  ///< See rank_environment().
+  ContainerHardware hardware = {};                 ///< For the node's containers.
 };
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
@@ -51,7 +56,7 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
 std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
                                                     const Registry& registry);
 
-/// Errors: kInvalidInput (no command, or a variable that follows from the nodes).
+/// Errors: kInvalidInput (no command, a variable that follows from the nodes, an image that no engine takes).
 Result<void> check_request(const JobRequest& request);
 
 /// The processes of each node. Errors: those of check_request().

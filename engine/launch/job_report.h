@@ -26,7 +26,8 @@ struct JobNodeReport {
   std::string name;
   std::optional<Error> error;  ///< The node failed or was lost.
   std::vector<RankReport> ranks;
-  std::vector<std::int64_t> left;  ///< Processes of the job that could not be ended.
+  std::vector<std::int64_t> left;                 ///< Processes of the job that could not be ended.
+  std::vector<std::string> containers_left = {};  ///< Their ids, or why they could not be read or removed.
 };
 
 /// One condition for a start.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/remote/copy_client.h"
+#include "engine/remote/programs/copy_client.h"
 #include "engine/wire/copy_messages.h"
 
 /// Bounds of what a node may send, and of the time that it may take.

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/fleet/last_line.h"
+#include "engine/fleet/session/last_line.h"
 #include "engine/sync/transfer_run.h"
 
 namespace sparkplan {

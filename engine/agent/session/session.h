@@ -69,6 +69,8 @@ class AgentSession {
 
   /// Errors: kUnsupported in a directory tree.
   Result<void> check_measurable() const;
+  /// Errors: kBusy, which names the job.
+  Result<void> check_no_job(bool ignored) const;
   Result<ApplyReply> try_out(const ApplyRequest& request);
   ObservedState observe(const ObserveNodeRequest& request) const;
   void see_files_on_trial();

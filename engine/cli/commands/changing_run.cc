@@ -43,6 +43,7 @@ Result<ApplyOptions> apply_options(const SafetyOptions& safety) {
   }
   ApplyOptions apply;
   apply.allow_management_change = safety.allow_management_change;
+  apply.ignore_jobs = safety.ignore_jobs;
   apply.max_parallel = safety.max_parallel;
   apply.window = std::chrono::duration_cast<std::chrono::seconds>(window);
   if (safety.no_safety_net) apply.window = std::chrono::seconds(0);

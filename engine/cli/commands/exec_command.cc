@@ -5,6 +5,8 @@
 #include "engine/cli/commands/job_commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/terminal/interrupts.h"
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
 #include "engine/fleet/session/run_identity.h"
 
 namespace sparkplan {
@@ -18,6 +20,8 @@ Result<std::vector<NodeJob>> jobs_of(const std::vector<const NodeSpec*>& nodes, 
     start.id = id;
     start.ranks.push_back({static_cast<int>(jobs.size()), options.argv, {}});
     start.time_limit_ms = options.time_limit.count();
+    start.who = this_controller("exec").who;
+    start.command = cut_text(join(options.argv, " "), kLongestJobCommand);
     jobs.push_back({node, std::move(start)});
   }
   return jobs;

@@ -1,4 +1,5 @@
 // run: a preflight, then one distributed job.
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -11,12 +12,16 @@
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/session/run_identity.h"
 #include "engine/launch/job_plan.h"
+#include "engine/launch/last_lines.h"
 #include "engine/launch/preflight.h"
+#include "engine/launch/stuck_job.h"
+#include "engine/report/stuck_text.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr int kMostRanksPerNode = 64;
+constexpr std::chrono::milliseconds kShortestWatch{1000};
 constexpr std::string_view kPerGpu = "gpus";
 
 /// 0: one per GPU. Errors: kInvalidInput.
@@ -43,9 +48,14 @@ Result<JobRequest> request_of(const RunCommandOptions& options) {
     request.environment[assignment.first] = std::move(assignment.second);
   }
   request.directory = options.directory;
+  request.image = options.image;
   request.master_port = options.master_port;
   request.time_limit = options.time_limit;
   request.grace = options.grace;
+  request.who = this_controller("run").who;
+  if (options.watch.count() != 0 && options.watch < kShortestWatch) {
+    return failure(ErrorCode::kInvalidInput, "--watch takes 1s or more");
+  }
   SPARK_CHECK(check_request(request));
   return request;
 }
@@ -64,13 +74,14 @@ class PreparedJob {
     read_nodes(console);
     if (!can_go_on()) return finish(begun, console);
     if (request.ranks_per_node == 0) request.ranks_per_node = ranks_per_gpu();
+    if (!options_.image.empty()) choose_image(request);
     if (!can_go_on()) return finish(begun, console);
     SPARK_TRY(const auto jobs, plan_job(request, members_, id_));
     SPARK_TRY(auto outputs, JobOutputs::open(options_.output_dir, options_.json, jobs, console));
     auto checks = std::move(report_.preflight);
-    auto options = options_of_run();
-    options.together = true;
-    report_ = run_job(jobs, outputs.output(), options);
+    LastLinesKept kept(outputs.output());
+    const bool watched = options_.watch.count() > 0;
+    report_ = run_job(jobs, watched ? kept : outputs.output(), options_of_job(jobs, kept, console));
     report_.argv = request.argv;
     report_.preflight = std::move(checks);
     outputs.add_to(report_);
@@ -84,6 +95,43 @@ class PreparedJob {
     options.agent = run_.agent;
     options.stop = run_.stop;
     return options;
+  }
+
+  JobRunOptions options_of_job(const std::vector<NodeJob>& jobs, const LastLinesKept& kept,
+                               const Console& console) const {
+    auto options = options_of_run();
+    options.together = true;
+    options.watch = options_.watch;
+    options.watch_report = [this, &jobs, &kept, &console](const JobView& view, const std::stop_token& stop) {
+      StuckContext context;
+      for (const JobMember& member : members_) context.nodes_by_address[member.address] = member.node->name.str();
+      context.gpus = gpu_loads(stop);
+      context.lines = [&kept](std::size_t node, int rank) { return kept.of(node, rank); };
+      if (!stop.stop_requested()) console.interject(to_text(stuck_job(view, jobs, context)));
+    };
+    return options;
+  }
+
+  /// By node, over connections of their own. Empty for nodes without a GPU.
+  std::vector<std::string> gpu_loads(const std::stop_token& stop) const {
+    const auto has_tool = [](const PreflightAnswers& answers) { return answers.has_gpu_tool; };
+    if (std::none_of(answers_.begin(), answers_.end(), has_tool)) return {};
+    std::vector<NodeJob> jobs;
+    for (const NodeSpec* node : nodes_) jobs.push_back({node, short_question(id_ + "-watch", gpu_load_question())});
+    auto options = options_of_run();
+    options.stop = stop;
+    OutputTails tails;
+    const auto asked = run_job(jobs, tails, options);
+    return gpu_loads_in(asked, tails);
+  }
+
+  static StartJob short_question(std::string id, std::vector<RankSpec> ranks) {
+    StartJob start;
+    start.id = std::move(id);
+    start.ranks = std::move(ranks);
+    start.time_limit_ms = 5000;
+    start.grace_ms = 500;
+    return start;
   }
 
   /// Reads facts, plans and answers of all nodes, and judges them.
@@ -125,12 +173,7 @@ class PreparedJob {
   void ask_nodes() {
     std::vector<NodeJob> jobs;
     for (const NodeSpec* node : nodes_) {
-      StartJob start;
-      start.id = id_ + "-preflight";
-      start.ranks = questions();
-      start.time_limit_ms = 5000;
-      start.grace_ms = 500;
-      jobs.push_back({node, std::move(start)});
+      jobs.push_back({node, short_question(id_ + "-preflight", questions(options_.image))});
     }
     OutputTails tails;
     const auto asked = run_job(jobs, tails, options_of_run());
@@ -147,8 +190,26 @@ class PreparedJob {
     const auto addresses = data_addresses(nodes_, facts, cluster_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const Facts& own = facts[i] != nullptr ? *facts[i] : unknown;
-      members_.push_back({nodes_[i], addresses[i], rank_environment(cluster_, *nodes_[i], own, builtin_registry())});
+      members_.push_back({nodes_[i],
+                          addresses[i],
+                          rank_environment(cluster_, *nodes_[i], own, builtin_registry()),
+                          {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()}});
     }
+  }
+
+  /// Chooses the engine, and compares the images.
+  void choose_image(JobRequest& request) {
+    std::vector<ImageAnswers> images;
+    for (const PreflightAnswers& answers : answers_) images.push_back(answers.images);
+    const auto engine = choose_engine(cluster_, request.image, images);
+    request.engine = engine.value_or(request.engine);
+    if (options_.no_preflight && engine) return;
+    for (auto& check : judge_image(request.image, engine, nodes_, images)) {
+      report_.preflight.push_back(std::move(check));
+    }
+    std::stable_sort(report_.preflight.begin(), report_.preflight.end(), [](const auto& a, const auto& b) {
+      return (a.status == CheckStatus::kFail) > (b.status == CheckStatus::kFail);
+    });
   }
 
   /// One rank per GPU. All nodes must have the same number, because WORLD_SIZE is a multiple of it.

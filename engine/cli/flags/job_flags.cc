@@ -47,10 +47,14 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_option("--launcher", line.run.launcher, "one of " + join(launcher_names(), ", ") + " [none]")
       ->type_name("LAUNCHER")
       ->check(one_of(launcher_names()));
+  run->add_option("--image", line.run.image, "run each rank in a container of this image, by docker or podman")
+      ->type_name("IMAGE");
   run->add_option("--env", line.run.environment, "NAME=VALUE: set a variable in all ranks")
       ->type_name("VARIABLE")
       ->allow_extra_args(false);
-  run->add_option("--workdir", line.run.directory, "the working directory on the nodes [home]")->type_name("DIRECTORY");
+  run->add_option("--workdir", line.run.directory,
+                  "the working directory on the nodes, or in the containers [home, or the image's]")
+      ->type_name("DIRECTORY");
   run->add_option("--output-dir", line.run.output_dir, "write the output of each rank to files in PATH")
       ->type_name("PATH");
   run->add_option("--master-port", line.run.master_port, "the port of rank 0 for the rendezvous [29500]")
@@ -58,6 +62,7 @@ void add_run(CLI::App& app, CommandLine& line) {
       ->type_name("PORT");
   add_duration(*run, "--time-limit", line.run.time_limit, "end the job after DURATION [none]");
   add_duration(*run, "--grace", line.run.grace, "between SIGTERM and SIGKILL [10s]");
+  add_duration(*run, "--watch", line.run.watch, "if no rank prints for DURATION, report what each rank does [off]");
   run->add_flag("--no-preflight", line.run.no_preflight, "start even if the preflight would fail");
   run->add_flag("--json", line.run.json, "the outcome as JSON, with the end of the output");
   add_node_selection(*run, line.run.selection);

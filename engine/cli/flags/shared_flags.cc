@@ -27,6 +27,7 @@ void add_safety(CLI::App& app, SafetyOptions& into) {
   app.add_flag("--allow-mgmt-change", into.allow_management_change,
                "also change the interface that carries the connection");
   app.add_flag("--no-safety-net", into.no_safety_net, "make disruptive changes without automatic rollback");
+  app.add_flag("--ignore-jobs", into.ignore_jobs, "also make disruptive changes on nodes where a job is running");
   app.add_option("--max-parallel", into.max_parallel,
                  "after the first node, change the network of at most N nodes at once [all]")
       ->check(CLI::Range(1, 256).description(""))

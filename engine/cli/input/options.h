@@ -63,6 +63,7 @@ struct ShowOptions {
 struct SafetyOptions {
   bool allow_management_change = false;
   bool no_safety_net = false;
+  bool ignore_jobs = false;  ///< Also on nodes with a running job.
   std::chrono::milliseconds confirm_timeout{std::chrono::seconds(90)};
   std::size_t max_parallel = 0;  ///< 0: no limit.
 };
@@ -110,10 +111,12 @@ struct RunCommandOptions {
   std::string launcher = "none";
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::string directory;
+  std::string image;       ///< Empty: no container.
   std::string output_dir;  ///< Empty: the output is printed.
   int master_port = 29500;
   std::chrono::milliseconds time_limit{0};
   std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds watch{0};  ///< 0: the job is not watched.
   bool no_preflight = false;
   bool json = false;
   SelectionOptions selection;

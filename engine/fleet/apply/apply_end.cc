@@ -5,7 +5,7 @@
 
 #include "engine/core/finding.h"
 #include "engine/fleet/apply/apply_run.h"
-#include "engine/fleet/apply/waves.h"
+#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/planning/foresight.h"
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/session/node_reply.h"
@@ -68,7 +68,7 @@ void ApplyRun::release_departing() {
     const bool all_undone = plan.steps.empty() && plan.blocked.empty() && applied.planned.outcomes.failures().empty();
     if (!node.leaving || !all_undone || applied.stopped) return;
     session_.show(node, "releasing");
-    auto released = node.client->call(ReleaseRequest{audit_line(applied, "released")});
+    auto released = node.client->call(ReleaseRequest{audit_line(applied, "released"), options_.ignore_jobs});
     if (!released) return session_.give_up(node, std::move(released).error().within("release"));
     node.client.reset();  // This also ends its lock.
     node.released = true;
@@ -165,7 +165,8 @@ void ApplyRun::judge(NodeReport& report, const ApplyNode& applied, bool all_done
   };
   if (const auto& deferred = trial_->at(applied.node).deferred) {
     fail(*deferred);
-    if (!session_.stop_requested()) report.error->hint = way_past(failed_trials());
+    const bool waits_for_others = deferred->code != ErrorCode::kBusy;
+    if (waits_for_others && !session_.stop_requested()) report.error->hint = way_past(failed_trials());
   } else if (outcomes.any_stale()) {
     const Error* why = outcomes.why_stale();
     fail(why != nullptr

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/core/tree.h"
-#include "engine/fleet/apply/waves.h"
+#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/planning/rollback_run.h"
@@ -77,9 +77,9 @@ void ApplyRun::begin() {
                                  planning_->undone_run(planned)};
     nodes_.emplace_back(planned);
   }
-  trial_.emplace(
-      *planning_, nodes_,
-      TrialOptions{options_.window, options_.max_parallel, [this](const FleetNode& node) { return roster_for(node); }});
+  trial_.emplace(*planning_, nodes_,
+                 TrialOptions{options_.window, options_.max_parallel,
+                              [this](const FleetNode& node) { return roster_for(node); }, options_.ignore_jobs});
 }
 
 Report ApplyRun::run() {
@@ -92,6 +92,7 @@ Report ApplyRun::run() {
   if (work && options_.approve && !options_.approve(planned)) return report_not_begun();
   if (!session_.lock_all(options_.lock_timeout)) return report_not_begun();
   check_unchanged();
+  if (options_.all_or_nothing) refuse_nodes_with_jobs();
   const bool any_stale =
       std::any_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.planned.outcomes.any_stale(); });
   const bool stopped = options_.all_or_nothing && (session_.any_error() || any_stale);
@@ -162,6 +163,13 @@ bool ApplyRun::guards_refuse() {
                      [](const ApplyNode& one) { return one.node.error || !one.planned.plan.blocked.empty(); });
 }
 
+void ApplyRun::refuse_nodes_with_jobs() {
+  for (const ApplyNode& one : nodes_) {
+    if (one.node.active() && is_held_by_job(one.node) && is_disruptive(one.planned.plan))
+      session_.give_up(one.node, busy_with(one.node.known.jobs));
+  }
+}
+
 /// The plans were made before the locks, so another run may have changed a node since.
 void ApplyRun::check_unchanged() {
   session_.on_each(session_.nodes(), [&](FleetNode& node) {
@@ -182,12 +190,15 @@ void ApplyRun::carry_out(ApplyNode& node) {
     node.stopped = true;
     return;
   }
-  if (!trial_->is_needed(node.node)) {
+  const bool held = is_held_by_job(node.node) && is_disruptive(node.planned.plan);
+  if (!trial_->is_needed(node.node) && !held) {
     trial_->add(node.node, {});
     return send_steps(node, node.planned.plan.steps);
   }
   auto split = split_steps(node.planned.plan.steps, {});
+  if (held) split.disruptive.clear();
   trial_->add(node.node, std::move(split.disruptive));
+  if (held) trial_->refuse(node.node, busy_with(node.node.known.jobs));
   send_steps(node, split.safe);
 }
 
@@ -198,7 +209,7 @@ void ApplyRun::send_steps(ApplyNode& applied, const std::vector<Step>& steps) {
   session_.show(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
   applied.planned.outcomes.send(steps);
   auto reply = node.client->apply({session_.run(), node.name(), roster_for(node), steps,
-                                   applied.planned.plan.after_steps, 0, secrets_of(node, steps)});
+                                   applied.planned.plan.after_steps, 0, secrets_of(node, steps), options_.ignore_jobs});
   if (!reply) return session_.give_up(node, std::move(reply).error());
   applied.receive(steps, *reply);
   session_.show(node, "applied", Activity::kWaiting);

@@ -24,6 +24,7 @@ struct ApplyOptions {
   /// A disruptive change is undone after that long unless sparkplan reconnects to the node; 0: no safety net.
   std::chrono::seconds window{90};
   std::size_t max_parallel = 0;           ///< The most nodes at the same time after the canary; 0: all.
+  bool ignore_jobs = false;               ///< Disruptive changes are also made on nodes with a running job.
   bool allow_management_change = false;   ///< The interface of our connection may change, too.
   const SavedPlan* saved_plan = nullptr;  ///< Only its changes are carried out, exactly as it shows them.
   /// Instead of applying the file: undoes the last run of these nodes; of the cluster if empty.
@@ -43,6 +44,9 @@ class ApplyRun {
  private:
   void begin();
   bool guards_refuse();
+  /// A job on the node forbids its disruptive changes.
+  bool is_held_by_job(const FleetNode& node) const { return !options_.ignore_jobs && !node.known.jobs.empty(); }
+  void refuse_nodes_with_jobs();
   bool refuse_unasked_releases();
   void refuse_unasked_prunes();
   void check_unchanged();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/fleet/apply/trial_run.h"
-#include "engine/fleet/apply/waves.h"
+#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/node_report.h"
 
 namespace sparkplan {

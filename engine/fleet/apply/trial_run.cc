@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/fleet/apply/waves.h"
+#include "engine/fleet/planning/waves.h"
 
 namespace sparkplan {
 namespace {
@@ -122,8 +122,14 @@ void TrialRun::begin(TrialNode& one) {
   trial.planned.after_steps = one.planned.plan.after_steps;
   trial.begun = Clock::now();
   const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(options_.window * 0.4));
-  auto reply = node.client->try_out({session_.run(), node.name(), options_.roster_for(node), steps,
-                                     trial.planned.after_steps, options_.window.count()},
+  auto reply = node.client->try_out({session_.run(),
+                                     node.name(),
+                                     options_.roster_for(node),
+                                     steps,
+                                     trial.planned.after_steps,
+                                     options_.window.count(),
+                                     {},
+                                     options_.ignore_jobs},
                                     silence);
   if (!reply) return note_begin_failed(one, std::move(reply).error());
   trial.reply = std::move(*reply);
@@ -142,6 +148,13 @@ void TrialRun::begin(TrialNode& one) {
 }
 
 void TrialRun::note_begin_failed(TrialNode& one, Error error) {
+  // A job was started since the node's facts were read. The waves of the other nodes go on.
+  if (error.code == ErrorCode::kBusy) {
+    one.planned.outcomes.settle_sent();
+    one.trial = Trial();
+    one.deferred = std::move(error);
+    return;
+  }
   // An agent that refuses still answers; one that is cut off does not.
   const bool refused = error.code != ErrorCode::kUnreachable && error.code != ErrorCode::kFailed;
   if (refused || (error.code == ErrorCode::kFailed && one.node.client->call(PingRequest{}))) {

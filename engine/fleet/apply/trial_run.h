@@ -64,6 +64,7 @@ struct TrialOptions {
   std::chrono::seconds window{0};  ///< After that time without a confirmation, the node undoes the change.
   std::size_t max_parallel = 0;    ///< The most nodes at the same time after the canary; 0: all.
   std::function<Roster(const FleetNode&)> roster_for;
+  bool ignore_jobs = false;  ///< See ApplyRequest::ignore_jobs.
   /// True for the machine-id of the controller's own machine.
   std::function<bool(const std::string&)> is_own_machine = is_this_machine;
 };
@@ -78,6 +79,8 @@ class TrialRun {
   bool is_needed(const FleetNode& node) const { return options_.window.count() > 0 && node.known.facts.live; }
   /// Replaces the steps that are on trial on the node in this stage.
   void add(const FleetNode& node, std::vector<Step> steps);
+  /// The node's disruptive steps are not begun in this run.
+  void refuse(const FleetNode& node, Error why) { nodes_[node.place].deferred = std::move(why); }
   void carry_out();
   const TrialNode& at(const FleetNode& node) const { return nodes_[node.place]; }
 

@@ -2,10 +2,25 @@
 
 #include <utility>
 
+#include "engine/core/finding.h"
+#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/node_report.h"
 #include "engine/fleet/session/run_identity.h"
 
 namespace sparkplan {
+namespace {
+
+/// Shown with the plan, before the user agrees to it.
+std::optional<Diagnostic> job_warning(const PlannedNode& planned) {
+  const FleetNode& node = planned.node;
+  if (!node.active() || node.known.jobs.empty() || !(is_disruptive(planned.plan) || node.leaving)) return std::nullopt;
+  const Error refusal = busy_with(node.known.jobs);
+  auto warning = finding(Severity::kWarning, "node.job", refusal.message, refusal.hint);
+  warning.node = node.name();
+  return warning;
+}
+
+}  // namespace
 
 void PlannedNode::keep_to_approved() {
   std::erase_if(plan.steps, [&](const Step& step) { return !outcomes.approves(step); });
@@ -20,7 +35,13 @@ NodeReport Planning::report_on(const PlannedNode& node) const {
 }
 
 Report Planning::report() const {
-  return session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, findings_);
+  auto findings = findings_;
+  const std::string& command = session_.options().command;
+  const bool changes = command == "plan" || command == "apply" || command == "release" || command == "rollback";
+  for (const PlannedNode& node : nodes_) {
+    if (auto warning = changes ? job_warning(node) : std::nullopt) findings.push_back(*std::move(warning));
+  }
+  return session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, findings);
 }
 
 Result<SavedPlan> Planning::save(Report report) const {

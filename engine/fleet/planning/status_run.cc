@@ -48,6 +48,7 @@ NodeState state_of(const FleetNode& node, const Cluster& cluster) {
   // An image has no links.
   if (facts.live) state.fabric = fabric_of(node, cluster);
   state.last_verify = node.known.last_verify;
+  state.jobs = node.known.jobs;
   if (!node.known.manifest) return state;
   state.last_apply = node.known.manifest->last_run_time;
   state.resources = node.known.manifest->resources.size();

@@ -41,6 +41,7 @@ struct NodeState {
   std::string last_apply;  ///< RFC 3339, UTC; empty if it was never applied.
   std::size_t resources = 0;
   std::int64_t generation = 0;  ///< Of its roster.
+  std::vector<RunningJob> jobs;
 };
 
 /// The outcome of `status`. Text, JSON and the exit code derive from it.

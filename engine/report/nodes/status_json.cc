@@ -26,6 +26,15 @@ Value to_value(const VerifySummary& last) {
                      {"failed", last.failed}});
 }
 
+Value to_value(const RunningJob& job) {
+  return Value::map({{"id", job.id},
+                     {"user", job.user},
+                     {"started_by", job.who},
+                     {"pid", job.pid},
+                     {"since", job.since},
+                     {"command", job.command}});
+}
+
 /// `planned` is the node in the JSON of a plan.
 Value node_value(const Value& planned, const NodePlan& plan, const NodeState& state) {
   Value value = Value::map({});
@@ -40,6 +49,9 @@ Value node_value(const Value& planned, const NodePlan& plan, const NodeState& st
   value.set("gpu_driver", state.gpu_driver);
   value.set("nccl_version", state.nccl_version);
   if (state.fabric) value.set("fabric", to_value(*state.fabric));
+  Value jobs{Value::List{}};
+  for (const RunningJob& job : state.jobs) jobs.push_back(to_value(job));
+  if (!state.jobs.empty()) value.set("jobs", std::move(jobs));
   if (state.last_verify) value.set("last_verify", to_value(*state.last_verify));
   if (!state.last_apply.empty()) {
     value.set("last_apply", Value::map({{"time", state.last_apply},

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/nodes/status_report.h"
 #include "engine/report/plan/report.h"
@@ -103,6 +104,24 @@ std::string apply_text(const NodeState& state, const LocalClock& clock) {
   return local_time_text(state.last_apply, clock);
 }
 
+constexpr std::size_t kMostJobsShown = 4;
+constexpr std::size_t kLongestShownCommand = 100;
+
+std::vector<std::string> job_notes(const NodeState& state, const LocalClock& clock) {
+  std::vector<std::string> notes;
+  for (const RunningJob& job : state.jobs) {
+    if (notes.size() == kMostJobsShown) {
+      notes.push_back(std::to_string(state.jobs.size() - kMostJobsShown) + " more jobs");
+      break;
+    }
+    const std::string who = job.who.empty() ? "" : " (" + printable_words(job.who) + ")";
+    notes.push_back("job " + printable_words(job.id) + " of " + printable_words(job.user) + who + " since " +
+                    local_time_text(job.since, clock) + ": " +
+                    printable_words(cut_text(job.command, kLongestShownCommand)));
+  }
+  return notes;
+}
+
 std::vector<std::string> notes_on(const NodeReport& node) {
   std::vector<std::string> notes;
   if (!node.lock_holder.empty()) notes.push_back("locked by " + printable_words(node.lock_holder));
@@ -130,13 +149,15 @@ std::string nodes_table(const StatusReport& report, const LocalClock& clock, con
     if (style.quiet && !needs_attention(node, state)) continue;
     const bool bad_fabric = state.fabric && state.fabric->up < state.fabric->ports;
     const bool bad_verify = state.last_verify && state.last_verify->failed > 0;
+    auto notes = notes_on(node);
+    for (std::string& job : job_notes(state, clock)) notes.push_back(std::move(job));
     table.rows.push_back({{{printable(node.name), Colour::kBold},
                            {state_text(node, state), colour_of(standing_of(node, state))},
                            {fabric_text(state), bad_fabric ? Colour::kYellow : Colour::kNone},
                            {verify_text(state, clock), bad_verify ? Colour::kRed : Colour::kNone},
                            {apply_text(state, clock), Colour::kNone},
                            {state.last_apply.empty() ? "" : std::to_string(state.resources), Colour::kNone}},
-                          notes_on(node)});
+                          std::move(notes)});
   }
   return table_text(table, 0, style);
 }

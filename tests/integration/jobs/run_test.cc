@@ -84,6 +84,22 @@ TEST_CASE("run: Ctrl-C and a killed controller leave nothing on any node") {
   CHECK(eventually([&] { return all.none_left("3204"); }, std::chrono::seconds(5)));
 }
 
+TEST_CASE("run: --watch names the rank that SIGSTOP has stopped, and the others as they are") {
+  const AllHosts all;
+  auto words = sleeping_job("3206");
+  words.insert(words.begin() + 1, {"--watch", "2s"});
+  Terminal terminal(all.controller.command(words));
+  REQUIRE(eventually([&] { return all.sleepers("3206") == Lab::kHosts; }));
+  all.hosts[2].shell("pkill -STOP -f '[s]leep 3206'");
+  CHECK(terminal.wait_for("spark-03 rank 2 is stopped"));
+  CHECK(terminal.wait_for("fix: kill -CONT "));
+  CHECK(contains(terminal.transcript(), "spark-01 rank 0: sleeping"));
+  CHECK(contains(terminal.transcript(), "run: no output for "));
+  terminal.interrupt();
+  CHECK(terminal.finish() == 10);
+  CHECK(all.none_left("3206"));
+}
+
 TEST_CASE("run: a node that vanishes ends the job on all others within 30 s") {
   const AllHosts all;
   Terminal terminal(all.controller.command(sleeping_job("3205")));
@@ -119,6 +135,9 @@ TEST_CASE("run: a wrong flag is a usage error") {
   require_exit(all.controller.run({"run", "--env", "1=1", "--", "true"}), 1);
   require_exit(all.controller.run({"run", "--ranks-per-node", "many", "--", "true"}), 1);
   require_exit(all.controller.run({"run", "--launcher", "walk", "--", "true"}), 1);
+  require_exit(all.controller.run({"run", "--watch", "10ms", "--", "true"}), 1);
+  require_exit(all.controller.run({"run", "--image", "--privileged", "--", "true"}), 1);
+  require_exit(all.controller.run({"run", "--image", "x", "--launcher", "mpirun", "--", "true"}), 1);
 }
 
 }  // namespace sparkplan::test

@@ -70,6 +70,18 @@ TEST_CASE("nodes that are equal and free pass all checks") {
   }
 }
 
+TEST_CASE("a node that another run changes is not ready for a job") {
+  Nodes nodes;
+  NodeReport plan;
+  plan.lock_holder = "anna@laptop (process 42, apply since 2026-03-01T12:00:00Z)";
+  nodes.nodes[1].plan = &plan;
+  const auto check = nodes.check("lock");
+  CHECK(check.status == CheckStatus::kFail);
+  CHECK(check.nodes == std::vector<std::string>{"spark-02"});
+  CHECK(check.text.find("anna@laptop") != std::string::npos);
+  CHECK_FALSE(check.fix.empty());
+}
+
 TEST_CASE("each failure names its node and has a fix") {
   Nodes nodes;
   nodes.nodes[1].answers.gpu_processes = "4711, python3\n";

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/remote/agent_image.h"
+#include "engine/remote/programs/agent_image.h"
 #include "engine/wire/frame.h"
 #include "tests/support/catch.h"
 

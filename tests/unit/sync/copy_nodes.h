@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/model/cluster.h"
-#include "engine/remote/copy_client.h"
+#include "engine/remote/programs/copy_client.h"
 #include "engine/wire/copy_messages.h"
 #include "tests/unit/remote/fakes.h"
 

@@ -23,6 +23,9 @@ struct SplitSteps {
 /// leaves out disruptive steps that need a failed change.
 SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed);
 
+/// Pure. At least one step of the plan may cut off the node.
+bool is_disruptive(const NodePlan& plan);
+
 /// Pure. The most stages that an apply of these plans may take, so that no node prolongs a run without end. Each type
 /// with waiting changes may become known in one stage, with disruptive steps first and their dependents in the stage
 /// after. kStagesForFailures are added: each failure may let the other steps of its group be tried again.

@@ -1,4 +1,4 @@
-#include "engine/fleet/apply/waves.h"
+#include "engine/fleet/planning/waves.h"
 
 #include <algorithm>
 
@@ -33,6 +33,10 @@ SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId
     }
   }
   return split;
+}
+
+bool is_disruptive(const NodePlan& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.disruptive; });
 }
 
 std::size_t most_stages(const std::vector<const NodePlan*>& plans) {
