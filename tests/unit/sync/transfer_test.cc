@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 
 #include "tests/support/catch.h"
@@ -53,9 +54,10 @@ std::string record(std::uint8_t file, char digest) {
 
 /// Adds the answer at most every few milliseconds, so that it is no flood.
 void say_now_and_then(Peer& self, const CopyAnswer& answer) {
-  self.on_read = [answer, next = std::chrono::steady_clock::now()](Peer& peer) mutable {
-    if (std::chrono::steady_clock::now() < next) return;
-    next = std::chrono::steady_clock::now() + milliseconds(20);
+  using Clock = std::chrono::steady_clock;
+  self.on_read = [answer, next = std::make_shared<Clock::time_point>(Clock::now())](Peer& peer) {
+    if (Clock::now() < *next) return;
+    *next = Clock::now() + milliseconds(20);
     say(peer, answer);
   };
 }
