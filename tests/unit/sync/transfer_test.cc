@@ -130,7 +130,8 @@ TEST_CASE("transfer: a node that goes away once it is complete leaves those behi
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyServe>(command)) return;
     honest(command, self);
-    self.cut = self.cut || std::holds_alternative<CopyFetch>(command);
+    if (!std::holds_alternative<CopyFetch>(command)) return;
+    self.on_read = [](Peer& peer) { peer.cut = peer.output.empty(); };
   };
   const auto outcomes = bench.run();
   CHECK_FALSE(outcomes[1].error);
