@@ -292,16 +292,7 @@ TEST_CASE("copy processes: a source that changes while it is read ends the trans
   Chain chain;
   REQUIRE(chain.begin({trees.paths[0]}, false));
   write_file(trees.paths[0] / "large", "shorter");
-  Program& receiver = chain.programs.emplace_back();
-  receiver.send(CopyOpen{trees.paths[1].string(), "", true, 0});
-  REQUIRE(receiver.await<CopyOpened>());
-  std::vector<CopyEntry> entries(2);
-  entries[0].path = "empty";
-  entries[1].path = "large";
-  entries[1].size = 30 << 20;
-  receiver.send(CopyExpect{entries});
-  receiver.send(CopyBegin{false, false});
-  REQUIRE(receiver.await<CopyBegun>());
+  receiver_of_large(chain, trees.paths[1]);
   chain.link(1);
   CHECK_FALSE(chain.run(kEnough));
   CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
