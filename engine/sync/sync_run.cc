@@ -59,7 +59,7 @@ class SyncRun {
       on_each([&](SyncNode& node) { connect(node); });
     }
     for (const ContentItem& item : items) {
-      report_.items.push_back(ContentReport{item, 0, 0, {}, {}});
+      report_.items.emplace_back().item = item;
       handle(report_.items.back());
     }
     report_.interrupted = run_.stop.stop_requested();

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <random>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/address.h"
 #include "engine/copy/digest_index.h"
 #include "engine/core/digest.h"
@@ -216,6 +217,26 @@ struct Trees {
 
 constexpr std::chrono::milliseconds kEnough{60'000};
 
+/// A program that expects the first two files of a source.
+Program& receiver_of_large(Chain& chain, const fs::path& tree) {
+  Program& receiver = chain.programs.emplace_back();
+  receiver.send(CopyOpen{tree.string(), "", true, 0});
+  REQUIRE(receiver.await<CopyOpened>());
+  std::vector<CopyEntry> entries(2);
+  for (CopyEntry& entry : entries) {
+    entry.mode = 0600;
+    entry.user = copy::user_name(::geteuid());
+    entry.group = copy::group_name(::getegid());
+  }
+  entries[0].path = "empty";
+  entries[1].path = "large";
+  entries[1].size = 30 << 20;
+  receiver.send(CopyExpect{entries});
+  receiver.send(CopyBegin{false, false});
+  REQUIRE(receiver.await<CopyBegun>());
+  return receiver;
+}
+
 }  // namespace
 
 TEST_CASE("copy processes: a chain of four brings every file, and a second run sends nothing") {
@@ -271,16 +292,7 @@ TEST_CASE("copy processes: a source that changes while it is read ends the trans
   Chain chain;
   REQUIRE(chain.begin({trees.paths[0]}, false));
   write_file(trees.paths[0] / "large", "shorter");
-  Program& receiver = chain.programs.emplace_back();
-  receiver.send(CopyOpen{trees.paths[1].string(), "", true, 0});
-  REQUIRE(receiver.await<CopyOpened>());
-  std::vector<CopyEntry> entries(2);
-  entries[0].path = "empty";
-  entries[1].path = "large";
-  entries[1].size = 30 << 20;
-  receiver.send(CopyExpect{entries});
-  receiver.send(CopyBegin{false, false});
-  REQUIRE(receiver.await<CopyBegun>());
+  receiver_of_large(chain, trees.paths[1]);
   chain.link(1);
   CHECK_FALSE(chain.run(kEnough));
   CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
@@ -335,16 +347,7 @@ TEST_CASE("copy processes: many connections without a token do not shut out the 
   const Trees trees(2);
   Chain chain;
   REQUIRE(chain.begin({trees.paths[0]}, false));
-  Program& receiver = chain.programs.emplace_back();
-  receiver.send(CopyOpen{trees.paths[1].string(), "", true, 0});
-  REQUIRE(receiver.await<CopyOpened>());
-  std::vector<CopyEntry> entries(2);
-  entries[0].path = "empty";
-  entries[1].path = "large";
-  entries[1].size = 30 << 20;
-  receiver.send(CopyExpect{entries});
-  receiver.send(CopyBegin{false, false});
-  REQUIRE(receiver.await<CopyBegun>());
+  Program& receiver = receiver_of_large(chain, trees.paths[1]);
   const std::string tokens = random_text(kCopyTokenBytes * kStreams, 1);
   chain.programs[0].send(CopyServe{1, address(0), address(1), tokens, ""});
   const auto serving = chain.programs[0].await<CopyServing>();
@@ -367,16 +370,7 @@ TEST_CASE("copy processes: a link that brings nothing can be dropped, and anothe
   const Trees trees(2);
   Chain chain;
   REQUIRE(chain.begin({trees.paths[0]}, false));
-  Program& receiver = chain.programs.emplace_back();
-  receiver.send(CopyOpen{trees.paths[1].string(), "", true, 0});
-  REQUIRE(receiver.await<CopyOpened>());
-  std::vector<CopyEntry> entries(2);
-  entries[0].path = "empty";
-  entries[1].path = "large";
-  entries[1].size = 30 << 20;
-  receiver.send(CopyExpect{entries});
-  receiver.send(CopyBegin{false, false});
-  REQUIRE(receiver.await<CopyBegun>());
+  Program& receiver = receiver_of_large(chain, trees.paths[1]);
   auto own = copy::socket_address(address(5), 0);
   REQUIRE(own);
   const copy::FileDescriptor listener(::socket(own->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -393,7 +387,8 @@ TEST_CASE("copy processes: a link that brings nothing can be dropped, and anothe
   receiver.send(CopyDrop{7});
   receiver.send(CopyFetch{8, address(0), serving->port, address(1), tokens, ""});
   CHECK(chain.run(kEnough));
-  CHECK(read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large"));
+  const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
+  CHECK(equal);
 }
 
 }  // namespace sparkplan

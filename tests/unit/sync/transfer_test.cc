@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 
 #include "tests/support/catch.h"
@@ -53,9 +54,10 @@ std::string record(std::uint8_t file, char digest) {
 
 /// Adds the answer at most every few milliseconds, so that it is no flood.
 void say_now_and_then(Peer& self, const CopyAnswer& answer) {
-  self.on_read = [answer, next = std::chrono::steady_clock::now()](Peer& peer) mutable {
-    if (std::chrono::steady_clock::now() < next) return;
-    next = std::chrono::steady_clock::now() + milliseconds(20);
+  using Clock = std::chrono::steady_clock;
+  self.on_read = [answer, next = std::make_shared<Clock::time_point>(Clock::now())](Peer& peer) {
+    if (Clock::now() < *next) return;
+    *next = Clock::now() + milliseconds(20);
     say(peer, answer);
   };
 }
@@ -128,7 +130,8 @@ TEST_CASE("transfer: a node that goes away once it is complete leaves those behi
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyServe>(command)) return;
     honest(command, self);
-    self.cut = self.cut || std::holds_alternative<CopyFetch>(command);
+    if (!std::holds_alternative<CopyFetch>(command)) return;
+    self.on_read = [](Peer& peer) { peer.cut = peer.output.empty(); };
   };
   const auto outcomes = bench.run();
   CHECK_FALSE(outcomes[1].error);
