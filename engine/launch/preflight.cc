@@ -220,9 +220,9 @@ std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTa
       if (rank.rank == kGpus) answers.has_gpu_tool = rank.succeeded();
       if (rank.rank == kGpuProcesses) answers.gpu_processes = text;
       if (rank.rank == kListening) answers.listening = text;
-      const std::string all = tails.tail_of(node, rank.rank).text;
-      if (rank.rank == kDockerImage) answers.images[0] = image_answer(rank, all);
-      if (rank.rank == kPodmanImage) answers.images[1] = image_answer(rank, all);
+      const std::string printed = tails.tail_of(node, rank.rank).text;
+      if (rank.rank == kDockerImage) answers.images[0] = image_answer(rank, printed);
+      if (rank.rank == kPodmanImage) answers.images[1] = image_answer(rank, printed);
     }
   }
   return all;
