@@ -116,7 +116,12 @@ class SshChannel final : public Channel {
   /// Lets libssh handle packets in both directions: it sends its pending bytes and receives window updates. It handles
   /// none while it holds unread standard output. So that output is read here, for the next read_some().
   Result<void> make_way() {
-    if (arrived_.size() > kMostUnread) return failure(ErrorCode::kFailed, "the node sends data without a request");
+    // A command may print faster than it is read. With enough of its output here, only the bytes in both sockets are
+    // handled: the channel's window then closes, and the node waits.
+    if (arrived_.size() > kMostUnread) {
+      if (ssh_blocking_flush(session_, 0) == SSH_ERROR) return failure(broken("write"));
+      return check_flood();
+    }
     const auto read = read_now(arrived_);
     // After the end of the stream libssh handles no packets, so it would not send its pending bytes either.
     if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));

@@ -324,7 +324,7 @@ TEST_CASE("secret: content that looks like a digest is not taken for one") {
   World world("files", Value::list());
   world.node.add_file("/etc/app.token", kForged, 0644);
   const auto observed = type_named("file").observe({{"/etc/app.token"}, {}}, world.node);
-  const std::string content = content_of(observed.artifacts.at(file_artifact("/etc/app.token")));
+  const auto content = content_of(observed.artifacts.at(file_artifact("/etc/app.token")));
   CHECK(content == secret_token(*secret_key(world.node), kForged));
 }
 
