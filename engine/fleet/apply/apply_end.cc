@@ -5,9 +5,9 @@
 
 #include "engine/core/finding.h"
 #include "engine/fleet/apply/apply_run.h"
-#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/planning/foresight.h"
 #include "engine/fleet/planning/plan_lookup.h"
+#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/fleet/session/node_report.h"
 

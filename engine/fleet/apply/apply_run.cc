@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "engine/core/tree.h"
-#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/planning/rollback_run.h"
 #include "engine/fleet/planning/saved_run.h"
+#include "engine/fleet/planning/waves.h"
 #include "engine/plan/planner.h"
 
 namespace sparkplan {
