@@ -79,7 +79,7 @@ Result<ReadSecret> read_variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) {
     return failure(ErrorCode::kNotFound, "the environment has no variable " + name,
-                   "set it for this command, for example with `export " + name + "`");
+                   "set it for this command, for example with `export " + name + "=VALUE`");
   }
   const std::size_t size = std::strlen(value);
   if (size > kMostSecretBytes) return too_long();
