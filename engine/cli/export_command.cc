@@ -15,7 +15,7 @@ std::string jump_text(const SshStation& jump) {
   return jump.user + "@" + (is_ipv6 ? "[" + jump.address + "]" : jump.address) + ":" + std::to_string(jump.port);
 }
 
-SshTarget target_of(const SshWay& way, const NodeSpec& node, const LocalUser& me) {
+SshTarget target_of(const SshWay& way, const LocalUser& me) {
   const SshStation& station = way.node();
   SshTarget target;
   target.address = station.address;
@@ -23,7 +23,7 @@ SshTarget target_of(const SshWay& way, const NodeSpec& node, const LocalUser& me
   target.only_identities = station.only_identities;
   target.host_key_alias = station.host_key_alias;
   // Other users of the exported file have other login names.
-  if (!node.ssh.user.empty() || station.user != me.name) target.user = station.user;
+  if (station.user_is_given) target.user = station.user;
   for (const std::string& file : station.known_hosts) {
     if (!file.starts_with(me.home + "/.ssh/known_hosts")) target.known_hosts.push_back(file);
   }
@@ -49,7 +49,7 @@ SshTargets targets_of(const Cluster& cluster, const Console& console) {
   for (const NodeSpec& node : cluster.nodes) {
     if (node.transport != TransportKind::kSsh) continue;
     if (const auto way = way_to(node, *config, me)) {
-      targets.emplace(node.name.str(), target_of(*way, node, me));
+      targets.emplace(node.name.str(), target_of(*way, me));
     } else {
       console.remark(node.name.str() + ": the ssh configuration is not used: " + way.error().describe());
     }

@@ -205,6 +205,7 @@ class Ways {
       SPARK_TRY(station.address, plain_name(std::move(address), *settings.host_name, "host name"));
     }
     station.user = given.user.empty() ? given.default_user : given.user;
+    station.user_is_given = !given.user.empty() || settings.user.has_value();
     if (given.user.empty() && settings.user) {
       SPARK_TRY(station.user, plain_name(settings.user->value, *settings.user, "login name"));
     }

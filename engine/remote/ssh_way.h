@@ -36,6 +36,7 @@ struct SshStation {
   std::string address;  ///< Where it is reached: its HostName.
   std::uint16_t port = 22;
   std::string user;
+  bool user_is_given = false;  ///< By cluster.yaml or ~/.ssh/config; otherwise it is the local user.
   bool is_jump_host = false;
   std::vector<IdentityFile> identities;  ///< Tried in this order.
   bool usual_identities = true;          ///< No identities are given: ~/.ssh/id_* are tried.
