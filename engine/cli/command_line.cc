@@ -381,7 +381,8 @@ void add_inspecting_commands(CLI::App& app, CommandLine& line) {
 void add_sync(CLI::App& app, CommandLine& line) {
   auto* sync = app.add_subcommand("sync", "bring the directories of `models` to every node, over the fabric");
   line.files.push_back(&line.sync.file);
-  sync->add_flag("--yes", line.sync.yes, "replace files that have other content, without asking");
+  sync->add_flag("--yes", line.sync.yes,
+                 "replace files that have other content and send those that only the source has, without asking");
   sync->add_flag("--dry-run", line.sync.dry_run, "show what would be sent; send nothing");
   sync->add_flag("--verify", line.sync.verify, "read every file again and compare its digests");
   sync->add_flag("--encrypt", line.sync.encrypt, "encrypt what travels over the fabric");

@@ -91,6 +91,13 @@ Result<ExitCode> run_sync(const SyncCommandOptions& options, const GlobalOptions
     console.question(question_text(item));
     return console.confirm("Replace them?", interrupts.token());
   };
+  sync.may_spread = [&](const ContentReport& item) {
+    if (options.yes) return true;
+    if (!console.interactive()) return false;
+    display.clear();
+    console.question(spread_question_text(item));
+    return console.confirm("Send them to the other nodes?", interrupts.token());
+  };
   const auto report = sync_content(cluster, run, sync);
   display.clear();
   if (options.json) {

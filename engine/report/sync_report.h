@@ -33,6 +33,9 @@ std::string progress_text(const TransferProgress& progress);
 /// The names that differ on the nodes, and what is lost, for the question.
 std::string question_text(const ContentReport& report);
 
+/// The files that only the source has, for the question.
+std::string spread_question_text(const ContentReport& report);
+
 /// 9 before 4 before 6 before 8; content that is missing after a dry run is no failure.
 ExitCode exit_code(const SyncReport& report);
 

@@ -46,4 +46,7 @@ struct NamedListing {
 };
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
 
+/// Pure. Files and links of the source whose name no other node has.
+std::vector<std::string> unshared_files(const std::vector<NamedListing>& listings, std::size_t source);
+
 }  // namespace sparkplan
