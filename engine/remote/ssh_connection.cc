@@ -82,7 +82,8 @@ class SshChannel final : public Channel {
       if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
         return failure(broken("write"));
       // Bytes that libssh has accepted but the kernel has not are not written yet.
-      const bool unsent = has_unsent();
+      // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
+      const bool unsent = has_unsent() && arrived_.size() <= kMostUnread;
       if (bytes.empty() && !unsent) return {};
       std::size_t written = 0;
       if (!unsent) {
