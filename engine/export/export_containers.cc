@@ -9,7 +9,7 @@ namespace sparkplan::formats {
 namespace {
 
 struct Volume {
-  std::string path;  ///< The same in the container.
+  std::string path;  ///< On the node and in the container.
   bool read_only = false;
 };
 
