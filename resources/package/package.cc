@@ -211,7 +211,8 @@ class PackageType final : public ResourceType {
     return packages_without_source(ahead, node);
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     std::set<std::string> removed;
     for (const Step& step : steps) {
       const bool gone = step.artifact.kind != kHoldKind && std::holds_alternative<Absent>(step.after);

@@ -23,7 +23,7 @@ struct Pair {
     require_fabric_links(second);
   }
 
-  /// What `export --format` prints for a shell or a configuration file.
+  /// The output of `export --format`, for a shell or a configuration file.
   std::string exported(const std::string& format) const {
     const auto run = controller.run({"export", "--format", format});
     require_exit(run, 0);
