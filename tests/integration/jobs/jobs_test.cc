@@ -120,7 +120,7 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
   for (const Host* host : {&pair.first, &pair.second}) host->shell("systemctl start slurmd");
   const bool idle =
       eventually([&] { return pair.first.shell("sinfo --noheader --format=%T,%D") == "idle,2"; }, seconds(60));
-  INFO(pair.first.shell("scontrol show nodes; tail -n 20 /var/log/slurm/*.log"));
+  INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
   CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname | sort") == "spark-01\nspark-02");
 }
