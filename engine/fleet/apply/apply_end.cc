@@ -176,7 +176,7 @@ void ApplyRun::judge(NodeReport& report, const ApplyNode& applied, bool all_done
     report.status = NodeStatus::kFailed;
   } else if (!all_done && (applied.stopped || session_.stop_requested())) {
     fail({ErrorCode::kInterrupted, "stopped before all changes were made", {}, std::nullopt, "apply again"});
-  } else if (!all_done) {
+  } else if (!all_done && !not_begun_) {
     fail({ErrorCode::kFailed, "some planned changes were not made", {}, std::nullopt, "plan again"});
   } else if (applied.node.leaving && !applied.node.released) {
     fail({ErrorCode::kFailed, "it was not released", {}, std::nullopt, "apply again"});

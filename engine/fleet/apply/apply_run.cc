@@ -96,6 +96,7 @@ Report ApplyRun::run() {
   const bool any_stale =
       std::any_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.planned.outcomes.any_stale(); });
   const bool stopped = options_.all_or_nothing && (session_.any_error() || any_stale);
+  not_begun_ = stopped;
   if (!stopped) {
     carry_out_stages();
     // Before the manifests, which list the remaining members.
