@@ -84,13 +84,18 @@ class NodeRun {
     }
     if (shared_.watch) shared_.watch->note_start();
     while (true) {
-      SPARK_CHECK(speak(client));
+      // A program that has finished cannot be written to, and its last messages still wait to be read.
+      if (!unsent_) {
+        if (auto spoken = speak(client); !spoken) unsent_ = std::move(spoken).error();
+      }
       // Without room, the node is not heard: its silence then proves nothing.
       if (!shared_.queue.wait_for_room(kPatience)) {
         heard_ = Clock::now();
         continue;
       }
-      SPARK_TRY(auto answer, client.receive(kPatience));
+      auto received = client.receive(kPatience);
+      if (unsent_ && !(received && *received)) return failure(*unsent_);
+      SPARK_TRY(auto answer, std::move(received));
       const auto now = Clock::now();
       if (answer) heard_ = now;
       SPARK_CHECK(check_patience(now));
@@ -196,6 +201,7 @@ class NodeRun {
   Clock::time_point heard_;
   std::optional<Clock::time_point> give_up_at_;  ///< Set when the stop was sent.
   std::optional<Clock::time_point> deadline_;
+  std::optional<Error> unsent_;                  ///< Why no more can be written.
   int looks_ = 0;  ///< The number of looks that the node was asked for.
 };
 
