@@ -167,7 +167,8 @@ SshConfig parse_config(std::string_view file) {
   for (const std::string_view line : split_lines(file)) {
     if (!line.starts_with(kMatch)) {
       const bool first_port = !users.empty() && words_of_destination(destination).port.empty();
-      if (line.starts_with(kPort) && first_port) destination.append(" port ").append(line.substr(kPort.size()));
+      const auto port = line.starts_with(kPort) ? line.substr(kPort.size()) : std::string_view();
+      if (first_port && is_word(port)) destination.append(" port ").append(port);
       continue;
     }
     end_block();

@@ -242,6 +242,7 @@ TEST_CASE("ssh_trust: no text of a configuration breaks its reader or writer") {
     for (int n = 0; n < 4; ++n) damaged[random() % damaged.size()] = static_cast<char>(random());
     if (i % 3 == 0) damaged.resize(random() % damaged.size());
     const auto config = parse_config(damaged);
+    INFO("the text:\n" << damaged << "read and written:\n" << render_config(config));
     CHECK(parse_config(render_config(config)) == config);
   }
 }
