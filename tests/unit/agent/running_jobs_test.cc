@@ -32,19 +32,26 @@ class Starter {
     REQUIRE(::write(child_.standard_input(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   }
 
-  /// The jobs of the program, once there is one or none, as wanted.
+  /// The jobs of this test's process, once there is one or none, as wanted.
   static std::vector<RunningJob> jobs_when(bool any) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    auto jobs = running_jobs(kStarter);
+    auto jobs = own_jobs();
     while (jobs.empty() == any && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
-      jobs = running_jobs(kStarter);
+      jobs = own_jobs();
     }
     return jobs;
   }
   void end() { child_.close_standard_input(); }
 
  private:
+  /// Other tests run at the same time.
+  static std::vector<RunningJob> own_jobs() {
+    auto jobs = running_jobs(kStarter);
+    std::erase_if(jobs, [](const RunningJob& job) { return job.id != "test-" + std::to_string(::getpid()); });
+    return jobs;
+  }
+
   ChildProcess child_;
 };
 

@@ -52,14 +52,20 @@ class ContainerJob {
   ContainerJob(const ContainerJob&) = delete;
   ContainerJob& operator=(const ContainerJob&) = delete;
 
-  /// Calls `act` when the container runs.
+  /// Calls `act` when the container runs; that it runs is a condition of the case.
   template <class Act>
   JobReport run(Act act) {
-    const std::jthread actor([&] {
-      (void)eventually([&] { return engine.has("c0ffee") && !processes_with(time).empty(); });
-      act();
-    });
-    return run_job(jobs_, output_, options);
+    bool ran = false;
+    JobReport report;
+    {
+      const std::jthread actor([&] {
+        ran = eventually([&] { return engine.has("c0ffee") && !processes_with(time).empty(); });
+        act();
+      });
+      report = run_job(jobs_, output_, options);
+    }
+    REQUIRE(ran);
+    return report;
   }
 
   FakeEngine engine;

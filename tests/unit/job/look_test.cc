@@ -31,6 +31,7 @@ JobView view_of(const std::vector<std::string>& script) {
     start.id = "look-" + std::to_string(::getpid()) + "-" + std::to_string(i);
     start.ranks.push_back({static_cast<int>(i), {"sh", "-c", script[i]}, {}});
     start.grace_ms = 200;
+    start.time_limit_ms = 20'000;  // The deadline of a case whose job is never reported.
     jobs.push_back({&nodes[i], std::move(start)});
   }
   class Silent final : public JobOutput {
