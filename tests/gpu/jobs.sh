@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Real PyTorch jobs on two hosts with GPUs. Run it inside of two_hosts.sh, which makes the hosts and a cluster.yaml:
+#
+#   tests/gpu/two_hosts.sh tests/gpu/jobs.sh build/bin/sparkplan
+#
+# It applies the file, then checks: right sums over Gloo and over NCCL, the bytes on the fabric's interface, the end of
+# all ranks after one has failed, and that --watch names a rank that SIGSTOP has stopped. Prints a line per check.
+set -uo pipefail
+sparkplan=$(realpath "$1") here=$(cd "$(dirname "$0")" && pwd)
+interface=${INTERFACE:-enp1s0f1np1}
+script=$PWD/all_reduce.py
+cp "$here/all_reduce.py" "$script"
+failed=0
+
+check() { # TEXT COMMAND...
+  local text=$1
+  shift
+  if "$@"; then echo "passed: $text"; else echo "FAILED: $text" && failed=1; fi
+}
+
+on() { # HOST COMMAND
+  ssh -i ../controller -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR "root@10.88.$1.2" "$2"
+}
+
+received() { on "$1" "cat /sys/class/net/$interface/statistics/rx_bytes"; }
+
+"$sparkplan" trust --yes || exit 1
+"$sparkplan" apply --yes || exit 1
+
+for backend in gloo nccl; do
+  before=$(received 2)
+  "$sparkplan" run --launcher torchrun --time-limit 120s -- "$script" "$backend" 2 >"$backend.out" 2>&1
+  status=$?
+  cat "$backend.out"
+  check "$backend: exit code 0, it is $status" test "$status" -eq 0
+  check "$backend: both ranks have right sums" test "$(grep -c "right sums over $backend" "$backend.out")" -eq 2
+  check "$backend: more than 16 MB over $interface" test "$(($(received 2) - before))" -gt 16000000
+done
+
+"$sparkplan" run --launcher torchrun --watch 5s -- "$script" gloo 600 >stopped.out 2>&1 &
+job=$!
+for ((try = 0; try < 300; ++try)); do
+  [ "$(grep -c 'right sums' stopped.out)" -eq 2 ] && break
+  sleep 0.2
+done
+on 2 "pkill -STOP -f '^[^ ]*python[^ ]* .*all_reduce[.]py gloo'"
+for ((try = 0; try < 150; ++try)); do
+  grep -q 'kill -CONT' stopped.out && break
+  sleep 0.2
+done
+kill -INT "$job"
+wait "$job"
+status=$?
+cat stopped.out
+check "--watch names the stopped rank" grep -q 'spark-02 rank 1 is stopped' stopped.out
+check "Ctrl-C ends the job with 10, it is $status" test "$status" -eq 10
+check "no process is left" test -z "$(on 1 'pgrep -f all_reduce.py'; on 2 'pgrep -f all_reduce.py')"
+exit "$failed"
