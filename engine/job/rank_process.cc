@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,14 @@ void set_environment(const RankSpec& spec, const StartJob& job) {
   ::setenv(std::string(kJobVariable).c_str(), job.id.c_str(), 1);
 }
 
+/// Without a bound, one core dump of a model fills the disk. podman passes the limits of its process on to the
+/// container only if it gets no `--ulimit`; with one, it asks for more than an ordinary user may have. Source:
+/// podman 4.3.
+void forbid_core_dumps() {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+}
+
 /// The rest of the child. This program has one thread, so it may allocate after fork().
 [[noreturn]] void become(const RankSpec& spec, const StartJob& job, int output, int error, int report) {
   ::setsid();
@@ -50,6 +59,7 @@ void set_environment(const RankSpec& spec, const StartJob& job) {
   // Without a home directory, sshd starts commands in "/".
   if (::chdir(directory.c_str()) != 0 && !job.directory.empty()) give_up(report, 1);
   set_environment(spec, job);
+  if (job.containers.engine == "podman") forbid_core_dumps();
   std::vector<char*> argv;
   for (const auto& argument : spec.argv) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

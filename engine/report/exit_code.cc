@@ -30,12 +30,13 @@ bool left_waiting(const NodeReport& node) {
                      [&](const ResourceId& id) { return outcome_of(node, id) != Outcome::kDone; });
 }
 
-void add_failures(const NodeReport& node, std::set<ExitCode>& codes) {
+/// `begun`: the run has not stopped before its first change, on all nodes.
+void add_failures(const NodeReport& node, bool begun, std::set<ExitCode>& codes) {
   if (node.error) codes.insert(exit_code_of(*node.error));
   for (const BlockedResource& blocked : node.plan.blocked) codes.insert(exit_code_of(blocked.error));
   // A change that was not done, without an error that explains it, is a failure.
   const bool explained = node.error || !node.plan.blocked.empty();
-  if (!explained && left_undone(node)) codes.insert(ExitCode::kNodeFailed);
+  if (!explained && begun && left_undone(node)) codes.insert(ExitCode::kNodeFailed);
   if (!explained && node.status == NodeStatus::kFailed) codes.insert(ExitCode::kNodeFailed);
   if (node.status == NodeStatus::kUnreachable) codes.insert(ExitCode::kNodeFailed);
   if (node.status == NodeStatus::kRefused) codes.insert(ExitCode::kRefused);
@@ -82,7 +83,7 @@ ExitCode exit_code(const Report& report, const ExitRules& rules) {
   for (const NodeReport& node : report.nodes) {
     // An unreachable departed node is listed until it answers. Only an apply has work there.
     const bool gone = node.membership == Membership::kLeaving && node.status == NodeStatus::kUnreachable;
-    if (!gone || report.carries_out()) add_failures(node, codes);
+    if (!gone || report.carries_out()) add_failures(node, !report.not_begun, codes);
     if (differs(node, rules)) codes.insert(ExitCode::kDifferent);
     skipped = skipped || node.status == NodeStatus::kSkipped;
     waiting = waiting || left_waiting(node);
@@ -90,7 +91,8 @@ ExitCode exit_code(const Report& report, const ExitRules& rules) {
   if (report.content_changed && rules.drift_is_2) codes.insert(ExitCode::kDifferent);
   // A resource that waits for a node outside the selection is no failure of the run.
   const bool whole = !report.partial && !skipped;
-  if (report.carries_out() && waiting && (whole || report.interrupted)) codes.insert(ExitCode::kNodeFailed);
+  if (report.carries_out() && !report.not_begun && waiting && (whole || report.interrupted))
+    codes.insert(ExitCode::kNodeFailed);
   // Ctrl-C before the first change, when no node has an error yet.
   if (report.not_begun && report.interrupted) codes.insert(ExitCode::kNodeFailed);
   return first_of(codes);

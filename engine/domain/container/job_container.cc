@@ -48,8 +48,9 @@ std::vector<std::string> job_container_flags(ContainerEngine engine, const Conta
   if (hardware.rdma) put({"--device", "/dev/infiniband"});
   put({"--cap-add", "IPC_LOCK"});
   if (docker) put({"--ulimit", "memlock=-1", "--ulimit", "stack=67108864", "--ulimit", "nofile=1048576"});
-  // Without a bound, one core dump of a model fills the disk.
-  put({"--ulimit", docker ? "core=0" : "core=0:0", "--oom-score-adj", "800"});
+  // Without a bound, one core dump of a model fills the disk. For podman, the process starter sets that limit.
+  if (docker) put({"--ulimit", "core=0"});
+  put({"--oom-score-adj", "800"});
   return flags;
 }
 

@@ -67,21 +67,23 @@ class SlurmServices {
 
 TEST_CASE("jobs: the exported hostfile and environment start one rank on each host", "[jobs]") {
   const Pair pair;
-  pair.first.write("/tmp/lab-hostfile", pair.exported("hostfile"));
-  pair.first.write("/tmp/lab-env.sh", pair.exported("env"));
-  CHECK(pair.first.shell("su - operator -c '. /tmp/lab-env.sh; mpirun --hostfile /tmp/lab-hostfile --bind-to none "
-                         "uname -n' | sort") == "spark-01\nspark-02");
+  pair.first.write("/home/operator/lab-hostfile", pair.exported("hostfile"));
+  pair.first.write("/home/operator/lab-env.sh", pair.exported("env"));
+  CHECK(
+      pair.first.shell(
+          "su - operator -c '. /home/operator/lab-env.sh; mpirun --hostfile /home/operator/lab-hostfile --bind-to none "
+          "uname -n' | sort") == "spark-01\nspark-02");
 }
 
 TEST_CASE("jobs: data of an exported mpirun passes through the fabric, not the management network", "[jobs]") {
   const Pair pair;
-  pair.first.write("/tmp/lab-mpirun.sh", pair.exported("mpirun"));
+  pair.first.write("/home/operator/lab-mpirun.sh", pair.exported("mpirun"));
   const std::string program = pair.first.shell("dpkg -L netpipe-openmpi | grep -m 1 '/bin/NP'");
   const Counters before_first(pair.first);
   const Counters before_second(pair.second);
   // NetPIPE sends messages of growing size there and back: some ten megabytes each way.
-  pair.first.shell("cd /tmp && timeout 120 su - operator -c 'sh /tmp/lab-mpirun.sh " + program +
-                   " -u 1048576 -n 10 -o /tmp/lab-netpipe.out'");
+  pair.first.shell("cd /tmp && timeout 120 su - operator -c 'sh /home/operator/lab-mpirun.sh " + program +
+                   " -u 1048576 -n 10 -o /home/operator/lab-netpipe.out'");
   const Counters after_first(pair.first);
   const Counters after_second(pair.second);
   constexpr std::int64_t kData = 4'000'000;
@@ -94,9 +96,9 @@ TEST_CASE("jobs: data of an exported mpirun passes through the fabric, not the m
 
 TEST_CASE("jobs: each rank of an exported mpirun has the variables of its own node", "[jobs]") {
   const Pair pair;
-  pair.first.write("/tmp/lab-mpirun.sh", pair.exported("mpirun"));
+  pair.first.write("/home/operator/lab-mpirun.sh", pair.exported("mpirun"));
   const std::string said = pair.first.shell(
-      "su - operator -c 'sh /tmp/lab-mpirun.sh sh -c \"echo \\$(uname -n) \\$VLLM_HOST_IP \\$NODE_RANK "
+      "su - operator -c 'sh /home/operator/lab-mpirun.sh sh -c \"echo \\$(uname -n) \\$VLLM_HOST_IP \\$NODE_RANK "
       "\\$WORLD_SIZE\"' | "
       "sort");
   CHECK(said == "spark-01 192.168.100.11 0 2\nspark-02 192.168.100.12 1 2");
@@ -122,7 +124,7 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
       eventually([&] { return pair.first.shell("sinfo --noheader --format=%T,%D") == "idle,2"; }, seconds(60));
   INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
-  CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname | sort") == "spark-01\nspark-02");
+  CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname 2>&1 | sort") == "spark-01\nspark-02");
 }
 
 }  // namespace sparkplan::test

@@ -177,6 +177,16 @@ TEST_CASE("a change refused because of a stale plan is 5, not 4") {
   CHECK(code_of(node) == 5);
 }
 
+TEST_CASE("changes that were never begun are no failures: a busy node alone decides the code") {
+  NodeReport waiting = with_outcome(Outcome::kNotDone);
+  waiting.status = NodeStatus::kPending;
+  waiting.plan.waiting = {{"x", "y"}};
+  Report report = sample_report("apply", {with_error(ErrorCode::kBusy), waiting});
+  CHECK(number_of(report, kPlain) == 4);
+  report.not_begun = true;
+  CHECK(number_of(report, kPlain) == 6);
+}
+
 TEST_CASE("an interrupted run is 4 if it left changes undone, else 0") {
   Report report = sample_report("apply", {with_outcome(Outcome::kDone)});
   report.interrupted = true;
