@@ -99,8 +99,11 @@ ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& sele
   const std::string group = group_name(cluster.name);
   const bool sparks = cluster.profile == "dgx-spark";
   // srun passes the limits of the caller's shell on; ranks need the node's own limit of locked memory for RDMA.
+  // Without cons_tres, `srun --gres=gpu:1` is refused. Source: seen with Slurm 22.05.
   std::string text = "ClusterName=" + group + "\nSlurmctldHost=" + hosts.front()->name.str() + "(" +
-                     data_address(*hosts.front(), hosts) + ")\nGresTypes=gpu\nPropagateResourceLimitsExcept=MEMLOCK\n";
+                     data_address(*hosts.front(), hosts) +
+                     ")\nGresTypes=gpu\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+                     "PropagateResourceLimitsExcept=MEMLOCK\n";
   std::string names;
   for (const NodeSpec* node : selected) {
     text += "NodeName=" + node->name.str() + " NodeHostname=" + node->name.str() +

@@ -67,7 +67,7 @@ TEST_CASE("image: each rank runs in a container with its number and its variable
   require_exit(run, 0);
   CHECK(contains(run.out, "spark-01: 0/2 /mnt/models/hf a b /tmp spark-01\n"));
   CHECK(contains(run.out, "spark-02: 1/2 /mnt/models/hf a b /tmp spark-02\n"));
-  CHECK(pair.none_left("none"));
+  CHECK(eventually([&] { return pair.none_left("none"); }, seconds(5)));
   const auto failed = pair.controller.run({"run", "--image", kImage, "--", "sh", "-c", "exit $((RANK * 7))"});
   require_exit(failed, 10);
   CHECK(contains(failed.err, "! spark-02: exit code 7"));
@@ -83,7 +83,7 @@ TEST_CASE("image: a container is named and labelled by job and rank", "[containe
   CHECK(contains(named, "sparkplan.rank:1"));
   terminal.interrupt();
   CHECK(terminal.finish() == 10);
-  CHECK(pair.none_left("3401"));
+  CHECK(eventually([&] { return pair.none_left("3401"); }, seconds(5)));
 }
 
 TEST_CASE("image: a killed controller leaves no container within 5 s", "[containers]") {
@@ -108,7 +108,7 @@ TEST_CASE("image: a killed process starter and a killed client leave no containe
   REQUIRE(eventually([&] { return pair.both_run(); }));
   pair.second.shell("pkill -KILL -x podman");
   CHECK(terminal.finish() == 10);
-  CHECK(pair.none_left("3404"));
+  CHECK(eventually([&] { return pair.none_left("3404"); }, seconds(5)));
 }
 
 TEST_CASE("image: a lost connection leaves no container within 30 s", "[containers]") {

@@ -86,7 +86,7 @@ TEST_CASE("job: --all-or-nothing changes no node, and --ignore-jobs changes all"
   require_exit(pair.controller.run({"apply", "--yes", "--ignore-jobs"}), 0);
   require_fabric_links(pair.first);
   CHECK(pair.sleeps("3302"));
-  const auto rollback = pair.controller.run({"rollback", "--yes"});
+  const auto rollback = pair.controller.run({"rollback", "spark-01", "--yes"});
   require_exit(rollback, 6);
   CHECK(contains(rollback.out + rollback.err, "sleep 3302"));
   CHECK(mtu_of(pair.first, kHalfA) == 9000);

@@ -331,6 +331,8 @@ TEST_CASE("export hostfile and slurm: each node has its fabric address and one G
         "ClusterName=my_lab\n"
         "SlurmctldHost=spark-01(192.168.100.11)\n"
         "GresTypes=gpu\n"
+        "SelectType=select/cons_tres\n"
+        "SelectTypeParameters=CR_Core\n"
         "PropagateResourceLimitsExcept=MEMLOCK\n"
         "NodeName=spark-01 NodeHostname=spark-01 NodeAddr=192.168.100.11 CPUs=20 RealMemory=117760 Gres=gpu:1 "
         "State=UNKNOWN\n"
