@@ -201,8 +201,8 @@ class NodeRun {
   Clock::time_point heard_;
   std::optional<Clock::time_point> give_up_at_;  ///< Set when the stop was sent.
   std::optional<Clock::time_point> deadline_;
-  std::optional<Error> unsent_;                  ///< Why no more can be written.
-  int looks_ = 0;  ///< The number of looks that the node was asked for.
+  std::optional<Error> unsent_;  ///< Why no more can be written.
+  int looks_ = 0;                ///< The number of looks that the node was asked for.
 };
 
 }  // namespace

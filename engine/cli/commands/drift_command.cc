@@ -1,9 +1,11 @@
+#include <sys/random.h>
 #include <syslog.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <ctime>
 #include <fstream>
 #include <iterator>
-#include <random>
 
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/sync_command.h"
@@ -22,8 +24,10 @@ namespace {
 /// meanwhile.
 bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, const Console& console) {
   if (splay.count() == 0) return true;
-  std::random_device seed;
-  const auto chosen = std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(0, splay.count())(seed));
+  // Not std::random_device: of a linked-in C++ library it needs arc4random(), which older C libraries lack.
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
+  const auto chosen = std::chrono::milliseconds(number % (static_cast<std::uint64_t>(splay.count()) + 1));
   console.trace("starting in " + std::to_string(chosen.count()) + " ms");
   return pause_unless_stopped(chosen, stop);
 }

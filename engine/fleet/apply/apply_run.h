@@ -77,7 +77,7 @@ class ApplyRun {
   std::unique_ptr<Planning> planning_;
   std::deque<ApplyNode> nodes_;
   std::optional<TrialRun> trial_;
-  bool not_begun_ = false;  ///< --all-or-nothing has stopped the run before its first change.
+  bool not_begun_ = false;                           ///< --all-or-nothing has stopped the run before its first change.
   Result<std::string> new_cluster_id_ = new_uuid();  ///< For a cluster without a roster.
   Roster next_roster_;                               ///< As of the beginning of the stage.
 };
