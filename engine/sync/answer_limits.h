@@ -96,4 +96,10 @@ Result<Answer> await(CopyClient& client, const AnswerPatience& patience, std::in
   return failure(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time");
 }
 
+/// As above, for an answer that needs no other one.
+template <class Answer>
+Result<Answer> await(CopyClient& client, const AnswerPatience& patience) {
+  return await<Answer>(client, patience, 0, [](CopyAnswer&) {});
+}
+
 }  // namespace sparkplan

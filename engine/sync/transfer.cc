@@ -49,6 +49,7 @@ std::vector<TransferOutcome> Transfer::run() {
     changed_.wait(lock, [&] { return over(); });
     over_ = true;
   }
+  relays_.clear();
   std::vector<TransferOutcome> outcomes;
   for (State& state : states_) outcomes.push_back(std::move(state.outcome));
   return outcomes;

@@ -1,0 +1,118 @@
+#include "engine/sync/image.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <map>
+
+#include "engine/core/digest.h"
+#include "engine/sync/answer_limits.h"
+
+namespace sparkplan {
+namespace {
+
+/// An engine takes minutes for an archive, and its program gives signs of life meanwhile.
+AnswerPatience patience_for_engine() {
+  AnswerPatience patience;
+  patience.total = std::chrono::hours(3);
+  return patience;
+}
+
+Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAction action) {
+  CopyImage command;
+  command.action = action;
+  command.engine = item.engine;
+  command.name = item.name;
+  command.owner = owner_on(node, item);
+  SPARK_CHECK(node.client->send(command));
+  return await<CopyImageState>(*node.client, patience_for_engine());
+}
+
+TreeAccess only_existing(TreeAccess access) {
+  access.write = true;
+  access.existing = true;
+  return access;
+}
+
+}  // namespace
+
+std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, const std::string& from) {
+  const auto has_it = [&](std::size_t i) { return images[i].image != nullptr && !images[i].image->id.empty(); };
+  std::map<std::string, std::size_t> nodes_with_id;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (!has_it(i)) continue;
+    if (images[i].node == from) return i;
+    ++nodes_with_id[images[i].image->id];
+  }
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < images.size() && from.empty(); ++i) {
+    if (!has_it(i)) continue;
+    if (!best || nodes_with_id[images[i].image->id] > nodes_with_id[images[*best].image->id]) best = i;
+  }
+  return best;
+}
+
+std::vector<std::string> unshared_image(const std::string& name, const std::vector<NamedImage>& images,
+                                        std::size_t source) {
+  const auto has_it = std::count_if(images.begin(), images.end(), [&](const NamedImage& one) {
+    return one.image != nullptr && one.image->id == images[source].image->id;
+  });
+  return has_it == 1 ? std::vector<std::string>{name} : std::vector<std::string>{};
+}
+
+Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node) {
+  Comparison found;
+  if (node.id == source.id) return found;
+  if (node.id.empty()) {
+    found.missing.push_back(name);
+    found.missing_bytes = source.bytes;
+    return found;
+  }
+  found.differing.push_back("image " + short_id(node.id));
+  found.differing_bytes = source.bytes;
+  return found;
+}
+
+std::string short_id(const std::string& id) { return id.substr(0, 12); }
+
+std::string stage_of(const ContentItem& item, const std::string& id) {
+  return sha256(item.name + '\0' + id + '\0' + std::to_string(static_cast<int>(item.engine))).substr(0, 32);
+}
+
+Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item) {
+  SPARK_CHECK(begin_anew(node));
+  return ask(node, item, CopyImageAction::kLook);
+}
+
+bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
+
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, std::int64_t bytes,
+                                          const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, access));
+  if (opened.free_bytes < bytes) {
+    return failure(system_error(
+        "write the archive of " + item.name + " (" + std::to_string(bytes / 1'000'000) + " MB) to " + opened.path,
+        ENOSPC));
+  }
+  SPARK_TRY(const auto saved, ask(node, item, CopyImageAction::kSave));
+  SPARK_TRY(auto listing, list_open_tree(node, access));
+  return std::move(listing.entries);
+}
+
+Result<CopyImageState> load_image(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
+  return ask(node, item, CopyImageAction::kLoad);
+}
+
+Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
+  if (opened.exists) {
+    SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop));
+  }
+  SPARK_CHECK(node.client->restart());
+  SPARK_CHECK(node.client->send(CopyForget{opened.path}));
+  const auto forgotten = await<CopyForgotten>(*node.client, access.patience);
+  return forgotten ? Result<void>() : failure(forgotten.error());
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/remote/programs/copy_client.h"
+
+namespace sparkplan {
+
+/// A directory on a node that a sync has brought, and that no entry of the file covers any more.
+struct PrunedTree {
+  std::string node;
+  std::string path;
+  std::string owner;
+  std::int64_t files = 0;  ///< Brought by a sync, and unchanged.
+  std::int64_t bytes = 0;
+  std::int64_t kept_files = 0;    ///< They stay: changed since, or there before.
+  std::vector<std::string> kept;  ///< The first ones.
+  bool removed = false;
+  std::optional<Error> error;
+};
+
+/// Pure. True if one of the directories is `path`, contains it or lies in it. Links are not resolved.
+bool is_covered(const std::string& path, const std::set<std::string>& directories);
+
+/// What the node's own record lists, without the trees that `current` covers. `current` has the real paths of all
+/// entries on this node. Nothing is written.
+/// Errors: those of CopyClient; of one tree: in its PrunedTree.
+Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
+                                              const std::set<std::string>& current);
+
+/// Removes what find_prunable() has counted, and forgets the tree. Errors are in `tree`.
+void prune(CopyClient& client, PrunedTree& tree);
+
+}  // namespace sparkplan
