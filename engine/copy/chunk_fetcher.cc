@@ -14,7 +14,7 @@ namespace sparkplan::copy {
 namespace {
 
 constexpr int kConnectMs = 10'000;
-/// What a connection has asked for and not received yet. The peer reads the next chunk while this one travels.
+/// A chunk that a connection has asked for and not received yet. The peer reads the next chunk while this one travels.
 constexpr std::size_t kMostAhead = std::size_t{12} << 20;
 constexpr std::size_t kMostRequests = 32;
 

@@ -12,7 +12,7 @@
 
 namespace sparkplan::job {
 
-/// What the tests shorten.
+/// Deadlines, which the tests shorten.
 struct JobLimits {
   std::chrono::milliseconds silence{kLongestJobSilence};
   std::chrono::milliseconds heartbeat{kJobHeartbeat};

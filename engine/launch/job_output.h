@@ -70,7 +70,7 @@ class PrefixedLines final : public JobOutput {
   std::map<OutputSource, LineSplitter> streams_;
 };
 
-/// The bytes of each stream in a file of its own.
+/// One file for the bytes of each stream.
 class OutputFiles final : public JobOutput {
  public:
   /// The name of a stream's file in the folder: "spark-01.out".

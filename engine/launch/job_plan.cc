@@ -22,7 +22,7 @@ using Variables = std::map<std::string, std::string>;
 constexpr std::array<std::string_view, 7> kOwnVariables{"RANK",        "LOCAL_RANK",  "WORLD_SIZE",      "NODE_RANK",
                                                         "MASTER_ADDR", "MASTER_PORT", "LOCAL_WORLD_SIZE"};
 
-/// Open MPI tells a rank its number in variables of its own. A constant: no text of the user becomes part of it.
+/// Open MPI passes the rank's number in variables with other names. A constant: no text of the user becomes part of it.
 constexpr std::string_view kMpiRankScript =
     "export RANK=\"$OMPI_COMM_WORLD_RANK\" LOCAL_RANK=\"$OMPI_COMM_WORLD_LOCAL_RANK\" "
     "NODE_RANK=\"$OMPI_COMM_WORLD_NODE_RANK\"; NODE_RANK=$((RANK / LOCAL_WORLD_SIZE)); exec \"$@\"";
@@ -156,7 +156,7 @@ std::set<std::string> addresses_of_others(const Cluster& cluster, const NodeSpec
   return taken;
 }
 
-/// What the node says of its own address, if it may be true; else empty.
+/// The address that the node claims for itself; empty if the claim cannot be true.
 std::string claimed_address(const NodeSpec& node, const Facts* facts, const Cluster& cluster) {
   if (facts == nullptr || !is_public(facts->ssh_server_address)) return {};
   if (facts->ssh_server_address.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) return {};

@@ -22,7 +22,7 @@ enum class Launcher : std::uint8_t {
   kMpirun,    ///< One mpirun on the first node, which starts all ranks over ssh.
 };
 
-/// What the user asks for.
+/// The request of the user.
 struct JobRequest {
   std::vector<std::string> argv;
   Launcher launcher = Launcher::kNone;
@@ -51,8 +51,8 @@ struct JobMember {
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<const Facts*>& facts, const Cluster& cluster);
 
-/// What the cluster implies for every rank of a node: the variables of `profile_env` and of the fabric. Secrets are
-/// left out: only the node has their values.
+/// The variables that the cluster implies for every rank of a node: those of `profile_env` and of the fabric. Secrets
+/// are left out: only the node has their values.
 std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
                                                     const Registry& registry);
 

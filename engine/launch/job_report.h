@@ -35,14 +35,14 @@ struct PreflightCheck {
   std::string name;  ///< "gpu", "port"
   std::vector<std::string> nodes;
   CheckStatus status = CheckStatus::kPass;
-  std::string text;  ///< What was found.
+  std::string text;  ///< The finding.
   std::string fix;   ///< Empty if nothing has to be done.
 };
 
 /// The outcome of `exec` or `run`.
 struct JobReport {
   std::string command;            ///< "exec", "run"
-  std::vector<std::string> argv;  ///< What was started.
+  std::vector<std::string> argv;  ///< The command, as given.
   std::vector<JobNodeReport> nodes;
   std::vector<PreflightCheck> preflight;  ///< Of `run`. After a failure nothing is started.
   bool interrupted = false;               ///< Ctrl-C.

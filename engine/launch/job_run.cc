@@ -23,7 +23,7 @@ constexpr milliseconds kPatience{50};
 /// After the grace or the time limit: for the sweep on the node, and the last messages.
 constexpr milliseconds kPatienceAfterGrace{15'000};
 
-/// What the threads of the nodes share.
+/// The state that the threads of the nodes share.
 class SharedRun {
  public:
   SharedRun(std::size_t nodes, JobOutput& output) : queue(output), unopened_(nodes) {}
@@ -51,7 +51,7 @@ class SharedRun {
   bool all_opened_ = true;
 };
 
-/// The job on one node, in a thread of its own.
+/// The job on one node, in a separate thread.
 class NodeRun {
  public:
   NodeRun(std::size_t place, const NodeJob& job, const JobRunOptions& options, SharedRun& shared, JobNodeReport& report)

@@ -15,7 +15,7 @@
 
 namespace sparkplan {
 
-/// What one node does in a job.
+/// The part of one node in a job.
 struct NodeJob {
   const NodeSpec* node = nullptr;
   StartJob start;

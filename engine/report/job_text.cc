@@ -73,7 +73,7 @@ std::string lines_of_preflight(const std::vector<PreflightCheck>& checks) {
   return text;
 }
 
-/// The first end that is a failure of its own explains those of the others: they were stopped.
+/// The first rank that failed explains why the others were stopped.
 bool is_consequence(const RankEnded& ended, const JobReport& report) {
   return report.command == "run" && !report.interrupted && ended.ending == RankEnding::kStopped;
 }

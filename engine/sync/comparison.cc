@@ -15,7 +15,7 @@ bool same_properties(const CopyEntry& source, const CopyEntry& node, const std::
   return same_owner && source.mode == node.mode;
 }
 
-/// Compares a file of which the node has one of equal size.
+/// Compares a file with the node's file of the same name and size.
 void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison& found) {
   if (source.sum.empty() || node.sum.empty()) {
     if (source.size == 0) return;

@@ -76,7 +76,7 @@ struct SyncOptions {
   std::function<void(const ContentItem& item, const std::string& node, const TransferProgress& progress)> progress;
 };
 
-/// What each node has of each item, without reading a file's content and without writing.
+/// The state of each item on each node. Reads no file's content, and writes nothing.
 SyncReport look_at_content(const Cluster& cluster, const RunOptions& run);
 
 /// Brings every item to every selected node. Items are handled one after another.

@@ -59,7 +59,7 @@ struct ObserveNodeRequest {
   static constexpr std::string_view kName = "observe";
   using Reply = ObservedState;
   std::map<std::string, std::vector<std::string>> names;  ///< By type.
-  /// Those of `names` whose content is a secret, by type: it is reported as a digest.
+  /// The `names` whose content is a secret, by type. The node reports a digest of it.
   std::map<std::string, std::vector<std::string>> secret = {};
 };
 

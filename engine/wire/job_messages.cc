@@ -71,7 +71,8 @@ void list_fields(FieldVisitor& field, StartJob& command) {
   field("container_engine", command.containers.engine, kShortText);
   if (field.reading()) field.check("container_engine", is_engine(command.containers.engine), "expected an engine");
   field("who", command.who, kShortText);
-  field("command", command.command, kMessageText);
+  // "command" is the name of the message itself.
+  field("shown_command", command.command, kMessageText);
 }
 
 void list_fields(FieldVisitor& field, RankStarted& answer) {

@@ -211,7 +211,8 @@ class PackageType final : public ResourceType {
     return packages_without_source(ahead, node);
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     std::set<std::string> removed;
     for (const Step& step : steps) {
       const bool gone = step.artifact.kind != kHoldKind && std::holds_alternative<Absent>(step.after);
@@ -233,9 +234,12 @@ class PackageType final : public ResourceType {
     if (artifact.kind == kHoldKind) return hold(artifact, std::holds_alternative<Present>(after), node);
     if (std::holds_alternative<Absent>(after)) return take_away(artifact, node);
     if (is_automatic(after) && is_there(artifact, after, node)) return mark_automatic(artifact.name, node);
+    const bool was_held = is_held(artifact.name, node);
     if (auto installed = install(specification(artifact, after), held_by(artifact), node); !installed) {
       return failure(without_remains(artifact, std::move(installed).error(), node));
     }
+    // Some versions of apt end the hold of a package whose version they change.
+    if (was_held && !is_held(artifact.name, node)) SPARK_CHECK(mark_held(artifact.name, true, node));
     if (is_automatic(after)) SPARK_CHECK(mark_automatic(artifact.name, node));
     if (same_state(read_artifact(artifact, node), after)) return {};
     return failure(ErrorCode::kVerifyFailed, "apt reports success, but dpkg does not show " +
@@ -261,6 +265,12 @@ class PackageType final : public ResourceType {
     if (held == wanted) return {};
     return failure(ErrorCode::kVerifyFailed, "apt-mark reports success, but dpkg shows " + artifact.name +
                                                  (wanted ? " without" : " with") + " a hold");
+  }
+
+  static bool is_held(const std::string& name, const NodeReader& node) {
+    const auto status = DpkgStatus::read(node);
+    const KnownPackage* package = status ? status->find(name) : nullptr;
+    return package != nullptr && package->held;
   }
 
   /// True if the package is installed, in the version of `after`, manually or automatically.

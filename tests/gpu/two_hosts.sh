@@ -26,6 +26,18 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# Waits up to ten seconds for COMMAND to succeed.
+await() { # WHAT COMMAND...
+  local what=$1 end=$((SECONDS + 10))
+  shift
+  until "$@" 2>/dev/null; do
+    ((SECONDS < end)) || { echo "two_hosts: $what did not come up in time" >&2 && return 1; }
+    sleep 0.05
+  done
+}
+
+answers() { (exec 3<>"/dev/tcp/10.88.$1.2/22"); }
+
 gpus() { find /dev -maxdepth 1 -name 'nvidia[0-9]*' | sort; }
 
 # What a host runs, in its namespaces, until it is stopped.
@@ -42,7 +54,7 @@ host_main() { # NUMBER
   if [ "$(gpus | wc -l)" -gt 1 ]; then mount --bind /dev/null "/dev/nvidia$((2 - number))"; fi
   ip link set lo up
   touch "$work/ready-$number"
-  until [ -e "$work/wired" ]; do sleep 0.05; done
+  await "the network of host $number" test -e "$work/wired"
   exec "$(command -v sshd)" -D -e -f "$work/sshd-$number.conf"
 }
 
@@ -94,20 +106,15 @@ grep -q '^sshd:' /etc/passwd || printf 'sshd:x:998:65534::/run/sshd:/usr/sbin/no
 ssh-keygen -q -t ed25519 -N '' -f "$work/controller"
 for number in 1 2; do
   configure_host "$number"
-  export -f host_main gpus
+  export -f host_main gpus await
   export work
   unshare --net --mount --uts --pid --fork --kill-child --mount-proc -- bash -c "host_main $number" 2>"$work/host-$number.log" &
   keepers+=($!)
 done
-for number in 1 2; do until [ -e "$work/ready-$number" ]; do sleep 0.05; done; done
+for number in 1 2; do await "host $number" test -e "$work/ready-$number"; done
 wire
 touch "$work/wired"
-for number in 1 2; do
-  for ((try = 0; try < 200; ++try)); do
-    (exec 3<>"/dev/tcp/10.88.$number.2/22") 2>/dev/null && break
-    sleep 0.05
-  done
-done
+for number in 1 2; do await "the sshd of host $number" answers "$number"; done
 
 mkdir "$work/cluster"
 cat >"$work/cluster/cluster.yaml" <<YAML

@@ -77,6 +77,7 @@ class AgentSession {
   Result<OfferedManifest> check_records(const FactsRequest& request);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
+  Result<void> end_overdue(Transaction& transaction);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);
   static tl::unexpected<Error> needs_lock();
   Result<Journal> journal_of(const std::string& run, const Manifest& manifest);

@@ -36,8 +36,8 @@ SshTarget target_of(const SshWay& way, const LocalUser& me) {
   return target;
 }
 
-/// What ~/.ssh/config adds to cluster.yaml, for the nodes whose address it knows. An exported file does not depend on
-/// it, because other users and other tools do not read it.
+/// The settings that ~/.ssh/config adds to cluster.yaml, for the nodes whose address it knows. An exported file does
+/// not depend on it, because other users and other tools do not read it.
 SshTargets targets_of(const Cluster& cluster, const Console& console) {
   const LocalUser me = local_user();
   const auto config = read_ssh_config({me.home});

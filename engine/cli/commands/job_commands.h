@@ -9,13 +9,13 @@
 #include "engine/launch/job_run.h"
 #include "engine/report/exit_code.h"
 
-/// What `exec` and `run` have in common.
+/// The parts that `exec` and `run` share.
 namespace sparkplan {
 
 /// The values of --launcher.
 std::vector<std::string> launcher_names();
 
-/// The nodes that take part: those that are selected and not in maintenance. Errors: kInvalidInput if there is none.
+/// The selected nodes without `maintenance`. Errors: kInvalidInput if no node is left.
 Result<std::vector<const NodeSpec*>> job_members(const Cluster& cluster, const Selection& selection);
 
 /// Where the output of a job goes.

@@ -58,8 +58,8 @@ Result<bool> settle(const OfferedHostKey& key, const SshStation& station, const 
     return failure(ErrorCode::kInvalidInput, "nothing was recorded: there is no terminal to ask on",
                    "compare the fingerprint on the machine itself, then pass --yes");
   }
-  if (!yes &&
-      !console.confirm("Does `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` print this key on the machine itself?")) {
+  if (!yes && !console.confirm(
+                  "Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print this key on the machine itself?")) {
     console.remark("Nothing was recorded.");
     return false;
   }

@@ -57,7 +57,7 @@ bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
   }
   if (shown.empty()) return true;
   console_.question("The host keys of these machines are not in known_hosts:\n" + printable(shown, true));
-  if (!console_.confirm("Does `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` print the same on each of them?",
+  if (!console_.confirm("Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print the same on each of them?",
                         interrupts_.token())) {
     console_.remark("Nothing was recorded, and nothing was read.");
     return false;

@@ -75,7 +75,7 @@ int badness(RunOutcome outcome) {
   return 3;
 }
 
-/// What a node reports of one run.
+/// The report of a node about one run.
 struct Claim {
   const std::string* node = nullptr;
   const JournaledRun* run = nullptr;

@@ -26,7 +26,7 @@ struct NodeHistory {
 /// A node without an agent has no history.
 std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions& options, bool with_artifacts);
 
-/// What one node alone, or a minority, reports of a run. Empty where it agrees with the others.
+/// The report of one node alone, or of a minority, about a run. Empty where it agrees with the others.
 struct OtherClaim {
   std::string node;
   std::optional<RunOutcome> outcome;

@@ -322,7 +322,7 @@ Report FleetSession::report(const std::function<NodeReport(const FleetNode&)>& d
     last_line([&] { report.nodes.push_back(describe(node)); },
               [&](Error error) { report.nodes.push_back(report_on_error(node, std::move(error))); });
   }
-  // What this controller has found comes first. Nodes word some of the findings.
+  // The controller's findings come first. Nodes word some of the others.
   report.diagnostics = remarks_;
   for (const auto& node : nodes_) {
     if (auto warning = transaction_warning(node, run_)) report.diagnostics.push_back(std::move(*warning));

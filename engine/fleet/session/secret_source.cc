@@ -67,7 +67,7 @@ Result<std::size_t> accepted(const char* memory, std::size_t read) {
   return size;
 }
 
-/// In memory of its own size: a user may lock only a few pages.
+/// In memory of the value's size: a user may lock only a few pages.
 Result<Secret> copy_of(std::string_view value) {
   return Secret::filled_by(value.size(), [&](char* memory, std::size_t) -> Result<std::size_t> {
     std::memcpy(memory, value.data(), value.size());
@@ -79,7 +79,7 @@ Result<ReadSecret> read_variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) {
     return failure(ErrorCode::kNotFound, "the environment has no variable " + name,
-                   "set it for this command, for example with `export " + name + "`");
+                   "set it for this command, for example with `export " + name + "=VALUE`");
   }
   const std::size_t size = std::strlen(value);
   if (size > kMostSecretBytes) return too_long();

@@ -16,6 +16,9 @@ constexpr std::chrono::milliseconds kPauseInWriting{20};
 /// The most output of a program that read_some() has not read yet. libssh grants a peer a window of 1.3 MB, but
 /// accepts more.
 constexpr std::size_t kMostUnread = std::size_t{4} << 20;
+/// A command may print while a message to its starter is written. libssh sends nothing before it has handed out what it
+/// holds, which may be several windows of output.
+constexpr std::size_t kMostArrived = std::size_t{32} << 20;
 constexpr std::size_t kPiece = 32768;
 
 class SshChannel final : public Channel {
@@ -57,7 +60,8 @@ class SshChannel final : public Channel {
       if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
         return failure(broken("write"));
       // Bytes that libssh has accepted but the kernel has not are not written yet.
-      const bool unsent = has_unsent();
+      // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
+      const bool unsent = has_unsent() && arrived_.size() <= kMostUnread;
       if (bytes.empty() && !unsent) return {};
       std::size_t written = 0;
       if (!unsent) {
@@ -116,12 +120,7 @@ class SshChannel final : public Channel {
   /// Lets libssh handle packets in both directions: it sends its pending bytes and receives window updates. It handles
   /// none while it holds unread standard output. So that output is read here, for the next read_some().
   Result<void> make_way() {
-    // A command may print faster than it is read. With enough of its output here, only the bytes in both sockets are
-    // handled: the channel's window then closes, and the node waits.
-    if (arrived_.size() > kMostUnread) {
-      if (ssh_blocking_flush(session_, 0) == SSH_ERROR) return failure(broken("write"));
-      return check_flood();
-    }
+    if (arrived_.size() > kMostArrived) return failure(ErrorCode::kFailed, "the node sends data without a request");
     const auto read = read_now(arrived_);
     // After the end of the stream libssh handles no packets, so it would not send its pending bytes either.
     if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));

@@ -208,7 +208,7 @@ class Run {
   }
 
   std::size_t end() const { return end_; }
-  /// The beginning of the longest series at the end of the run; the end if there is none.
+  /// The beginning of the longest series at the end of the run. The end, if the run has no series.
   std::size_t series() const { return series_; }
   const std::string& name_of_series() const { return name_of_series_; }
 

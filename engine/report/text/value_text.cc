@@ -13,7 +13,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kMostListedItems = 3;
-/// Of the diff of one field, with its header. Nobody reads more, and a node's file can have a million lines.
+/// Of the diff of one field, with its header. A node's file can have a million lines.
 constexpr std::size_t kMostDiffLines = 400;
 
 std::size_t longest_value(const TextStyle& style) {

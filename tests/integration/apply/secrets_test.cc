@@ -29,6 +29,11 @@ void require_silent(const Run& run, const std::string& value) {
   CHECK_FALSE(contains(run.err, value));
 }
 
+/// The first host, without what an earlier case has left: a removal would restore that.
+struct CleanHost : Host {
+  CleanHost() : Host(1) { shell("rm -rf " + kContentFile + " /etc/sparkplan"); }
+};
+
 /// The files of the host that contain the text, one per line.
 std::string files_with(const Host& host, const std::string& value) {
   return host.shell("grep -rlF " + value + " /etc /var/lib /var/log /run/sparkplan /usr/local /home /root /tmp " +
@@ -61,7 +66,7 @@ class ProcessWatch {
 }  // namespace
 
 TEST_CASE("secrets: a canary is in its files alone, and in no output, plan, record, log or process list") {
-  const Host host(1);
+  const CleanHost host;
   const Controller controller;
   write_secret(controller, kCanary);
   controller.cluster(kSections + nodes_of_lab(1));
@@ -89,7 +94,7 @@ TEST_CASE("secrets: a canary is in its files alone, and in no output, plan, reco
 }
 
 TEST_CASE("secrets: the named user's login shell has the variable, and other users can read nothing") {
-  const Host host(1);
+  const CleanHost host;
   const Controller controller;
   write_secret(controller, kCanary);
   controller.cluster(kSections + nodes_of_lab(1));
@@ -105,7 +110,7 @@ TEST_CASE("secrets: the named user's login shell has the variable, and other use
 }
 
 TEST_CASE("secrets: drift finds a changed file without the value's source, and apply writes it again") {
-  const Host host(1);
+  const CleanHost host;
   const Controller controller;
   write_secret(controller, kCanary);
   controller.cluster(kSections + nodes_of_lab(1));
@@ -123,7 +128,7 @@ TEST_CASE("secrets: drift finds a changed file without the value's source, and a
 }
 
 TEST_CASE("secrets: a new value is written, a rollback restores the former one, a removal removes both files") {
-  const Host host(1);
+  const CleanHost host;
   const Controller controller;
   write_secret(controller, kCanary);
   controller.cluster(kSections + nodes_of_lab(1));
@@ -148,7 +153,7 @@ TEST_CASE("secrets: a new value is written, a rollback restores the former one, 
 }
 
 TEST_CASE("secrets: a saved plan shows its command, runs it after a yes, and is stale with another value") {
-  const Host host(1);
+  const CleanHost host;
   const Controller controller;
   write_secret(controller, kCanary);
   controller.cluster(kSections + nodes_of_lab(1));
@@ -167,7 +172,7 @@ TEST_CASE("secrets: a saved plan shows its command, runs it after a yes, and is 
 }
 
 TEST_CASE("secrets: a source that is of no use is exit 3 before any node is contacted") {
-  const Host host(1);
+  const CleanHost host;
   const Controller controller;
   const auto with = [&](const std::string& source) {
     controller.cluster("profile_env: {HF_TOKEN: {secret: " + source + ", users: [operator]}}\n" + nodes_of_lab(1));

@@ -9,6 +9,7 @@
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan::test {
 namespace {
@@ -41,7 +42,7 @@ void require_only_the_machines_own_left(const Json& report) {
   }
 }
 
-/// Programs in place of the applications, which nobody downloads into the lab: each runs until it is stopped.
+/// Programs in place of the applications, because the lab downloads nothing. Each runs until it is stopped.
 void add_stand_ins(const Host& host) {
   const std::string waits = "#!/bin/sh\n[ \"$1\" = stop ] || exec sleep infinity\n";
   host.shell("mkdir -p /opt/exo/models /etc/prometheus /var/lib/prometheus/node-exporter && chown operator: /opt/exo");
@@ -85,7 +86,7 @@ void play(const std::string& name) {
   const Controller controller;
   const auto image = controller.directory() / "image";
   std::filesystem::create_directory(image);
-  std::string text = read(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
+  std::string text = read(source_folder() + "/examples/" + name);
   // Management addresses, which have two digits after the last dot of their network: "10.0.0.1/24" is a fabric's.
   text = std::regex_replace(text, std::regex(R"(address: (10\.0\.0|192\.168\.0)\.1([1-8])([,}\n]))"),
                             "address: 10.77.0.$2$3");
@@ -109,7 +110,7 @@ void play(const std::string& name) {
     for (const int host : {0, 1}) add_stand_ins(hosts[static_cast<std::size_t>(host)]);
   }
   controller.file("cluster.yaml", text);
-  controller.file("greeting.txt", read(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/greeting.txt"));
+  controller.file("greeting.txt", read(source_folder() + "/examples/greeting.txt"));
 
   const auto plan = controller.run({"plan", "--json", "--detailed-exitcode"});
   CHECK((plan.code == 2 || plan.code == 4));  // 4: a parameter of the machine cannot be set.
@@ -136,7 +137,7 @@ void play(const std::string& name) {
 
 TEST_CASE("examples: every file is planned and applied") {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/examples")) {
     if (entry.path().extension() == ".yaml") names.insert(entry.path().filename().string());
   }
   REQUIRE(names.size() >= 12);

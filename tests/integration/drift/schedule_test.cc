@@ -8,13 +8,14 @@
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kExamples = fs::path(SPARKPLAN_SOURCE_DIR) / "examples";
+const fs::path kExamples = fs::path(source_folder()) / "examples";
 const std::string kMetricsDirectory = "/var/lib/prometheus/node-exporter";
 const std::string kMetrics = kMetricsDirectory + "/sparkplan.prom";
 const std::string kService = "sparkplan-drift.service";

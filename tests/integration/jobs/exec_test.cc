@@ -19,7 +19,7 @@ struct AllHosts : JobHosts {
   }
 };
 
-/// Sleeps in three ways: as itself, in the background, and in a session of its own.
+/// Sleeps in three ways: as itself, in the background, and in a new session.
 Words sleep_everywhere(const std::string& time) {
   return {"exec", "--", "sh", "-c", "sleep " + time + " & setsid sleep " + time + " & exec sleep " + time};
 }

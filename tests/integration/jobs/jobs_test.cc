@@ -23,7 +23,7 @@ struct Pair {
     require_fabric_links(second);
   }
 
-  /// What `export --format` prints for a shell or a configuration file.
+  /// The output of `export --format`, for a shell or a configuration file.
   std::string exported(const std::string& format) const {
     const auto run = controller.run({"export", "--format", format});
     require_exit(run, 0);
@@ -120,7 +120,7 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
   for (const Host* host : {&pair.first, &pair.second}) host->shell("systemctl start slurmd");
   const bool idle =
       eventually([&] { return pair.first.shell("sinfo --noheader --format=%T,%D") == "idle,2"; }, seconds(60));
-  INFO(pair.first.shell("scontrol show nodes; tail -n 20 /var/log/slurm/*.log"));
+  INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
   CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname | sort") == "spark-01\nspark-02");
 }

@@ -64,7 +64,9 @@ TEST_CASE("run: a rank that is killed ends all others, also those that ignore SI
   Terminal terminal(all.controller.command(sleeping_job("3202", "trap '' TERM; ")));
   REQUIRE(eventually([&] { return all.sleepers("3202") == Lab::kHosts; }));
   all.hosts[2].shell("pkill -KILL -f '[s]leep 3202'");
-  CHECK(terminal.finish() == 10);
+  const auto code = terminal.finish();
+  INFO(terminal.transcript());
+  CHECK(code == 10);
   CHECK(contains(terminal.transcript(), "spark-03: signal 9"));
   CHECK(all.none_left("3202"));
 }

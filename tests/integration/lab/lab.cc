@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan::test {
 namespace {
 
-const std::string kScript = SPARKPLAN_SOURCE_DIR "/tests/lab/lab.sh";
+const std::string kScript = source_folder() + "/tests/lab/lab.sh";
 
 // A busy machine boots hosts slowly.
 const std::string kBootTimeout = "SPARKPLAN_LAB_TIMEOUT=400";

@@ -72,7 +72,7 @@ TEST_CASE("users: a missing user is a warning of the plan, and fails alone") {
                      nodes_of_lab(1));
   const auto plan = controller.run({"plan"});
   require_exit(plan, 0);
-  CHECK(contains(plan.out, "there is no user lab-nobody"));
+  CHECK(contains(plan.err, "there is no user lab-nobody"));
   require_exit(controller.run({"apply", "--yes"}), 4);
   CHECK(host.is_in("lab-new"));
 }

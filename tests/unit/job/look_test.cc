@@ -43,7 +43,7 @@ JobView view_of(const std::vector<std::string>& script) {
   options.stop = stop.get_token();
   options.watch = std::chrono::milliseconds(100);
   options.watch_report = [&](const JobView& view, const std::stop_token&) {
-    seen = view;
+    if (seen.second.empty()) seen = view;
     stop.request_stop();
   };
   (void)run_job(jobs, output, options);

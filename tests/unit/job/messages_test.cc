@@ -11,6 +11,8 @@ StartJob sample() {
   start.id = "20260301T120000Z-4f9a1c07";
   start.ranks.push_back({3, {"python3", "train.py"}, {{"RANK", "3"}}});
   start.time_limit_ms = 1000;
+  start.who = "anna@laptop";
+  start.command = "python3 train.py";
   return start;
 }
 
@@ -27,6 +29,8 @@ TEST_CASE("a job arrives as it was sent") {
   CHECK(start.ranks[0].argv == sample().ranks[0].argv);
   CHECK(start.ranks[0].environment == sample().ranks[0].environment);
   CHECK(start.time_limit_ms == 1000);
+  CHECK(start.who == "anna@laptop");
+  CHECK(start.command == "python3 train.py");
 }
 
 TEST_CASE("output of any bytes arrives unchanged, up to its bound") {

@@ -1,7 +1,7 @@
 // What is probably wrong with a job without output.
 #include "engine/launch/stuck_job.h"
 
-#include <algorithm>
+#include <limits>
 
 #include "engine/report/stuck_text.h"
 #include "tests/support/catch.h"

@@ -11,6 +11,7 @@
 #include "engine/core/json.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -40,7 +41,7 @@ JobReport report_of(std::vector<RankReport> ranks) {
 int code_of(const JobReport& report) { return static_cast<int>(exit_code(report)); }
 
 bool is_valid(const JobReport& report) {
-  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/schemas/job.schema.json");
+  std::ifstream file(test::source_folder() + "/schemas/job.schema.json");
   const auto schema_document = nlohmann::json::parse(file);
   const auto document = nlohmann::json::parse(public_json(to_json_value(report)));
   valijson::Schema schema;

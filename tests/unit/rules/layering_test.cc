@@ -1,3 +1,4 @@
+#include "tests/support/source_folder.h"
 #include "tests/unit/rules/layering_rules.h"
 
 #include <filesystem>
@@ -142,7 +143,7 @@ TEST_CASE("a folder that is not a layer is found") {
 }
 
 TEST_CASE("the sources respect the layers") {
-  const fs::path root = SPARKPLAN_SOURCE_DIR;
+  const fs::path root = test::source_folder();
   std::map<std::string, int> files;
   Names violations;
   for (const char* tree : {"engine", "resources"}) {
@@ -163,7 +164,7 @@ TEST_CASE("the sources respect the layers") {
 
 TEST_CASE("a folder has few enough sources to find one by its name") {
   constexpr int kMostSources = 45;
-  const fs::path root = SPARKPLAN_SOURCE_DIR;
+  const fs::path root = test::source_folder();
   std::map<std::string, int> sources;
   for (const char* tree : {"engine", "resources", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / tree)) {

@@ -43,8 +43,8 @@ TEST_CASE("command lines without a record have none") {
   CHECK_FALSE(job_record_in(""));
   CHECK_FALSE(job_record_in(command_line(std::string(kJobRecordRoom, ' '))));
   CHECK_FALSE(job_record_in(command_line(std::string("job\0", 4))));
-  CHECK_FALSE(job_record_in(std::string("sh\0-c\0job\0id\0who\0command\0", 27)));
-  CHECK_FALSE(job_record_in(std::string("sparkplan-job\0--stdio\0job\0id", 29)));
+  CHECK_FALSE(job_record_in(std::string("sh\0-c\0job\0id\0who\0command\0", 25)));
+  CHECK_FALSE(job_record_in(std::string("sparkplan-job\0--stdio\0job\0id", 28)));
   CHECK_FALSE(job_record_in(command_line(std::string("job\0id\0who\0%%%\0", 15))));
 }
 

@@ -133,7 +133,8 @@ TEST_CASE("ssh_trust: a managed key applies to logins under the same user name, 
   CHECK(file.find("Match originalhost 10.0.0.1,a localuser nvidia user nvidia\n"
                   "  IdentityFile ~/.ssh/sparkplan_ed25519\n") != std::string::npos);
   CHECK(file.find("Match originalhost 10.0.0.1,a,b localuser root user root\n") != std::string::npos);
-  CHECK(file.find("Match originalhost b localuser root\n  HostName b\n") != std::string::npos);
+  // No node can resolve an alias of the controller, so it is not written as the place of the machine.
+  CHECK(file.find("Match originalhost b localuser root\n  StrictHostKeyChecking yes\n") != std::string::npos);
   CHECK(file.find("IdentitiesOnly") == std::string::npos);
 }
 

@@ -56,6 +56,11 @@ TEST_CASE("verify: only errors about the managed text count, and notices do not"
   CHECK(findings_about(drop_in, output, "/try") ==
         Words{"docker.service.d/90-sparkplan.conf:3: Failed to parse resource value, ignoring: infinty",
               "docker.service: Command /mine is not executable: No such file or directory"});
+  // The same run may write the program.
+  CHECK(findings_about(own, "a.service: Command /x is not executable: no\n", "/try", {{"file", {{"/x", Value()}}}})
+            .empty());
+  CHECK(findings_about(own, "a.service: Command /x is not executable: no\n", "/try", {{"file", {{"/y", Value()}}}})
+            .size() == 1);
   const Candidate in_its_own_root{"a.service", "[Service]\nRootDirectory=/srv\nExecStart=/x\n", false};
   CHECK(findings_about(in_its_own_root, "a.service: Command /x is not executable: no\n", "/try").empty());
 }
@@ -78,7 +83,7 @@ TEST_CASE("verify: the text and the drop-in of one unit are checked together") {
   step.before = Absent{};
   const auto objections = [&](const std::string& content, const std::string& drop_in) {
     step.after = unit({{"content", render(content), {}}, {"drop_in", render(drop_in), {}}});
-    return verify_candidates(std::vector<Step>{step}, node);
+    return verify_candidates(std::vector<Step>{step}, {}, node);
   };
   CHECK(objections(kRunning, "[Service]\nNice=1\n").empty());
   const std::vector<Objection> of_drop_in = objections(kRunning, "[Service]\nBogus=1\n");
@@ -96,9 +101,9 @@ TEST_CASE("verify: a node without systemd-analyze raises no objection") {
   step.artifact = {"unit", kTune};
   step.before = Absent{};
   step.after = unit({{"content", render("[Service]\nBogus=1\n"), {}}});
-  CHECK(verify_candidates(std::vector<Step>{step}, node).empty());
+  CHECK(verify_candidates(std::vector<Step>{step}, {}, node).empty());
   test::add_systemd(node);
-  const std::vector<Objection> objections = verify_candidates(std::vector<Step>{step}, node);
+  const std::vector<Objection> objections = verify_candidates(std::vector<Step>{step}, {}, node);
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].artifact == step.artifact);
   CHECK(objections[0].error.message ==
