@@ -194,7 +194,7 @@ Result<void> CopySession::list_trees() {
   return {};
 }
 
-/// The engine runs as the user of the process: of podman each user has own images.
+/// The engine runs as the user of the process: each user of podman has separate images.
 Result<void> CopySession::handle_image(const CopyImage& command) {
   if (command.action == CopyImageAction::kLook) {
     if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open");

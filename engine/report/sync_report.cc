@@ -144,9 +144,8 @@ std::string text_of(const ContentReport& item, const TextStyle& style) {
 /// The files of a tree that stay, and the reason.
 std::string kept_text(const PrunedTree& tree) {
   if (tree.kept_files == 0) return "";
-  return fmt::format("; {} not removed, because no sync brought {}, or changed since: {}",
-                     files_text(static_cast<std::size_t>(tree.kept_files)), tree.kept_files == 1 ? "it" : "them",
-                     first_of(tree.kept));
+  return fmt::format("; {} not removed (not brought by a sync, or changed since): {}",
+                     files_text(static_cast<std::size_t>(tree.kept_files)), first_of(tree.kept));
 }
 
 std::string pruned_text(const PrunedTree& tree) {

@@ -31,8 +31,8 @@ struct ContentItem {
   CopyEngine engine = CopyEngine::kDocker;  ///< Of an image.
 
   bool is_from_controller() const { return from == kControllerName; }
-  /// Without a declared owner, the login user owns the copies: a cache belongs to one user, of podman each user has own
-  /// images, and the users of the controller are not those of the nodes.
+  /// Without a declared owner, the login user owns the copies: a cache belongs to one user, each user of podman has
+  /// separate images, and the users of the controller are not those of the nodes.
   bool owner_is_login_user() const {
     if (kind == ContentKind::kImage) return engine == CopyEngine::kPodman;
     return owner.empty() && (kind == ContentKind::kHub || is_from_controller());

@@ -14,7 +14,7 @@
 
 namespace sparkplan {
 
-/// What one node has of an image.
+/// An image as one node has it.
 struct NamedImage {
   std::string node;
   const CopyImageState* image = nullptr;  ///< Null: the node was not read.

@@ -10,8 +10,8 @@
 
 namespace sparkplan {
 
-/// Finds what earlier syncs have brought and no entry names any more. Removes it, unless this is a dry run, if
-/// `options.may_prune` consents. `models`: the number of entries; a node where not all of them were read keeps
+/// Finds the trees that earlier syncs have brought and no entry names any more. Removes it, unless this is a dry run,
+/// if `options.may_prune` consents. `models`: the number of entries; a node where not all of them were read keeps
 /// everything, because their directories are not known there. In the order of the nodes.
 std::vector<PrunedTree> prune_nodes(std::vector<SyncNode>& nodes, const RunOptions& run, const SyncOptions& options,
                                     std::size_t models);

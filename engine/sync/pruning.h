@@ -27,7 +27,7 @@ struct PrunedTree {
 /// Pure. True if one of the directories is `path`, contains it or lies in it. Links are not resolved.
 bool is_covered(const std::string& path, const std::set<std::string>& directories);
 
-/// What the node's own record lists, without the trees that `current` covers. `current` has the real paths of all
+/// The trees that the node's own record lists, without those that `current` covers. `current` has the real paths of all
 /// entries on this node. Nothing is written.
 /// Errors: those of CopyClient; of one tree: in its PrunedTree.
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,

@@ -62,9 +62,9 @@ struct TransferOptions {
 };
 
 /// Brings the source's tree to all other members, from node to node. A member that fails is left out, and the ones that
-/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. What does not travel
-/// over the fabric is encrypted. Outcomes are in the order of `members`. Ends within `patience.total`, whatever the
-/// nodes send.
+/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. Data that does not
+/// travel over the fabric is encrypted. Outcomes are in the order of `members`. Ends within `patience.total`, whatever
+/// the nodes send.
 std::vector<TransferOutcome> transfer(const Cluster& cluster, const std::vector<TransferMember>& members,
                                       std::size_t source, const std::vector<CopyEntry>& entries,
                                       const TransferOptions& options);

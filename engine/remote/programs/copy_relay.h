@@ -10,9 +10,9 @@
 
 namespace sparkplan {
 
-/// Carries one connection from a port on a node's loopback to a port of this machine, over an SSH connection of its
-/// own. sparkplan-copy listens on the node, as the login user. Its peers are processes of the two machines, which
-/// identify each other with tokens.
+/// Carries one connection from a port on a node's loopback to a port of this machine, over a separate SSH
+/// connection. sparkplan-copy listens on the node, as the login user. Its peers are processes of the two machines,
+/// which identify each other with tokens.
 class CopyRelay {
  public:
   /// The node has sparkplan-copy already. Errors: those of the connector, kNotFound (no sparkplan-copy), kUnreachable,
