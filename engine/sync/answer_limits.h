@@ -17,6 +17,8 @@ struct AnswerPatience {
   std::chrono::milliseconds silence{60'000};  ///< Without a message.
   /// For the whole answer; while files are read, without a byte or a name more.
   std::chrono::milliseconds total{300'000};
+  /// Between the controller's signs of life. The program ends if it gets none for two minutes.
+  std::chrono::milliseconds alive{10'000};
 };
 
 /// The deadline of one answer. Messages that bring nothing new extend it only up to the total.
@@ -86,7 +88,13 @@ Result<Answer> await(CopyClient& client, const AnswerPatience& patience, std::in
   constexpr std::chrono::milliseconds kGlance{200};
   using Clock = std::chrono::steady_clock;
   AnswerClock clock(patience, bytes, Clock::now());
+  auto next_alive = Clock::now() + patience.alive;
   while (!clock.is_over(Clock::now())) {
+    if (Clock::now() >= next_alive) {
+      // If the program has ended, the next read has the reason.
+      (void)client.send(CopyAlive{});
+      next_alive = Clock::now() + patience.alive;
+    }
     SPARK_TRY(auto answer, client.receive(kGlance));
     if (!answer) continue;
     clock.note(*answer, Clock::now());

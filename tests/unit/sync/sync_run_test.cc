@@ -86,6 +86,21 @@ TEST_CASE("sync run: progress without end does not hold a listing") {
   CHECK(report.items[0].nodes[2].status == ContentStatus::kPresent);
 }
 
+TEST_CASE("sync run: a node that works for long gets signs of life, as its program ends without them") {
+  Bench bench(2);
+  bench.options.dry_run = true;
+  bench.options.patience.alive = std::chrono::milliseconds(1);
+  bench.options.patience.silence = std::chrono::milliseconds(5000);
+  const auto usual = with_files({file("a", 1, "s")});
+  bench.nodes[0].reaction = usual;
+  bench.nodes[1].reaction = [usual](const CopyCommand& command, Peer& self) {
+    const bool is_sign = std::holds_alternative<CopyAlive>(command);
+    if (is_sign) usual(CopyOpen{}, self);  // So late is the answer.
+    if (!is_sign && !std::holds_alternative<CopyOpen>(command)) usual(command, self);
+  };
+  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kPresent);
+}
+
 TEST_CASE("sync run: digests are asked for only of the source, and only to send") {
   Bench bench(2);
   bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
