@@ -12,18 +12,18 @@ std::vector<PrunedTree> all_of(const std::vector<SyncNode>& nodes) {
   return all;
 }
 
+void note_error(SyncNode& node, Error error) {
+  PrunedTree& none = node.prunable.emplace_back();
+  none.node = node.spec->name.str();
+  none.error = std::move(error);
+}
+
 void find(SyncNode& node, std::size_t models) {
-  const std::string name = node.spec->name.str();
   Result<std::vector<PrunedTree>> found =
       failure(ErrorCode::kRefused, "an entry was not read there, so that nothing is removed");
-  if (node.models_opened == models) found = find_prunable(*node.client, name, node.trees);
-  if (found) {
-    node.prunable = std::move(*found);
-    return;
-  }
-  PrunedTree& none = node.prunable.emplace_back();
-  none.node = name;
-  none.error = std::move(found).error();
+  if (node.models_opened == models) found = find_prunable(*node.client, node.spec->name.str(), node.trees);
+  if (!found) return note_error(node, std::move(found).error());
+  node.prunable = std::move(*found);
 }
 
 }  // namespace
@@ -36,6 +36,10 @@ std::vector<PrunedTree> prune_nodes(std::vector<SyncNode>& nodes, const RunOptio
     find(node, models);
     show_node(run, node, "waiting", Activity::kWaiting);
   });
+  // Without entries, no other part of the report names them.
+  for (SyncNode& node : nodes) {
+    if (node.error && !node.skipped) note_error(node, *node.error);
+  }
   auto found = all_of(nodes);
   const bool any = std::any_of(found.begin(), found.end(), [](const PrunedTree& tree) { return !tree.error; });
   if (!any || options.dry_run || run.stop.stop_requested()) return found;

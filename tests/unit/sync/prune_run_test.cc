@@ -142,10 +142,16 @@ TEST_CASE("prune run: a tree that an entry covers through a link is not pruned, 
   dry.declare("models", model());
   dry.options.prune = true;
   dry.options.dry_run = true;
+  bool asked = false;
+  dry.options.may_prune = [&](const std::vector<PrunedTree>&) {
+    asked = true;
+    return true;
+  };
   dry.nodes[0].reaction = with_record({"/srv/models/old", "/srv/models/old", ""});
   const auto report = dry.run();
   REQUIRE(report.pruned.size() == 1);
   CHECK_FALSE(report.pruned[0].removed);
+  CHECK_FALSE(asked);
   CHECK(removals_of(dry.nodes[0]) == 0);
 }
 
@@ -168,6 +174,27 @@ TEST_CASE("prune run: where an entry was not read, nothing is removed") {
   CHECK(report.pruned[0].removed);
   CHECK(report.pruned[1].error);
   CHECK(bench.nodes[1].all<CopyListTrees>().empty());
+}
+
+TEST_CASE("prune run: a node that cannot be reached is in the report, also if the file names no content") {
+  Bench bench(2);
+  bench.options.prune = true;
+  bench.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
+  bench.nodes[0].reaction = with_record({"/srv/models/old", "/srv/models/old", ""});
+  RunOptions run;
+  run.agent = test::options_for(bench.nodes, 12);
+  const auto connect_all = run.agent.connector;
+  run.agent.connector = [connect_all](const NodeSpec& spec,
+                                      const ConnectOptions& connect) -> Result<std::unique_ptr<Connection>> {
+    if (spec.name.str() == "n2") return failure(ErrorCode::kUnreachable, "no route to host");
+    return connect_all(spec, connect);
+  };
+  const auto report = sync_content(bench.cluster, run, bench.options);
+  REQUIRE(report.pruned.size() == 2);
+  CHECK(report.pruned[0].removed);
+  REQUIRE(report.pruned[1].error);
+  CHECK(report.pruned[1].node == "n2");
+  CHECK(exit_code(report) == ExitCode::kNodeFailed);
 }
 
 TEST_CASE("image run: the archive travels, is loaded and dropped") {
