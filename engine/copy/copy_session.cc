@@ -212,7 +212,7 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
       SPARK_CHECK(store.save(*tree_, path_));
       break;
     case CopyImageAction::kLoad:
-      SPARK_CHECK(store.load(path_));
+      SPARK_CHECK(store.load(*tree_, path_, command.id));
       break;
     case CopyImageAction::kDrop:
       drop_archive(*tree_);

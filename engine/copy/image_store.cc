@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "engine/copy/image_archive.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/process/child_process.h"
@@ -125,7 +126,9 @@ Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
   return failure(system_error("give the archive its name", errno));
 }
 
-Result<void> ImageStore::load(const std::string& path) const {
+Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id) const {
+  SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
+  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id}));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));
   return ended.status == 0 ? Result<void>() : failed("load", ended);
 }

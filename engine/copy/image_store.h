@@ -23,8 +23,9 @@ class ImageStore {
   Result<CopyImageState> look() const;
   /// Writes the archive into the tree at `path`, unless an earlier run has done so. Errors: as look().
   Result<void> save(const Tree& tree, const std::string& path) const;
-  /// Loads the archive from the tree at `path`. Errors: as look().
-  Result<void> load(const std::string& path) const;
+  /// Loads the archive from the tree at `path`, if it contains the image with this id alone.
+  /// Errors: as check_archive() and look().
+  Result<void> load(const Tree& tree, const std::string& path, const std::string& id) const;
 
  private:
   struct Ended {

@@ -18,12 +18,14 @@ AnswerPatience patience_for_engine() {
   return patience;
 }
 
-Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAction action) {
+Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAction action,
+                           const std::string& id = "") {
   CopyImage command;
   command.action = action;
   command.engine = item.engine;
   command.name = item.name;
   command.owner = owner_on(node, item);
+  command.id = id;
   SPARK_CHECK(node.client->send(command));
   return await<CopyImageState>(*node.client, patience_for_engine());
 }
@@ -99,9 +101,15 @@ Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& ite
   return std::move(listing.entries);
 }
 
-Result<CopyImageState> load_image(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
-  return ask(node, item, CopyImageAction::kLoad);
+  SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, id));
+  if (loaded.id == id) return {};
+  // The node has checked the archive, so that this is the same image in a store of the other kind. It keeps the name.
+  return failure(
+      ErrorCode::kVerifyFailed,
+      "the image has the id " + short_id(loaded.id) + " after loading, and " + short_id(id) + " on the source",
+      "the engines keep images in stores of two kinds: use the same kind on all nodes");
 }
 
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {

@@ -46,8 +46,10 @@ Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& ite
                                           const TreeAccess& access);
 bool is_too_little_space(const Error& error);
 
-/// Loads the archive from the stage. The image that the node has then. Errors: as save_image().
-Result<CopyImageState> load_image(SyncNode& node, const ContentItem& item, const TreeAccess& access);
+/// Has the node check the archive in the stage and load it, if it contains the image with this id and no other name.
+/// Errors: as save_image(); kVerifyFailed (another image or name, or the image has another id after loading),
+/// kUnsupported (an archive of another form).
+Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access);
 
 /// Removes the stage. Errors: as open_tree().
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access);

@@ -16,8 +16,9 @@ constexpr FieldRule kPath = kRequired.no_longer_than(kLongestCopyPath);
 constexpr FieldRule kBytes = kOptional.within(0, kUnbounded);
 constexpr FieldRule kTokens = kOptional.no_longer_than(kCopyTokenBytes * kMostCopyStreams * 2);
 
-bool is_hexadecimal(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+bool is_image_id(std::string_view text) {
+  return text.size() == 2 * kCopyDigestBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
@@ -185,15 +186,18 @@ void list_fields(FieldVisitor& field, CopyImage& command) {
   field("engine", command.engine, kRequired);
   field("name", command.name, kRequired);
   field("owner", command.owner);
-  if (field.reading()) field.check("name", is_image_name(command.name), "expected the name of an image");
+  field("id", command.id);
+  if (!field.reading()) return;
+  field.check("name", is_image_name(command.name), "expected the name of an image");
+  const bool needs_id = command.action == CopyImageAction::kLoad;
+  field.check("id", needs_id ? is_image_id(command.id) : command.id.empty(), "expected an id with a load alone");
 }
 
 void list_fields(FieldVisitor& field, CopyImageState& answer) {
   field("id", answer.id, kShortText);
   field("bytes", answer.bytes, kBytes);
   if (!field.reading()) return;
-  const bool is_id = answer.id.size() == 2 * kCopyDigestBytes && is_hexadecimal(answer.id);
-  field.check("id", answer.id.empty() || is_id, "expected 64 hexadecimal digits");
+  field.check("id", answer.id.empty() || is_image_id(answer.id), "expected 64 hexadecimal digits");
 }
 
 void list_fields(FieldVisitor& field, CopyServe& command) {

@@ -175,7 +175,7 @@ std::span<const std::string_view> names_of(CopyEngine engine);
 enum class CopyImageAction : std::uint8_t {
   kLook,  ///< Instead of CopyOpen. The others need an open tree of kind kImage.
   kSave,  ///< Writes the image's archive into the tree, unless it is there.
-  kLoad,  ///< Loads the archive.
+  kLoad,  ///< Checks the archive and loads it.
   kDrop,  ///< Removes the archive.
 };
 std::span<const std::string_view> names_of(CopyImageAction action);
@@ -185,7 +185,8 @@ struct CopyImage {
   CopyImageAction action = CopyImageAction::kLook;
   CopyEngine engine = CopyEngine::kDocker;
   std::string name;
-  std::string owner;  ///< For kLook, as in CopyOpen.
+  std::string owner;    ///< For kLook, as in CopyOpen.
+  std::string id = {};  ///< For kLoad: the only image that the archive may contain; see CopyImageState::id.
 };
 /// The answer to CopyImage: the image after it.
 struct CopyImageState {

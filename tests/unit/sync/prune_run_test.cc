@@ -218,6 +218,7 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   using enum CopyImageAction;
   CHECK(actions[0] == std::vector<CopyImageAction>{kLook, kSave, kDrop});
   CHECK(actions[1] == std::vector<CopyImageAction>{kLook, kLoad, kDrop});
+  CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
   CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
 }
 
