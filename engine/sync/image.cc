@@ -11,6 +11,9 @@
 namespace sparkplan {
 namespace {
 
+/// Its size decides how long the nodes may take.
+constexpr std::int64_t kLargestArchive = 1'000'000'000'000;
+
 /// An engine takes minutes for an archive, and its program gives signs of life meanwhile.
 AnswerPatience patience_for_engine() {
   AnswerPatience patience;
@@ -19,7 +22,7 @@ AnswerPatience patience_for_engine() {
 }
 
 Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAction action,
-                           const std::string& id = "") {
+                           const AnswerPatience& patience, const std::string& id = "") {
   CopyImage command;
   command.action = action;
   command.engine = item.engine;
@@ -27,7 +30,7 @@ Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAct
   command.owner = owner_on(node, item);
   command.id = id;
   SPARK_CHECK(node.client->send(command));
-  return await<CopyImageState>(*node.client, patience_for_engine());
+  return await<CopyImageState>(*node.client, patience);
 }
 
 TreeAccess only_existing(TreeAccess access) {
@@ -81,9 +84,9 @@ std::string stage_of(const ContentItem& item, const std::string& id) {
   return sha256(item.name + '\0' + id + '\0' + std::to_string(static_cast<int>(item.engine))).substr(0, 32);
 }
 
-Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item) {
+Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience) {
   SPARK_CHECK(begin_anew(node));
-  return ask(node, item, CopyImageAction::kLook);
+  return ask(node, item, CopyImageAction::kLook, patience);
 }
 
 bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
@@ -96,14 +99,18 @@ Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& ite
         "write the archive of " + item.name + " (" + std::to_string(bytes / 1'000'000) + " MB) to " + opened.path,
         ENOSPC));
   }
-  SPARK_TRY(const auto saved, ask(node, item, CopyImageAction::kSave));
+  SPARK_TRY(const auto saved, ask(node, item, CopyImageAction::kSave, patience_for_engine()));
   SPARK_TRY(auto listing, list_open_tree(node, access));
+  const auto& entries = listing.entries;
+  const bool is_archive = entries.size() == 1 && entries[0].kind == CopyKind::kFile && entries[0].path == kImageArchive;
+  if (!is_archive) return failure(ErrorCode::kFailed, "there are other files beside the archive in " + opened.path);
+  if (entries[0].size > kLargestArchive) return failure(ErrorCode::kUnsupported, "the archive has more than 1 TB");
   return std::move(listing.entries);
 }
 
 Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
-  SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, id));
+  SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, patience_for_engine(), id));
   if (loaded.id == id) return {};
   // The node has checked the archive, so that this is the same image in a store of the other kind. It keeps the name.
   return failure(
@@ -115,7 +122,7 @@ Result<void> load_image(SyncNode& node, const ContentItem& item, const std::stri
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
   if (opened.exists) {
-    SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop));
+    SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop, access.patience));
   }
   SPARK_CHECK(node.client->restart());
   SPARK_CHECK(node.client->send(CopyForget{opened.path}));

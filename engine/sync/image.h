@@ -38,7 +38,7 @@ std::string short_id(const std::string& id);
 std::string stage_of(const ContentItem& item, const std::string& id);
 
 /// The image in the node's store. Errors: those of CopyClient and of the engine.
-Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item);
+Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience);
 
 /// Writes the image's archive into the stage, and lists that. `bytes`: of the unpacked image.
 /// Errors: as open_tree(); those of the engine; is_too_little_space().

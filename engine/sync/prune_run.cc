@@ -18,10 +18,10 @@ void note_error(SyncNode& node, Error error) {
   none.error = std::move(error);
 }
 
-void find(SyncNode& node, std::size_t models) {
+void find(SyncNode& node, std::size_t models, const AnswerPatience& patience) {
   Result<std::vector<PrunedTree>> found =
       failure(ErrorCode::kRefused, "an entry was not read there, so that nothing is removed");
-  if (node.models_opened == models) found = find_prunable(*node.client, node.spec->name.str(), node.trees);
+  if (node.models_opened == models) found = find_prunable(*node.client, node.spec->name.str(), node.trees, patience);
   if (!found) return note_error(node, std::move(found).error());
   node.prunable = std::move(*found);
 }
@@ -33,7 +33,7 @@ std::vector<PrunedTree> prune_nodes(std::vector<SyncNode>& nodes, const RunOptio
   on_each_node(nodes, run, [&](SyncNode& node) {
     if (run.stop.stop_requested()) return;
     show_node(run, node, "comparing the record of earlier syncs", Activity::kWorking);
-    find(node, models);
+    find(node, models, options.patience);
     show_node(run, node, "waiting", Activity::kWaiting);
   });
   // Without entries, no other part of the report names them.
@@ -45,10 +45,11 @@ std::vector<PrunedTree> prune_nodes(std::vector<SyncNode>& nodes, const RunOptio
   if (!any || options.dry_run || run.stop.stop_requested()) return found;
   const bool may = options.may_prune && options.may_prune(found);
   on_each_node(nodes, run, [&](SyncNode& node) {
+    const SharedPatience patience(options.patience);
     for (PrunedTree& tree : node.prunable) {
       if (tree.error || run.stop.stop_requested()) continue;
       if (may) {
-        prune(*node.client, tree);
+        prune(*node.client, tree, patience);
       } else {
         tree.error = make_error(ErrorCode::kRefused, "not removed", "`sparkplan sync --prune --yes` removes it");
       }

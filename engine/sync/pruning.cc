@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/sync/answer_limits.h"
 
 namespace sparkplan {
 namespace {
@@ -17,7 +16,11 @@ std::string plain_path(const std::string& path) {
   return plain;
 }
 
-Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, bool remove) {
+Error too_late() { return make_error(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time"); }
+
+Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, bool remove,
+                                   const SharedPatience& patience) {
+  if (patience.is_over()) return failure(too_late());
   SPARK_CHECK(client.restart());
   CopyOpen open;
   open.path = tree.path;
@@ -25,16 +28,16 @@ Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, b
   open.write = remove;
   open.existing = true;
   SPARK_CHECK(client.send(open));
-  SPARK_TRY(const auto opened, await<CopyOpened>(client, AnswerPatience{}));
+  SPARK_TRY(const auto opened, await<CopyOpened>(client, patience.left()));
   if (!opened.exists) return CopyPruned{};
   SPARK_CHECK(client.send(CopyPrune{remove}));
-  return await<CopyPruned>(client, AnswerPatience{});
+  return await<CopyPruned>(client, patience.left());
 }
 
-Result<void> forget(CopyClient& client, const PrunedTree& tree) {
+Result<void> forget(CopyClient& client, const PrunedTree& tree, const SharedPatience& patience) {
   SPARK_CHECK(client.restart());
   SPARK_CHECK(client.send(CopyForget{tree.path}));
-  const auto forgotten = await<CopyForgotten>(client, AnswerPatience{});
+  const auto forgotten = await<CopyForgotten>(client, patience.left());
   return forgotten ? Result<void>() : failure(forgotten.error());
 }
 
@@ -56,10 +59,11 @@ bool is_covered(const std::string& path, const std::set<std::string>& directorie
 }
 
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
-                                              const std::set<std::string>& current) {
+                                              const std::set<std::string>& current, const AnswerPatience& patience) {
+  const SharedPatience shared(patience);
   SPARK_CHECK(client.restart());
   SPARK_CHECK(client.send(CopyListTrees{}));
-  SPARK_TRY(const auto listed, await<CopyTrees>(client, AnswerPatience{}));
+  SPARK_TRY(const auto listed, await<CopyTrees>(client, shared.left()));
   std::vector<PrunedTree> found;
   for (const CopyTree& tree : listed.trees) {
     if (is_covered(tree.path, current) || is_covered(tree.real_path, current)) continue;
@@ -67,7 +71,8 @@ Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::str
     one.node = node;
     one.path = tree.path;
     one.owner = tree.owner;
-    auto pruned = prune_open_tree(client, one, false);
+    auto pruned = prune_open_tree(client, one, false, shared);
+    if (shared.is_over()) return failure(too_late());
     if (pruned) {
       take(one, std::move(*pruned));
     } else {
@@ -77,14 +82,14 @@ Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::str
   return found;
 }
 
-void prune(CopyClient& client, PrunedTree& tree) {
-  auto pruned = prune_open_tree(client, tree, true);
+void prune(CopyClient& client, PrunedTree& tree, const SharedPatience& patience) {
+  auto pruned = prune_open_tree(client, tree, true, patience);
   if (!pruned) {
     tree.error = std::move(pruned).error();
     return;
   }
   take(tree, std::move(*pruned));
-  if (auto forgotten = forget(client, tree); !forgotten) {
+  if (auto forgotten = forget(client, tree, patience); !forgotten) {
     tree.error = std::move(forgotten).error();
     return;
   }

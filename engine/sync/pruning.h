@@ -8,6 +8,7 @@
 
 #include "engine/core/result.h"
 #include "engine/remote/programs/copy_client.h"
+#include "engine/sync/answer_limits.h"
 
 namespace sparkplan {
 
@@ -28,12 +29,12 @@ struct PrunedTree {
 bool is_covered(const std::string& path, const std::set<std::string>& directories);
 
 /// The trees that the node's own record lists, without those that `current` covers. `current` has the real paths of all
-/// entries on this node. Nothing is written.
-/// Errors: those of CopyClient; of one tree: in its PrunedTree.
+/// entries on this node. Nothing is written. `patience` is for all trees together.
+/// Errors: those of CopyClient, also after the deadline; of one tree: in its PrunedTree.
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
-                                              const std::set<std::string>& current);
+                                              const std::set<std::string>& current, const AnswerPatience& patience);
 
 /// Removes what find_prunable() has counted, and forgets the tree. Errors are in `tree`.
-void prune(CopyClient& client, PrunedTree& tree);
+void prune(CopyClient& client, PrunedTree& tree, const SharedPatience& patience);
 
 }  // namespace sparkplan

@@ -129,7 +129,7 @@ class SyncRun {
   void look(SyncNode& node, const ContentItem& item, const std::vector<std::string>& paths, bool read) {
     show(node, read ? "reading " + item.name : "comparing " + item.name);
     if (!is_model(item)) {
-      auto image = look_at_image(node, item);
+      auto image = look_at_image(node, item, options_.patience);
       if (!image) return fail(node, std::move(image).error());
       node.image = std::move(*image);
       node.is_read = true;
@@ -334,7 +334,7 @@ class SyncRun {
     // Connections share the rate, and a chunk is passed on when it is whole: with many, each hop would wait longer.
     if (options_.rate > 0) options.streams = 2;
     options.stop = run_.stop;
-    options.patience = patience_for(report.bytes, members.size(), options_.rate, options.streams);
+    options.patience = patience_for(nodes_[source].listing.bytes(), members.size(), options_.rate, options.streams);
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
       if (options_.progress) options_.progress(report.item, members[member].end.node->name.str(), progress);
     };

@@ -48,7 +48,8 @@ struct TransferPatience {
   std::chrono::milliseconds finish{600'000};     ///< As `stall`, once it has all bytes.
   std::chrono::milliseconds total{900'000};      ///< For everything.
 };
-/// Pure. For a tree of this size, with a limit of `rate` bytes per second (0: none) over `streams` connections.
+/// Pure. For a tree of this size, with a limit of `rate` bytes per second (0: none) over `streams` connections. A size
+/// above those of all trees counts as the largest one, and no patience is longer than a year.
 TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int64_t rate, int streams);
 
 struct TransferOptions {

@@ -1,6 +1,8 @@
 // Whole runs with --prune and with images, on nodes that answer as the case says.
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "engine/report/sync_report.h"
 #include "engine/sync/sync_run.h"
@@ -197,6 +199,36 @@ TEST_CASE("prune run: a node that cannot be reached is in the report, also if th
   CHECK(exit_code(report) == ExitCode::kNodeFailed);
 }
 
+TEST_CASE("prune run: a node with many directories has one deadline for all of them") {
+  Bench bench(2);
+  bench.declare("models", model());
+  bench.options.prune = true;
+  bench.options.patience.total = std::chrono::milliseconds(1000);
+  const auto record = with_record({"/srv/models/old", "/srv/models/old", ""});
+  bench.nodes[0].reaction = record;
+  bench.nodes[1].reaction = [record](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyListTrees>(command)) {
+      CopyTrees trees;
+      for (int i = 0; i < 1000; ++i) {
+        const std::string path = "/srv/models/old-" + std::to_string(i);
+        trees.trees.push_back({path, path, ""});
+      }
+      say(self, trees);
+      return;
+    }
+    // Each answer is within the deadline.
+    if (std::holds_alternative<CopyPrune>(command)) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    record(command, self);
+  };
+  const auto report = bench.run();
+  REQUIRE(report.pruned.size() == 2);
+  CHECK(report.pruned[0].node == "n1");
+  CHECK(report.pruned[1].node == "n2");
+  REQUIRE(report.pruned[1].error);
+  CHECK(report.pruned[1].error->code == ErrorCode::kUnreachable);
+  CHECK(bench.nodes[1].all<CopyPrune>().size() < 6);
+}
+
 TEST_CASE("image run: the archive travels, is loaded and dropped") {
   Bench bench(3);
   bench.declare("images", image());
@@ -240,6 +272,38 @@ TEST_CASE("image run: another image is replaced only with consent, and another i
   const auto report = again.run();
   REQUIRE(report.items[0].nodes[1].error);
   CHECK(report.items[0].nodes[1].error->code == ErrorCode::kVerifyFailed);
+}
+
+TEST_CASE("image run: progress without end does not hold the look at an image") {
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.options.dry_run = true;
+  bench.options.patience.total = std::chrono::milliseconds(300);
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyImage>(command)) return;
+    self.on_read = [](Peer& peer) { say(peer, CopyProgress{}); };
+  };
+  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kUnreachable);
+}
+
+TEST_CASE("image run: a source that lists other files than the archive sends nothing") {
+  Bench bench(2);
+  bench.declare("images", image());
+  const auto honest_source = with_image(kFirst, "");
+  bench.nodes[0].reaction = [honest_source](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyLook>(command)) return honest_source(command, self);
+    CopyEntries part;
+    part.entries.resize(2);
+    part.entries[0].path = kImageArchive;
+    part.entries[1].path = "more";
+    say(self, part);
+    say(self, CopyLooked{});
+  };
+  bench.nodes[1].reaction = with_image("", kFirst);
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[0].error);
+  CHECK(bench.nodes[1].all<CopyExpect>().empty());
 }
 
 TEST_CASE("image run: without `from`, an image that one node alone has is sent only with consent") {

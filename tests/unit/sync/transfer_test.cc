@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
@@ -306,6 +307,13 @@ TEST_CASE("transfer: its deadlines grow with the tree, and with a limit of the r
   CHECK(large.stall == none.stall);
   CHECK(slow.stall > none.stall);
   CHECK(slow.total > std::chrono::seconds((std::int64_t{1} << 30U) / 1'000'000));
+}
+
+TEST_CASE("transfer: its deadlines are bounded for every size that a node claims") {
+  constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
+  CHECK(patience_for(kHuge, 2, 0, 8).total == patience_for(kMostCopyChunks * kCopyChunk, 2, 0, 8).total);
+  CHECK(patience_for(-1, 2, 0, 8).total == patience_for(0, 2, 0, 8).total);
+  CHECK(patience_for(kHuge, 2, 1, 2).total <= std::chrono::hours(24 * 365));
 }
 
 TEST_CASE("transfer: a node without a fabric address receives over the management network, encrypted") {
