@@ -37,11 +37,8 @@ Result<void> check_path(const std::string& path) {
 }
 
 /// The tree's path on this machine. Errors: kInvalidInput, kNotFound (the user has no home).
-Result<std::string> path_for(const CopyOpen& command, const Account& account) {
-  std::string path = command.path;
-  if (command.kind == CopyTreeKind::kImage && path.find('/') == std::string::npos) {
-    path = (account.user == 0 ? "/var/lib/sparkplan/images/" : "~/.local/state/sparkplan/images/") + path;
-  }
+Result<std::string> path_for(std::string path, CopyTreeKind kind, const Account& account) {
+  if (kind == CopyTreeKind::kImage && path.find('/') == std::string::npos) path = path_of_stage(path, account);
   if (path.starts_with("~/")) {
     if (account.home.size() < 2) {
       return failure(ErrorCode::kNotFound, "the user " + shown_text(account.name, 60) + " has no home");
@@ -125,10 +122,11 @@ Result<void> CopySession::handle(CopyCommand command) {
 Result<void> CopySession::open(const CopyOpen& command) {
   if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open already");
   SPARK_TRY(const Account account, account_for(command.owner));
-  SPARK_TRY(const std::string path, path_for(command, account));
+  SPARK_TRY(const std::string path, path_for(command.path, command.kind, account));
   if (!command.owner.empty()) owner_ = account;
   account_ = account;
   path_ = path;
+  kind_ = command.kind;
   const CopyTreeKind kind = command.kind;
   const bool may_be_in_home = kind != CopyTreeKind::kDirectory && account.home.size() > 1;
   const bool in_home = may_be_in_home && path.starts_with(account.home + "/");
@@ -188,7 +186,8 @@ Result<void> CopySession::look_at_tree(const CopyLook& command) {
 Result<void> CopySession::list_trees() {
   CopyTrees trees;
   for (const DigestIndex::Origin& origin : recorded_trees()) {
-    trees.trees.push_back({origin.path, real_path(origin.path), origin.owner});
+    const auto kind = is_path_of_stage(origin.path) ? CopyTreeKind::kImage : CopyTreeKind::kDirectory;
+    trees.trees.push_back({origin.path, real_path(origin.path), origin.owner, kind});
   }
   answers_.send(trees);
   return {};
@@ -225,6 +224,10 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
 }
 
 Result<void> CopySession::prune_tree(const CopyPrune& command) {
+  if (kind_ == CopyTreeKind::kImage) {
+    answers_.send(prune_archive(*tree_, command.remove));
+    return {};
+  }
   SPARK_TRY(const auto pruned, prune(*tree_, *index_, command.remove));
   answers_.send(pruned);
   return {};
@@ -232,12 +235,14 @@ Result<void> CopySession::prune_tree(const CopyPrune& command) {
 
 Result<void> CopySession::forget(const CopyForget& command) {
   if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open");
+  SPARK_TRY(const Account account, account_for(command.owner));
+  SPARK_TRY(const std::string path, path_for(command.path, command.kind, account));
   {
-    SPARK_TRY(const auto index, DigestIndex::open(command.path, false));
+    SPARK_TRY(const auto index, DigestIndex::open(path, false));
     const auto origin = index.origin();
-    if (origin && origin->made && origin->path == command.path) (void)remove_empty_directory(command.path);
+    if (origin && origin->made && origin->path == path) (void)remove_empty_directory(path);
   }
-  SPARK_CHECK(forget_tree(command.path));
+  SPARK_CHECK(forget_tree(path));
   answers_.send(CopyForgotten{});
   return {};
 }

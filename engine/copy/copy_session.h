@@ -57,8 +57,9 @@ class CopySession {
   void send_lost_links();
 
   AnswerWriter& answers_;
-  Account account_;               ///< The user of the process, and ...
-  std::string path_;              ///< ... its tree.
+  Account account_;   ///< The user of the process, and ...
+  std::string path_;  ///< ... its tree.
+  CopyTreeKind kind_ = CopyTreeKind::kDirectory;
   std::optional<Account> owner_;  ///< Of all files, if it is declared.
   std::optional<Tree> tree_;
   std::optional<DigestIndex> index_;

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "engine/copy/accounts.h"
+#include "engine/copy/image_store.h"
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
 
@@ -97,7 +98,8 @@ std::vector<DigestIndex::Origin> recorded_trees() {
     index.read(*text);
     const auto origin = index.origin();
     // An index is found by the path, so that no other text can lead to it.
-    if (origin && index.has_brought() && index_name(origin->path) == name) trees.push_back(*origin);
+    if (!origin || index_name(origin->path) != name) continue;
+    if (index.has_brought() || is_path_of_stage(origin->path)) trees.push_back(*origin);
   }
   std::sort(trees.begin(), trees.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   return trees;

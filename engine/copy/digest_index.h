@@ -89,7 +89,8 @@ class DigestIndex {
   FileDescriptor file_;
 };
 
-/// The trees that have an index of this user, as far as syncs brought anything there. At most kMostCopyTrees.
+/// The trees that have an index of this user, as far as syncs brought anything there, and the stages of images. At most
+/// kMostCopyTrees.
 std::vector<DigestIndex::Origin> recorded_trees();
 /// Removes the index of a tree. Errors: kBusy, kFailed.
 Result<void> forget_tree(const std::string& path);

@@ -24,6 +24,9 @@ constexpr std::chrono::seconds kLookPatience{60};
 constexpr std::chrono::seconds kArchivePatience{10'000};
 constexpr std::size_t kMostOutput = std::size_t{64} << 10;
 constexpr const char* kUnfinished = "image.tar.part";
+constexpr std::string_view kStagesOfRoot = "/var/lib/sparkplan/images/";
+constexpr std::string_view kStagesInHome = "/.local/state/sparkplan/images/";
+constexpr std::size_t kLengthOfStage = 32;
 
 /// The engines look for their configuration in the home, and podman for its sockets in XDG_RUNTIME_DIR.
 void set_environment(const Account& account) {
@@ -148,6 +151,34 @@ Result<CopyImageState> image_state_from(const std::string& text) {
     }
   }
   return failure(ErrorCode::kFailed, "the engine describes its image in another way: " + shown_text(text, 100));
+}
+
+std::string path_of_stage(const std::string& stage, const Account& account) {
+  return (account.user == 0 ? std::string(kStagesOfRoot) : "~" + std::string(kStagesInHome)) + stage;
+}
+
+bool is_path_of_stage(const std::string& path) {
+  const auto end = path.rfind('/');
+  if (end == std::string::npos) return false;
+  const auto folder = std::string_view(path).substr(0, end + 1);
+  const auto stage = std::string_view(path).substr(end + 1);
+  const bool is_stage = stage.size() == kLengthOfStage && stage.find_first_not_of("0123456789abcdef") == stage.npos;
+  return is_stage && (folder == kStagesOfRoot || folder.ends_with(kStagesInHome));
+}
+
+CopyPruned prune_archive(const Tree& tree, bool remove) {
+  CopyPruned pruned;
+  for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
+    const auto status = tree.status_of(name);
+    if (!status) continue;
+    ++pruned.files;
+    pruned.bytes += status->st_size;
+  }
+  const std::int64_t partial = tree.partial_bytes();
+  if (partial > 0) ++pruned.files;
+  pruned.bytes += partial;
+  if (remove) drop_archive(tree);
+  return pruned;
 }
 
 void drop_archive(const Tree& tree) {

@@ -49,5 +49,12 @@ Result<CopyImageState> image_state_from(const std::string& text);
 
 /// Removes the archive and what an interrupted run has left of it.
 void drop_archive(const Tree& tree);
+/// As drop_archive(), with the number of files and their bytes; without `remove` it only counts them.
+CopyPruned prune_archive(const Tree& tree, bool remove);
+
+/// The directory of a stage, which keeps an archive during a transfer; "~/" begins the home of the user.
+std::string path_of_stage(const std::string& stage, const Account& account);
+/// True for a path that path_of_stage() can have made, with the home in place of "~".
+bool is_path_of_stage(const std::string& path);
 
 }  // namespace sparkplan::copy

@@ -150,7 +150,7 @@ std::string kept_text(const PrunedTree& tree) {
 
 std::string pruned_text(const PrunedTree& tree) {
   if (tree.path.empty()) return tree.error ? printable(tree.error->describe()) : "";
-  std::string text = printable(tree.path) + ": ";
+  std::string text = printable(tree.path) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
   if (tree.error) return text + printable(tree.error->describe());
   return text + content_size_text(tree.bytes) + " in " + files_text(static_cast<std::size_t>(tree.files)) +
          (tree.removed ? " removed" : "") + kept_text(tree);

@@ -11,6 +11,8 @@
 namespace sparkplan {
 namespace {
 
+/// The first half of a stage's name is that of the image, the second one that of the id.
+constexpr std::size_t kHalfOfStage = 16;
 /// Its size decides how long the nodes may take.
 constexpr std::int64_t kLargestArchive = 1'000'000'000'000;
 
@@ -81,7 +83,13 @@ Comparison compare_images(const std::string& name, const CopyImageState& source,
 std::string short_id(const std::string& id) { return id.substr(0, 12); }
 
 std::string stage_of(const ContentItem& item, const std::string& id) {
-  return sha256(item.name + '\0' + id + '\0' + std::to_string(static_cast<int>(item.engine))).substr(0, 32);
+  const std::string image = item.name + '\0' + std::to_string(static_cast<int>(item.engine));
+  return sha256(image).substr(0, kHalfOfStage) + sha256(image + '\0' + id).substr(0, kHalfOfStage);
+}
+
+bool is_stale_stage(const std::string& stage, const std::string& current) {
+  return stage != current && stage.size() == current.size() &&
+         stage.substr(0, kHalfOfStage) == current.substr(0, kHalfOfStage);
 }
 
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience) {
@@ -125,7 +133,8 @@ Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAcces
     SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop, access.patience));
   }
   SPARK_CHECK(node.client->restart());
-  SPARK_CHECK(node.client->send(CopyForget{opened.path}));
+  // Not the path of the answer: that one has no links, and the record is kept under the one that was opened.
+  SPARK_CHECK(node.client->send(CopyForget{access.stage, owner_on(node, item), CopyTreeKind::kImage}));
   const auto forgotten = await<CopyForgotten>(*node.client, access.patience);
   return forgotten ? Result<void>() : failure(forgotten.error());
 }

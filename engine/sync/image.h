@@ -34,8 +34,10 @@ Comparison compare_images(const std::string& name, const CopyImageState& source,
 /// Pure. "0123456789ab"
 std::string short_id(const std::string& id);
 
-/// Pure. The name of the directory in which the image's archive is kept during a transfer.
+/// Pure. The name of the directory in which the image's archive is kept during a transfer: 32 hexadecimal digits.
 std::string stage_of(const ContentItem& item, const std::string& id);
+/// Pure. True for the stage of the same image and engine with another id.
+bool is_stale_stage(const std::string& stage, const std::string& current);
 
 /// The image in the node's store. Errors: those of CopyClient and of the engine.
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience);

@@ -25,6 +25,7 @@ Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, b
   CopyOpen open;
   open.path = tree.path;
   open.owner = tree.owner;
+  open.kind = tree.kind;
   open.write = remove;
   open.existing = true;
   SPARK_CHECK(client.send(open));
@@ -39,6 +40,21 @@ Result<void> forget(CopyClient& client, const PrunedTree& tree, const SharedPati
   SPARK_CHECK(client.send(CopyForget{tree.path}));
   const auto forgotten = await<CopyForgotten>(client, patience.left());
   return forgotten ? Result<void>() : failure(forgotten.error());
+}
+
+Result<CopyTrees> list_trees(CopyClient& client, const SharedPatience& patience) {
+  SPARK_CHECK(client.restart());
+  SPARK_CHECK(client.send(CopyListTrees{}));
+  return await<CopyTrees>(client, patience.left());
+}
+
+PrunedTree recorded(const CopyTree& tree, const std::string& node) {
+  PrunedTree one;
+  one.node = node;
+  one.path = tree.path;
+  one.owner = tree.owner;
+  one.kind = tree.kind;
+  return one;
 }
 
 void take(PrunedTree& tree, CopyPruned pruned) {
@@ -61,16 +77,11 @@ bool is_covered(const std::string& path, const std::set<std::string>& directorie
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
                                               const std::set<std::string>& current, const AnswerPatience& patience) {
   const SharedPatience shared(patience);
-  SPARK_CHECK(client.restart());
-  SPARK_CHECK(client.send(CopyListTrees{}));
-  SPARK_TRY(const auto listed, await<CopyTrees>(client, shared.left()));
+  SPARK_TRY(const auto listed, list_trees(client, shared));
   std::vector<PrunedTree> found;
   for (const CopyTree& tree : listed.trees) {
     if (is_covered(tree.path, current) || is_covered(tree.real_path, current)) continue;
-    PrunedTree& one = found.emplace_back();
-    one.node = node;
-    one.path = tree.path;
-    one.owner = tree.owner;
+    PrunedTree& one = found.emplace_back(recorded(tree, node));
     auto pruned = prune_open_tree(client, one, false, shared);
     if (shared.is_over()) return failure(too_late());
     if (pruned) {
@@ -94,6 +105,18 @@ void prune(CopyClient& client, PrunedTree& tree, const SharedPatience& patience)
     return;
   }
   tree.removed = true;
+}
+
+void prune_stages(CopyClient& client, const std::function<bool(const std::string& stage)>& is_stale,
+                  const AnswerPatience& patience) {
+  const SharedPatience shared(patience);
+  const auto listed = list_trees(client, shared);
+  if (!listed) return;
+  for (const CopyTree& tree : listed->trees) {
+    if (tree.kind != CopyTreeKind::kImage || !is_stale(tree.path.substr(tree.path.rfind('/') + 1))) continue;
+    PrunedTree one = recorded(tree, "");
+    prune(client, one, shared);
+  }
 }
 
 }  // namespace sparkplan

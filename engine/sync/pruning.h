@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,11 +13,13 @@
 
 namespace sparkplan {
 
-/// A directory on a node that a sync has brought, and that no entry of the file covers any more.
+/// A directory on a node that a sync has brought, and that no entry of the file covers any more; or the archive that an
+/// interrupted transfer of an image has left.
 struct PrunedTree {
   std::string node;
   std::string path;
   std::string owner;
+  CopyTreeKind kind = CopyTreeKind::kDirectory;
   std::int64_t files = 0;  ///< Brought by a sync, and unchanged.
   std::int64_t bytes = 0;
   std::int64_t kept_files = 0;    ///< They stay: changed since, or there before.
@@ -36,5 +39,10 @@ Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::str
 
 /// Removes what find_prunable() has counted, and forgets the tree. Errors are in `tree`.
 void prune(CopyClient& client, PrunedTree& tree, const SharedPatience& patience);
+
+/// Removes the archives of images whose stage `is_stale`. One that cannot be removed stays: it takes only space, and
+/// find_prunable() lists it.
+void prune_stages(CopyClient& client, const std::function<bool(const std::string& stage)>& is_stale,
+                  const AnswerPatience& patience);
 
 }  // namespace sparkplan

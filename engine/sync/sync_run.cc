@@ -273,10 +273,21 @@ class SyncRun {
     send_image(report, source, places);
   }
 
+  bool is_among(const std::vector<std::size_t>& places, const SyncNode& node) const {
+    const auto place = static_cast<std::size_t>(&node - nodes_.data());
+    return std::find(places.begin(), places.end(), place) != places.end();
+  }
+
   /// The image travels as an archive, which the engine of each node writes or loads.
   void send_image(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places) {
     const CopyImageState image = nodes_[source].image;
     const std::string stage = stage_of(report.item, image.id);
+    // What interrupted syncs have left takes the space that this one needs.
+    on_each([&](SyncNode& node) {
+      if (!is_among(places, node)) return;
+      const auto is_stale = [&](const std::string& other) { return is_stale_stage(other, stage); };
+      prune_stages(*node.client, is_stale, options_.patience);
+    });
     show(nodes_[source], "saving " + report.item.name);
     auto saved = save_image(nodes_[source], report.item, image.bytes, access_to_write(stage));
     if (saved) {
@@ -287,10 +298,9 @@ class SyncRun {
       fail(nodes_[source], std::move(saved).error());
     }
     on_each([&](SyncNode& node) {
-      const auto place = static_cast<std::size_t>(&node - nodes_.data());
-      if (std::find(places.begin(), places.end(), place) == places.end()) return;
       // A sync that was interrupted continues with the same archive.
-      if (run_.stop.stop_requested() || (has_failed(node) && place != source)) return;
+      const bool is_source = &node == &nodes_[source];
+      if (!is_among(places, node) || run_.stop.stop_requested() || (has_failed(node) && !is_source)) return;
       if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, stage);
       if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
@@ -310,11 +320,10 @@ class SyncRun {
   void transfer_to(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places, bool replace,
                    const std::string& stage) {
     on_each([&](SyncNode& node) {
-      const auto place = static_cast<std::size_t>(&node - nodes_.data());
-      if (std::find(places.begin(), places.end(), place) == places.end()) return;
+      if (!is_among(places, node)) return;
       const TreeAccess access = access_to_write(stage);
       if (auto opened = open_tree(node, report.item, access); !opened) return fail(node, std::move(opened).error());
-      if (place != source) return;
+      if (&node != &nodes_[source]) return;
       if (auto added = add_digests(node, access); !added) fail(node, std::move(added).error());
     });
     if (has_failed(nodes_[source])) return;

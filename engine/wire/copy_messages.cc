@@ -164,6 +164,7 @@ void list_fields(FieldVisitor& field, CopyTree& tree) {
   field("path", tree.path, kPath);
   field("real_path", tree.real_path, kPath);
   field("owner", tree.owner, kShortText);
+  field("kind", tree.kind, kOptional.unless(tree.kind == CopyTreeKind::kDirectory));
 }
 
 void list_fields(FieldVisitor& field, CopyTrees& answer) {
@@ -179,7 +180,11 @@ void list_fields(FieldVisitor& field, CopyPruned& answer) {
   field("kept", answer.kept, kOptional.no_longer_than(kLongestCopyPath).at_most(100));
 }
 
-void list_fields(FieldVisitor& field, CopyForget& command) { field("path", command.path, kPath); }
+void list_fields(FieldVisitor& field, CopyForget& command) {
+  field("path", command.path, kPath);
+  field("owner", command.owner);
+  field("kind", command.kind, kOptional.unless(command.kind == CopyTreeKind::kDirectory));
+}
 
 void list_fields(FieldVisitor& field, CopyImage& command) {
   field("action", command.action, kRequired);

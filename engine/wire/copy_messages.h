@@ -124,14 +124,16 @@ struct CopyBegun {
   std::int64_t free_bytes = 0;
 };
 
-/// Asks for the trees to which earlier syncs have brought names. Instead of CopyOpen.
+/// Asks for the trees to which earlier syncs have brought names, and for the archives of images that they have left.
+/// Instead of CopyOpen.
 struct CopyListTrees {
   static constexpr std::string_view kName = "list_trees";
 };
 struct CopyTree {
-  std::string path;       ///< As CopyOpen had it, without "~".
-  std::string real_path;  ///< Without links, if it exists.
-  std::string owner;      ///< As CopyOpen had it.
+  std::string path;                              ///< As CopyOpen had it, without "~".
+  std::string real_path;                         ///< Without links, if it exists.
+  std::string owner;                             ///< As CopyOpen had it.
+  CopyTreeKind kind = CopyTreeKind::kDirectory;  ///< kImage: an archive of an image. CopyOpen has the same kind then.
 };
 /// The answer to CopyListTrees.
 struct CopyTrees {
@@ -139,8 +141,8 @@ struct CopyTrees {
   std::vector<CopyTree> trees;
 };
 
-/// Removes the names that syncs have brought to the open tree and that have not changed since. Only counts them
-/// without `remove`.
+/// Removes the names that syncs have brought to the open tree and that have not changed since; of kind kImage the
+/// archive, also an unfinished one. Only counts them without `remove`.
 struct CopyPrune {
   static constexpr std::string_view kName = "prune";
   bool remove = false;
@@ -157,7 +159,9 @@ struct CopyPruned {
 /// CopyOpen.
 struct CopyForget {
   static constexpr std::string_view kName = "forget";
-  std::string path;
+  std::string path;        ///< As CopyOpen had it, and not CopyOpened.
+  std::string owner = {};  ///< As CopyOpen had it, and so the kind.
+  CopyTreeKind kind = CopyTreeKind::kDirectory;
 };
 /// The answer to CopyForget.
 struct CopyForgotten {

@@ -162,6 +162,51 @@ TEST_CASE("copy prune: a file that was changed since stays, and a directory that
   forget();  // There is nothing to forget any more.
 }
 
+TEST_CASE("copy prune: what an interrupted transfer of an image has left is counted, removed and forgotten") {
+  const ScratchDirectory folder;
+  const fs::path stage = folder.path() / ".local/state/sparkplan/images" / std::string(32, 'a');
+  CopyOpen open = open_of(stage, CopyTreeKind::kImage);
+  {
+    Program program;
+    program.send(open);
+    REQUIRE(program.await<CopyOpened>());
+  }
+  write_file(stage / kImageArchive, random_text(1000, 1));
+  write_file(stage / "image.tar.part", random_text(500, 2));
+  write_file(stage / kPartialFolder / "unfinished", random_text(2000, 3));
+  CHECK(is_recorded(stage));
+  open.existing = true;
+  for (const bool remove : {false, true}) {
+    open.write = remove;
+    Program program;
+    program.send(open);
+    REQUIRE(program.await<CopyOpened>());
+    program.send(CopyPrune{remove});
+    const auto pruned = program.await<CopyPruned>();
+    REQUIRE(pruned);
+    CHECK(pruned->files >= 2);
+    CHECK(pruned->bytes >= 1500);
+    CHECK(fs::exists(stage / kImageArchive) != remove);
+  }
+  Program program;
+  program.send(CopyForget{stage.string(), "", CopyTreeKind::kImage});
+  REQUIRE(program.await<CopyForgotten>());
+  CHECK_FALSE(fs::exists(stage));
+  CHECK_FALSE(is_recorded(stage));
+}
+
+TEST_CASE("copy prune: only a directory of sparkplan is taken for that of an archive") {
+  const std::string name(32, 'a');
+  CHECK(copy::is_path_of_stage("/var/lib/sparkplan/images/" + name));
+  CHECK(copy::is_path_of_stage("/home/nvidia/.local/state/sparkplan/images/" + name));
+  for (const std::string& path :
+       {"/srv/images/" + name, "/var/lib/sparkplan/images/" + name + "/sub", std::string("/var/lib/sparkplan/images/a"),
+        "/srv/var/lib/sparkplan/images/" + name, name, std::string()}) {
+    INFO(path);
+    CHECK_FALSE(copy::is_path_of_stage(path));
+  }
+}
+
 TEST_CASE("copy relay: one connection of the loopback is joined with the standard streams") {
   auto relay = ChildProcess::start(SPARKPLAN_COPY_PROGRAM, {"--stdio"});
   REQUIRE(relay);

@@ -80,6 +80,22 @@ TEST_CASE("image: only the id decides whether two images are equal") {
   CHECK(compare_images("a", image("1"), image("2")).differing.size() == 1);
 }
 
+TEST_CASE("image: a stage is stale if it is of the same image and engine with another id") {
+  ContentItem item;
+  item.kind = ContentKind::kImage;
+  item.name = "a";
+  const auto stage = stage_of(item, "1");
+  CHECK(stage.size() == 32);
+  CHECK(is_stale_stage(stage_of(item, "2"), stage));
+  CHECK_FALSE(is_stale_stage(stage, stage));
+  item.engine = CopyEngine::kPodman;
+  CHECK_FALSE(is_stale_stage(stage_of(item, "2"), stage));
+  item.engine = CopyEngine::kDocker;
+  item.name = "b";
+  CHECK_FALSE(is_stale_stage(stage_of(item, "2"), stage));
+  CHECK_FALSE(is_stale_stage("", stage));
+}
+
 TEST_CASE("prune: a directory that an entry covers in any spelling is kept") {
   const std::set<std::string> current{"/srv/models/llama", "/mnt/hub/models--org--name"};
   CHECK(is_covered("/srv/models/llama", current));

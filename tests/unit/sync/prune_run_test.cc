@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "engine/report/sync_report.h"
+#include "engine/sync/image.h"
 #include "engine/sync/sync_run.h"
 #include "tests/support/catch.h"
 #include "tests/unit/sync/copy_nodes.h"
@@ -44,9 +45,10 @@ test::CopyReaction with_record(const CopyTree& tree) {
   };
 }
 
-/// Has the image with this id; after a load, the image with the other id.
-test::CopyReaction with_image(const std::string& id, const std::string& after_load) {
-  return [id, after_load](const CopyCommand& command, Peer& self) {
+/// Has the image with this id; after a load, the image with the other id. `left`: by interrupted syncs.
+test::CopyReaction with_image(const std::string& id, const std::string& after_load,
+                              const std::vector<CopyTree>& left = {}) {
+  return [id, after_load, left](const CopyCommand& command, Peer& self) {
     if (const auto* image = std::get_if<CopyImage>(&command)) {
       CopyImageState state;
       state.id = image->action == CopyImageAction::kLoad ? after_load : id;
@@ -65,6 +67,10 @@ test::CopyReaction with_image(const std::string& id, const std::string& after_lo
       part.entries[0].size = 100;
       say(self, part);
       say(self, CopyLooked{});
+    } else if (std::holds_alternative<CopyListTrees>(command)) {
+      say(self, CopyTrees{left});
+    } else if (std::holds_alternative<CopyPrune>(command)) {
+      say(self, CopyPruned{});
     } else if (std::holds_alternative<CopyForget>(command)) {
       say(self, CopyForgotten{});
     } else {
@@ -100,6 +106,15 @@ int removals_of(const CopyNode& node) {
 
 const std::string kFirst(64, 'a');
 const std::string kSecond(64, 'b');
+
+/// Of the entry image().
+std::string stage_with(const std::string& id) {
+  ContentItem item;
+  item.kind = ContentKind::kImage;
+  item.name = "local/vllm:1";
+  item.engine = CopyEngine::kPodman;
+  return stage_of(item, id);
+}
 
 }  // namespace
 
@@ -252,6 +267,57 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   CHECK(actions[1] == std::vector<CopyImageAction>{kLook, kLoad, kDrop});
   CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
   CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
+}
+
+TEST_CASE("image run: the stage is forgotten by the name that it was opened with, not by the path behind links") {
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = with_image("", kFirst);
+  (void)bench.run();
+  for (const CopyNode& node : bench.nodes) {
+    const auto forgets = node.all<CopyForget>();
+    REQUIRE(forgets.size() == 1);
+    CHECK(forgets[0].path == stage_with(kFirst));
+    CHECK(forgets[0].path == node.all<CopyOpen>().back().path);
+    CHECK(forgets[0].owner == node.all<CopyOpen>().back().owner);
+    CHECK(forgets[0].kind == CopyTreeKind::kImage);
+  }
+}
+
+TEST_CASE("image run: an archive of the same image with another id is removed, and that of another image is kept") {
+  const std::string folder = "/var/lib/sparkplan/images/";
+  const std::string stale = folder + stage_with(kSecond);
+  const std::vector<CopyTree> left{{stale, stale, "root", CopyTreeKind::kImage},
+                                   {folder + std::string(32, '0'), folder, "root", CopyTreeKind::kImage},
+                                   {"/srv/" + stage_with(kSecond), "/srv", "root", CopyTreeKind::kDirectory}};
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "", left);
+  bench.nodes[1].reaction = with_image("", kFirst, left);
+  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
+  for (const CopyNode& node : bench.nodes) {
+    CHECK(removals_of(node) == 1);
+    const auto opens = node.all<CopyOpen>();
+    REQUIRE_FALSE(opens.empty());
+    CHECK(opens.front().path == stale);
+    CHECK(opens.front().kind == CopyTreeKind::kImage);
+    CHECK(node.all<CopyForget>().front().path == stale);
+  }
+}
+
+TEST_CASE("prune run: what an interrupted transfer of an image has left is pruned as an archive") {
+  Bench bench(1);
+  bench.declare("models", model());
+  bench.options.prune = true;
+  bench.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
+  const std::string stage = "/var/lib/sparkplan/images/" + stage_with(kSecond);
+  bench.nodes[0].reaction = with_record({stage, stage, "root", CopyTreeKind::kImage});
+  const auto report = bench.run();
+  REQUIRE(report.pruned.size() == 1);
+  CHECK(report.pruned[0].removed);
+  CHECK(bench.nodes[0].all<CopyOpen>().back().kind == CopyTreeKind::kImage);
+  CHECK(question_text(report.pruned).find("an archive of an image") != std::string::npos);
 }
 
 TEST_CASE("image run: another image is replaced only with consent, and another id after the load is an error") {
