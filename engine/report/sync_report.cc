@@ -107,12 +107,15 @@ std::string text_of(const NodeLine& line, const TextStyle& style) {
   return std::move(flowing).text() + hint;
 }
 
+bool receives(const ContentOfNode& node) {
+  return !node.is_source && (node.status == ContentStatus::kSent || !node.comparison.in_sync());
+}
+
 /// Nodes that the fabric does not join with the source: the management network is slow.
 std::string warning_of(const ContentReport& item, const TextStyle& style) {
   std::vector<std::string> nodes;
   for (const ContentOfNode& node : item.nodes) {
-    const bool receives = node.status == ContentStatus::kSent || !node.comparison.in_sync();
-    if (receives && node.network == Network::kManagement) nodes.push_back(printable(node.node));
+    if (receives(node) && node.network == Network::kManagement) nodes.push_back(printable(node.node));
   }
   if (nodes.empty()) return "";
   return wrapped("warning: no common fabric network: " + fold_names(nodes) +
@@ -156,19 +159,55 @@ std::string pruned_text(const PrunedTree& tree) {
          (tree.removed ? " removed" : "") + kept_text(tree);
 }
 
+/// What a node has beyond the directories that are shown.
+struct UnshownTrees {
+  std::size_t trees = 0;
+  std::size_t with_error = 0;
+  std::int64_t files = 0;
+  std::int64_t bytes = 0;
+
+  void add(const PrunedTree& tree) {
+    constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+    ++trees;
+    if (tree.error) ++with_error;
+    files += std::min(tree.files, kLargest - files);
+    bytes += std::min(tree.bytes, kLargest - bytes);
+  }
+  std::string text() const {
+    return fmt::format("{} more {}: {} in {}{}", trees, trees == 1 ? "directory" : "directories",
+                       content_size_text(bytes), files_text(static_cast<std::size_t>(files)),
+                       with_error > 0 ? fmt::format(", {} with an error", with_error) : "");
+  }
+};
+
+/// One line for nodes with the same state of a directory. A node can name a thousand directories.
+std::vector<NodeLine> lines_of(const std::vector<PrunedTree>& trees) {
+  constexpr std::size_t kShownTrees = 20;
+  std::vector<NodeLine> lines;
+  std::map<std::pair<char, std::string>, std::size_t> places;
+  const auto add = [&](NodeLine line, const std::string& node) {
+    const auto [place, is_new] = places.try_emplace(std::pair(line.symbol, line.text), lines.size());
+    if (is_new) lines.push_back(std::move(line));
+    lines[place->second].nodes.push_back(printable(node));
+  };
+  std::map<std::string, std::size_t> shown;
+  std::map<std::string, UnshownTrees> unshown;
+  for (const PrunedTree& tree : trees) {
+    if (++shown[tree.node] > kShownTrees) {
+      unshown[tree.node].add(tree);
+      continue;
+    }
+    const std::string hint = tree.error ? printable(tree.error->hint) : "";
+    add({tree.error ? '!' : '-', pruned_text(tree), hint, {}}, tree.node);
+  }
+  for (const auto& [node, more] : unshown) add({more.with_error > 0 ? '!' : '-', more.text(), "", {}}, node);
+  return lines;
+}
+
 std::string text_of(const std::vector<PrunedTree>& trees, const TextStyle& style) {
   if (trees.empty()) return "";
-  std::vector<NodeLine> lines;
-  for (const PrunedTree& tree : trees) {
-    NodeLine line{tree.error ? '!' : '-', pruned_text(tree), tree.error ? printable(tree.error->hint) : "", {}};
-    const auto twin = std::find_if(lines.begin(), lines.end(), [&](const NodeLine& other) {
-      return std::tie(other.symbol, other.text) == std::tie(line.symbol, line.text);
-    });
-    NodeLine& kept = twin != lines.end() ? *twin : lines.emplace_back(std::move(line));
-    kept.nodes.push_back(printable(tree.node));
-  }
   std::string text = paint("no longer in the file", Colour::kBold, style) + "\n";
-  for (const NodeLine& line : lines) text += text_of(line, style);
+  for (const NodeLine& line : lines_of(trees)) text += text_of(line, style);
   return text;
 }
 
@@ -182,10 +221,10 @@ Value to_value(const ContentOfNode& node) {
   Value value = Value::map({{"name", node.node},
                             {"status", to_string(node.status)},
                             {"source", node.is_source},
-                            {"network", to_string(node.network)},
                             {"bytes_missing", node.comparison.missing_bytes},
                             {"bytes_sent", node.bytes_received},
                             {"seconds", node.seconds}});
+  if (receives(node)) value.set("network", to_string(node.network));
   if (!node.comparison.differing.empty()) value.set("differing", list_of(node.comparison.differing));
   if (!node.changed.empty()) value.set("changed", list_of(node.changed));
   if (node.error) value.set("error", node.error->describe());

@@ -1,4 +1,6 @@
 // The output of `sync`.
+#include <limits>
+
 #include "engine/core/json.h"
 #include "engine/report/sync_report.h"
 #include "tests/support/catch.h"
@@ -47,6 +49,10 @@ TEST_CASE("sync text: a node without a common fabric is a warning, before and af
   CHECK(has(to_text(report, false, TextStyle{}), "warning: no common fabric network"));
   const auto json = to_json_value(report);
   CHECK(json.find("items")->list_items()->front().text_or("kind", "") == "hub");
+  // A network is that of a node that receives.
+  const auto& nodes = *json.find("items")->list_items()->front().find("nodes")->list_items();
+  CHECK(nodes[0].find("network") == nullptr);
+  CHECK(nodes[1].text_or("network", "") == "management");
 }
 
 TEST_CASE("sync text: an image has its id, and another one is named") {
@@ -64,6 +70,25 @@ TEST_CASE("sync text: an image has its id, and another one is named") {
   node.comparison.missing = {"local/vllm:1"};
   node.status = ContentStatus::kMissing;
   CHECK(has(to_text(report, true, TextStyle{}), "the image is missing"));
+}
+
+TEST_CASE("sync text: a node that names thousands of directories to prune has twenty of them in the question") {
+  std::vector<PrunedTree> trees;
+  for (int node = 1; node <= 2; ++node) {
+    for (int i = 0; i < 1000; ++i) {
+      PrunedTree& tree = trees.emplace_back(tree_of_two());
+      tree.node = "spark-0" + std::to_string(node);
+      tree.path += std::to_string(i);
+      if (node == 2) tree.bytes = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  const auto question = question_text(trees);
+  CHECK(has(question, "/srv/models/old19: 5.0 MB in 2 files"));
+  CHECK_FALSE(has(question, "/srv/models/old20:"));
+  CHECK(has(question, "980 more directories: 4.9 GB in 1960 files"));
+  CHECK(has(question, "980 more directories: 9223372 TB in 1960 files"));
+  trees.back().error = make_error(ErrorCode::kBusy, "in use");
+  CHECK(has(question_text(trees), "in 1960 files, 1 with an error"));
 }
 
 TEST_CASE("sync text: what a prune removes, keeps and does not remove") {
