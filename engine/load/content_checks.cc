@@ -52,14 +52,15 @@ const Value* login_variables(const UnresolvedNode& node) {
   return section == node.sections.end() ? nullptr : &section->second;
 }
 
-/// The directories of a model on all nodes. A home counts by its owner.
+/// The directories of a model on all nodes. A home counts by its owner, who is the login user by default.
 std::set<std::string> directories_of_hub(const Value& record, const UnresolvedCluster& draft) {
   std::set<std::string> directories;
   const std::string owner = record.text_or("owner", "");
   for (const UnresolvedNode& node : draft.nodes) {
     const auto cache = hub_cache(login_variables(node));
     if (!cache) continue;
-    const std::string cached = cache->starts_with("~/") ? "~" + owner + cache->substr(1) : *cache;
+    const std::string user = owner.empty() ? node.ssh.text_or("user", "") : owner;
+    const std::string cached = cache->starts_with("~/") ? "~" + user + cache->substr(1) : *cache;
     directories.insert(plain_path(cached + "/" + hub_folder(record.text_or("hub", ""))));
   }
   return directories;
