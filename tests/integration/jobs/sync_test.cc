@@ -1,4 +1,8 @@
 // `sync` on real hosts with a real fabric.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "engine/core/text.h"
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
@@ -140,6 +144,21 @@ class HubHost {
   Host host_;
 };
 
+/// A directory that hosts do not have after a case, even if it fails.
+class TreeOfCase {
+ public:
+  TreeOfCase(std::string path, std::vector<const HubHost*> hosts) : path_(std::move(path)), hosts_(std::move(hosts)) {}
+  TreeOfCase(const TreeOfCase&) = delete;
+  TreeOfCase& operator=(const TreeOfCase&) = delete;
+  ~TreeOfCase() {
+    for (const HubHost* host : hosts_) (void)(*host)->run({"rm", "-rf", path_});
+  }
+
+ private:
+  std::string path_;
+  std::vector<const HubHost*> hosts_;
+};
+
 }  // namespace
 
 TEST_CASE("sync: a model of the hub is brought into the cache of the login user") {
@@ -185,6 +204,7 @@ TEST_CASE("sync: a directory and a model of the controller reach one node over S
   const HubHost third(3);
   const Controller controller;
   const ScratchDirectory scratch;
+  const TreeOfCase removed(scratch.path().string(), {&first, &second, &third});
   const auto tree = (scratch.path() / "weights").string();
   run_program({"sh", "-c",
                "mkdir -p " + tree + "/sub && head -c 30000000 /dev/urandom >" + tree + "/large && ln -s ../large " +
@@ -211,7 +231,6 @@ TEST_CASE("sync: a directory and a model of the controller reach one node over S
     CHECK((*host)->shell("readlink " + tree + "/sub/link") == "../large");
     const std::string blob = "/home/operator/.cache/huggingface/hub/models--org--tiny/blobs/aaaa";
     CHECK((*host)->shell("stat -c %U " + blob) == "operator");
-    (*host)->shell("rm -rf " + scratch.path().string());
   }
 }
 

@@ -58,6 +58,17 @@ CopyPruned prune(const fs::path& tree, bool remove) {
   return *pruned;
 }
 
+/// What arrives within ten seconds, at most `most` bytes; an empty text at the end of the stream.
+std::string received(int descriptor, std::size_t most) {
+  pollfd readable{descriptor, POLLIN, 0};
+  REQUIRE(::poll(&readable, 1, 10'000) == 1);
+  std::string bytes(most, '\0');
+  const auto count = ::read(descriptor, bytes.data(), bytes.size());
+  REQUIRE(count >= 0);
+  bytes.resize(static_cast<std::size_t>(count));
+  return bytes;
+}
+
 bool is_recorded(const fs::path& tree) {
   Program program;
   program.send(CopyListTrees{});
@@ -213,12 +224,11 @@ TEST_CASE("copy relay: one connection of the loopback is joined with the standar
   const std::string join = std::string(kPreamble) + *encode_frame(encode(CopyCommand(CopyJoin{})));
   REQUIRE(::write(relay->standard_input(), join.data(), join.size()) == static_cast<ssize_t>(join.size()));
   FrameReader reader;
-  std::string buffer(4096, '\0');
   std::optional<CopyServing> serving;
   while (!serving) {
-    const auto count = ::read(relay->standard_output(), buffer.data(), buffer.size());
-    REQUIRE(count > 0);
-    reader.feed({buffer.data(), static_cast<std::size_t>(count)});
+    const std::string bytes = received(relay->standard_output(), 4096);
+    REQUIRE_FALSE(bytes.empty());
+    reader.feed(bytes);
     for (auto message = reader.next(); message && *message; message = reader.next()) {
       const auto answer = decode<CopyAnswer>(**message);
       REQUIRE(answer);
@@ -230,11 +240,9 @@ TEST_CASE("copy relay: one connection of the loopback is joined with the standar
   const copy::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
   REQUIRE(::send(socket.get(), "token", 5, MSG_NOSIGNAL) == 5);
-  REQUIRE(::read(relay->standard_output(), buffer.data(), buffer.size()) == 5);
-  CHECK(buffer.substr(0, 5) == "token");
+  CHECK(received(relay->standard_output(), 4096) == "token");
   REQUIRE(::write(relay->standard_input(), "chunk", 5) == 5);
-  REQUIRE(::recv(socket.get(), buffer.data(), buffer.size(), 0) == 5);
-  CHECK(buffer.substr(0, 5) == "chunk");
+  CHECK(received(socket.get(), 4096) == "chunk");
   relay->close_standard_input();
   CHECK(relay->wait(std::chrono::seconds(10)) == std::optional<int>(0));
 }
