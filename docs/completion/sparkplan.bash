@@ -88,7 +88,7 @@ _sparkplan() {
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
     doctor) own='--json --only' ;;
-    sync) own='--yes --dry-run --verify --encrypt --limit --json --only' ;;
+    sync) own='--yes --dry-run --prune --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;
     rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;
     unlock) own='--yes' ;;

@@ -1,7 +1,10 @@
 #include "engine/copy/command_stream.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <utility>
+#include <variant>
 
 #include "engine/carried/controller_stream.h"
 
@@ -16,7 +19,11 @@ constexpr std::size_t kMostWaiting = 64;
 
 CommandStream::CommandStream(int input) {
   read_from_controller(input, kLongestSilence, [this](Result<Value> message) {
-    put(message ? decode<CopyCommand>(*message) : Result<CopyCommand>(failure(std::move(message).error())));
+    auto command = message ? decode<CopyCommand>(*message) : Result<CopyCommand>(failure(std::move(message).error()));
+    const bool is_last = command && std::holds_alternative<CopyJoin>(*command);
+    put(std::move(command));
+    // Bytes after this command belong to the relay. This thread must not read them.
+    while (is_last) ::pause();
   });
 }
 

@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/journal.h"
@@ -42,7 +44,9 @@ struct Wanted {
 /// name only when it is whole. Used from many threads. The first error ends the transfer.
 class Content {
  public:
-  Content(Tree& tree, DigestIndex& index) : tree_(tree), index_(index) {}
+  /// `owner`: of all files; without one they belong to the owners on the source, if this process is root.
+  Content(Tree& tree, DigestIndex& index, const std::optional<Account>& owner = std::nullopt)
+      : tree_(tree), index_(index), owner_(owner) {}
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
   ~Content();
@@ -125,12 +129,15 @@ class Content {
   Result<void> place_small_files();
   Result<void> place(std::uint32_t number, bool synced);
   Result<void> place_link(const CopyEntry& entry);
+  /// The user and group that an entry is to have. Errors: kNotFound.
+  Result<std::pair<uid_t, gid_t>> owner_of(const CopyEntry& entry) const;
   Result<void> give_properties(int file, const CopyEntry& entry) const;
   Result<void> finish();
   Result<void> finish_directories();
 
   Tree& tree_;
   DigestIndex& index_;
+  const std::optional<Account> owner_;
   std::vector<CopyEntry> entries_;
   std::map<std::string, std::uint32_t> places_;
   std::atomic<std::int64_t> checked_bytes_{0};

@@ -20,7 +20,7 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   begun.free_bytes = tree_.free_bytes();
   files_.resize(entries_.size());
   if (!source_) {
-    SPARK_CHECK(tree_.make_directory(std::string(kPartialFolder)));
+    SPARK_TRY([[maybe_unused]] const bool made, tree_.make_directory(std::string(kPartialFolder)));
     SPARK_TRY(partial_, tree_.open_file(std::string(kPartialFolder), O_RDONLY | O_DIRECTORY));
     SPARK_CHECK(journal_.open(partial_.get()));
   }
@@ -29,7 +29,8 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
     if (entry.kind == CopyKind::kFile) {
       SPARK_CHECK(source_ ? begin_source(number) : begin_receiver(number, command.replace, begun));
     } else if (entry.kind == CopyKind::kDirectory && !source_) {
-      SPARK_CHECK(tree_.make_directory(entry.path));
+      SPARK_TRY(const bool made, tree_.make_directory(entry.path));
+      if (made) index_.add_directory(entry.path);
     }
   }
   const std::lock_guard lock(mutex_);
@@ -69,7 +70,8 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
     if (now == stamp) {
       SPARK_CHECK(give_properties(opened.get(), entry));
       SPARK_TRY(const FileStamp given, stamp_of_open(opened.get(), entry.path));
-      index_.add(entry.path, given, file.digests, true);
+      const bool brought = index_.is_brought(entry.path, stamp);
+      index_.add(entry.path, given, file.digests, brought ? DigestIndex::Came::kReceived : DigestIndex::Came::kEqual);
       return true;
     }
   }

@@ -1,11 +1,9 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 
 #include "engine/copy/accounts.h"
 #include "engine/copy/content.h"
@@ -146,7 +144,7 @@ Result<void> Content::place(std::uint32_t number, bool synced_already) {
   }
   struct stat status {};
   if (::fstat(opened.get(), &status) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
-  index_.add(entry.path, stamp_of(status), file.digests, true);
+  index_.add(entry.path, stamp_of(status), file.digests, DigestIndex::Came::kReceived);
   const std::lock_guard lock(mutex_);
   file.in_place = true;
   --(entry.last ? unplaced_last_ : unplaced_);
@@ -154,12 +152,18 @@ Result<void> Content::place(std::uint32_t number, bool synced_already) {
   return {};
 }
 
+Result<std::pair<uid_t, gid_t>> Content::owner_of(const CopyEntry& entry) const {
+  if (owner_) return std::pair(owner_->user, owner_->group);
+  SPARK_TRY(const Account account, account_named(entry.user));
+  SPARK_TRY(const gid_t group, group_named(entry.group));
+  return std::pair(account.user, group);
+}
+
 /// Only root gives files away; any other user's files are that user's.
 Result<void> Content::give_properties(int file, const CopyEntry& entry) const {
   if (::geteuid() == 0) {
-    SPARK_TRY(const Account account, account_named(entry.user));
-    SPARK_TRY(const gid_t group, group_named(entry.group));
-    if (::fchown(file, account.user, group) != 0) {
+    SPARK_TRY(const auto owner, owner_of(entry));
+    if (::fchown(file, owner.first, owner.second) != 0) {
       return failure(system_error("give " + shown_text(entry.path) + " to its owner", errno));
     }
   }
@@ -186,14 +190,16 @@ Result<void> Content::place_link(const CopyEntry& entry) {
     return failure(system_error("make the link " + shown_text(entry.path), errno));
   }
   if (::geteuid() == 0) {
-    SPARK_TRY(const Account account, account_named(entry.user));
-    SPARK_TRY(const gid_t group, group_named(entry.group));
-    if (::fchownat(partial_.get(), kNewLink, account.user, group, AT_SYMLINK_NOFOLLOW) != 0) {
+    SPARK_TRY(const auto owner, owner_of(entry));
+    if (::fchownat(partial_.get(), kNewLink, owner.first, owner.second, AT_SYMLINK_NOFOLLOW) != 0) {
       return failure(system_error("give " + shown_text(entry.path) + " to its owner", errno));
     }
   }
-  if (::renameat(partial_.get(), kNewLink, parent.get(), name.c_str()) == 0) return {};
-  return failure(system_error("give " + shown_text(entry.path) + " its name", errno));
+  if (::renameat(partial_.get(), kNewLink, parent.get(), name.c_str()) != 0) {
+    return failure(system_error("give " + shown_text(entry.path) + " its name", errno));
+  }
+  index_.add_link(entry.path, entry.target);
+  return {};
 }
 
 /// Files, then links to them, then the files whose names make the tree valid, then the directories.
@@ -227,12 +233,7 @@ Result<void> Content::finish_directories() {
     SPARK_CHECK(give_properties(opened.get(), *entry));
     SPARK_CHECK(synced(opened.get(), entry->path));
   }
-  const int again = ::openat(partial_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
-  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
-    (void)::unlinkat(partial_.get(), item->d_name, 0);
-  }
-  (void)::unlinkat(tree_.root(), std::string(kPartialFolder).c_str(), AT_REMOVEDIR);
+  tree_.remove_partial_folder();
   return synced(tree_.root(), "the tree");
 }
 

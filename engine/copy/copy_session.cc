@@ -4,9 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 
 #include "engine/carried/controller_stream.h"
 #include "engine/copy/accounts.h"
+#include "engine/copy/image_store.h"
+#include "engine/copy/prune.h"
+#include "engine/copy/relay.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 
@@ -29,6 +34,31 @@ Result<void> check_path(const std::string& path) {
   const bool plain = std::none_of(parts.begin(), parts.end(), [](auto part) { return part == ".."; });
   if (whole && plain && path.find('\0') == std::string::npos) return {};
   return failure(ErrorCode::kInvalidInput, shown_text(path) + " is not an absolute path");
+}
+
+/// The tree's path on this machine. Errors: kInvalidInput, kNotFound (the user has no home).
+Result<std::string> path_for(std::string path, CopyTreeKind kind, const Account& account) {
+  if (kind == CopyTreeKind::kImage && path.find('/') == std::string::npos) path = path_of_stage(path, account);
+  if (path.starts_with("~/")) {
+    if (account.home.size() < 2) {
+      return failure(ErrorCode::kNotFound, "the user " + shown_text(account.name, 60) + " has no home");
+    }
+    path = account.home + path.substr(1);
+  }
+  SPARK_CHECK(check_path(path));
+  return path;
+}
+
+/// Without links, if the path exists and can be reached.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
+  return real && is_valid_utf8(real.get()) ? real.get() : path;
+}
+
+Result<Account> account_for(const std::string& owner) {
+  if (!owner.empty()) return account_named(owner);
+  const std::string own = user_name(::geteuid());
+  return account_named(own).value_or(Account{own, ::geteuid(), ::getegid(), ""});
 }
 
 /// Of the nearest directory above that exists.
@@ -62,11 +92,18 @@ CopySession::~CopySession() {
 Result<void> CopySession::handle(CopyCommand command) {
   if (const auto* given = std::get_if<CopyOpen>(&command)) return open(*given);
   if (std::holds_alternative<CopyAlive>(command)) return {};
+  if (std::holds_alternative<CopyListTrees>(command)) return list_trees();
+  if (std::holds_alternative<CopyJoin>(command)) {
+    ::_exit(run_relay([this](int port) { answers_.send(CopyServing{0, port}); }));
+  }
+  if (const auto* given = std::get_if<CopyForget>(&command)) return forget(*given);
+  if (const auto* given = std::get_if<CopyImage>(&command)) return handle_image(*given);
   if (!tree_ || !index_) return failure(ErrorCode::kInvalidInput, "no tree is open");
   if (const auto* given = std::get_if<CopyLook>(&command)) return look_at_tree(*given);
   if (const auto* given = std::get_if<CopyBegin>(&command)) return begin(*given);
+  if (const auto* given = std::get_if<CopyPrune>(&command)) return prune_tree(*given);
   if (auto* given = std::get_if<CopyExpect>(&command)) {
-    if (!content_) content_ = std::make_unique<Content>(*tree_, *index_);
+    if (!content_) content_ = std::make_unique<Content>(*tree_, *index_, owner_);
     return content_->expect(std::move(given->entries));
   }
   if (!content_) return failure(ErrorCode::kInvalidInput, "no transfer has begun");
@@ -81,24 +118,37 @@ Result<void> CopySession::handle(CopyCommand command) {
 }
 
 /// Root makes the directory and opens the index; then the process becomes the owner for good, so that it cannot write
-/// what the owner could not.
+/// what the owner could not. In the owner's home, where links are the owner's, the owner makes a cache.
 Result<void> CopySession::open(const CopyOpen& command) {
   if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open already");
-  SPARK_CHECK(check_path(command.path));
-  Account account{user_name(::geteuid()), ::geteuid(), ::getegid(), ""};
-  if (!command.owner.empty()) {
-    SPARK_TRY(account, account_named(command.owner));
-  }
+  SPARK_TRY(const Account account, account_for(command.owner));
+  SPARK_TRY(const std::string path, path_for(command.path, command.kind, account));
+  if (!command.owner.empty()) owner_ = account;
+  account_ = account;
+  path_ = path;
+  kind_ = command.kind;
+  const CopyTreeKind kind = command.kind;
+  const bool may_be_in_home = kind != CopyTreeKind::kDirectory && account.home.size() > 1;
+  const bool in_home = may_be_in_home && path.starts_with(account.home + "/");
   traffic_.sending.set(command.rate);
   traffic_.receiving.set(command.rate);
-  SPARK_TRY(auto index, DigestIndex::open(command.path, command.write));
+  SPARK_TRY(auto index, DigestIndex::open(path, command.write));
   index_.emplace(std::move(index));
-  if (command.write) SPARK_CHECK(Tree::make(command.path, account.user, account.group));
+  const bool makes = command.write && !command.existing;
+  bool made = false;
+  if (makes && !in_home) {
+    SPARK_TRY(made, Tree::make(path, account.user, account.group, kind));
+  }
   SPARK_CHECK(become(account));
-  SPARK_TRY(auto tree, if_there(Tree::open(command.path)));
+  if (makes && in_home) {
+    SPARK_TRY(made, Tree::make(path, account.user, account.group, kind));
+  }
+  if (makes) index_->set_origin({path, command.owner, made});
+  SPARK_TRY(auto tree, if_there(Tree::open(path, kind)));
   CopyOpened opened;
+  opened.path = real_path(path);
   opened.exists = tree.has_value();
-  opened.free_bytes = free_bytes_at(command.path);
+  opened.free_bytes = free_bytes_at(path);
   const auto records = index_->records();
   opened.was_received =
       std::any_of(records.begin(), records.end(), [](const auto& one) { return one.second.received; });
@@ -133,8 +183,72 @@ Result<void> CopySession::look_at_tree(const CopyLook& command) {
   return {};
 }
 
+Result<void> CopySession::list_trees() {
+  CopyTrees trees;
+  for (const DigestIndex::Origin& origin : recorded_trees()) {
+    const auto kind = is_path_of_stage(origin.path) ? CopyTreeKind::kImage : CopyTreeKind::kDirectory;
+    trees.trees.push_back({origin.path, real_path(origin.path), origin.owner, kind});
+  }
+  answers_.send(trees);
+  return {};
+}
+
+/// The engine runs as the user of the process: each user of podman has separate images.
+Result<void> CopySession::handle_image(const CopyImage& command) {
+  if (command.action == CopyImageAction::kLook) {
+    if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open");
+    SPARK_TRY(const Account account, account_for(command.owner));
+    SPARK_CHECK(become(account));
+    account_ = account;
+  } else if (!tree_) {
+    return failure(ErrorCode::kInvalidInput, "no tree is open");
+  }
+  const ImageStore store(command.engine, command.name, account_, [this] { answers_.send(CopyProgress{}); });
+  switch (command.action) {
+    case CopyImageAction::kLook:
+      break;
+    case CopyImageAction::kSave:
+      SPARK_CHECK(store.save(*tree_, path_));
+      break;
+    case CopyImageAction::kLoad:
+      SPARK_CHECK(store.load(*tree_, path_, command.id));
+      break;
+    case CopyImageAction::kDrop:
+      drop_archive(*tree_);
+      answers_.send(CopyImageState{});
+      return {};
+  }
+  SPARK_TRY(const auto state, store.look());
+  answers_.send(state);
+  return {};
+}
+
+Result<void> CopySession::prune_tree(const CopyPrune& command) {
+  if (kind_ == CopyTreeKind::kImage) {
+    answers_.send(prune_archive(*tree_, command.remove));
+    return {};
+  }
+  SPARK_TRY(const auto pruned, prune(*tree_, *index_, command.remove));
+  answers_.send(pruned);
+  return {};
+}
+
+Result<void> CopySession::forget(const CopyForget& command) {
+  if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open");
+  SPARK_TRY(const Account account, account_for(command.owner));
+  SPARK_TRY(const std::string path, path_for(command.path, command.kind, account));
+  {
+    SPARK_TRY(const auto index, DigestIndex::open(path, false));
+    const auto origin = index.origin();
+    if (origin && origin->made && origin->path == path) (void)remove_empty_directory(path);
+  }
+  SPARK_CHECK(forget_tree(path));
+  answers_.send(CopyForgotten{});
+  return {};
+}
+
 Result<void> CopySession::begin(const CopyBegin& command) {
-  if (!content_) content_ = std::make_unique<Content>(*tree_, *index_);
+  if (!content_) content_ = std::make_unique<Content>(*tree_, *index_, owner_);
   auto progress = progress_sender();
   auto begun = content_->begin(command);
   progress.request_stop();

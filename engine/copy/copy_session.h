@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_fetcher.h"
 #include "engine/copy/chunk_server.h"
 #include "engine/copy/content.h"
@@ -41,6 +42,10 @@ class CopySession {
  private:
   Result<void> open(const CopyOpen& command);
   Result<void> look_at_tree(const CopyLook& command);
+  Result<void> list_trees();
+  Result<void> handle_image(const CopyImage& command);
+  Result<void> prune_tree(const CopyPrune& command);
+  Result<void> forget(const CopyForget& command);
   Result<void> begin(const CopyBegin& command);
   Result<void> serve(const CopyServe& command);
   Result<void> fetch(const CopyFetch& command);
@@ -52,6 +57,10 @@ class CopySession {
   void send_lost_links();
 
   AnswerWriter& answers_;
+  Account account_;   ///< The user of the process, and ...
+  std::string path_;  ///< ... its tree.
+  CopyTreeKind kind_ = CopyTreeKind::kDirectory;
+  std::optional<Account> owner_;  ///< Of all files, if it is declared.
   std::optional<Tree> tree_;
   std::optional<DigestIndex> index_;
   Traffic traffic_;

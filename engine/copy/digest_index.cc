@@ -1,13 +1,17 @@
 #include "engine/copy/digest_index.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 
 #include "engine/copy/accounts.h"
+#include "engine/copy/image_store.h"
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
 
@@ -46,6 +50,30 @@ Result<void> make_directories(const std::string& path) {
   }
 }
 
+constexpr std::string_view kIndexEnding = ".index";
+
+std::string index_name(const std::string& path) {
+  return state_directory() + "/" + sha256(path).substr(0, 32) + std::string(kIndexEnding);
+}
+
+/// A word that is never empty and contains no blank.
+std::string word_of(const std::string& text) { return text.empty() ? "-" : base64_encode(text); }
+
+std::optional<std::string> text_of_word(std::string_view word) {
+  if (word == "-") return "";
+  auto text = base64_decode(word);
+  if (!text) return std::nullopt;
+  return *std::move(text);
+}
+
+std::string line_of_link(const std::string& path, const std::string& target) {
+  return "L " + word_of(path) + " " + word_of(target) + "\n";
+}
+std::string line_of_directory(const std::string& path) { return "D " + word_of(path) + "\n"; }
+std::string line_of_origin(const DigestIndex::Origin& origin) {
+  return "T " + word_of(origin.path) + " " + word_of(origin.owner) + (origin.made ? " made\n" : " found\n");
+}
+
 }  // namespace
 
 std::string state_directory() {
@@ -56,9 +84,45 @@ std::string state_directory() {
   return below + "/.local/state/sparkplan/copy";
 }
 
+std::vector<DigestIndex::Origin> recorded_trees() {
+  std::vector<DigestIndex::Origin> trees;
+  const std::string directory = state_directory();
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(::opendir(directory.c_str()), ::closedir);
+  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
+    const std::string name = directory + "/" + item->d_name;
+    const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!name.ends_with(kIndexEnding) || !file.valid() || trees.size() == kMostCopyTrees) continue;
+    const auto text = read_all(file.get());
+    if (!text) continue;
+    DigestIndex index;
+    index.read(*text);
+    const auto origin = index.origin();
+    // An index is found by the path, so that no other text can lead to it.
+    if (!origin || index_name(origin->path) != name) continue;
+    if (index.has_brought() || is_path_of_stage(origin->path)) trees.push_back(*origin);
+  }
+  std::sort(trees.begin(), trees.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return trees;
+}
+
+Result<void> forget_tree(const std::string& path) {
+  const std::string name = index_name(path);
+  const FileDescriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid() && errno == ENOENT) return {};
+  if (!file.valid()) return failure(system_error("open " + name, errno));
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return failure(ErrorCode::kBusy, "another sync writes to this directory");
+  }
+  if (::unlink(name.c_str()) == 0) return {};
+  return failure(system_error("remove " + name, errno));
+}
+
 DigestIndex::DigestIndex(DigestIndex&& other) noexcept
     : entries_(std::move(other.entries_)),
       numbered_(std::move(other.numbered_)),
+      links_(std::move(other.links_)),
+      directories_(std::move(other.directories_)),
+      origin_(std::move(other.origin_)),
       lines_(other.lines_),
       chunks_(other.chunks_),
       file_(std::move(other.file_)) {}
@@ -66,7 +130,7 @@ DigestIndex::DigestIndex(DigestIndex&& other) noexcept
 Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
   DigestIndex index;
   const std::string directory = state_directory();
-  const std::string name = directory + "/" + sha256(path).substr(0, 32) + ".index";
+  const std::string name = index_name(path);
   if (!write) {
     const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file.valid()) return index;
@@ -98,9 +162,10 @@ void DigestIndex::read(const std::string& text) {
   }
 }
 
-/// "F PATH SIZE MTIME CTIME INODE received|read" begins a file, with its path in base64; "C NUMBER CHUNK DIGEST" is a
-/// chunk of the file that the NUMBERth of these lines began. A line without CTIME is of an older version: that file is
-/// read again.
+/// "F PATH SIZE MTIME CTIME INODE received|equal|read" begins a file, with its path in base64; "C NUMBER CHUNK DIGEST"
+/// is a chunk of the file that the NUMBERth of these lines began. "L PATH TARGET" is a link and "D PATH" a directory
+/// that a sync made, "T PATH OWNER made|found" the tree itself. A line without CTIME is of an older version: that file
+/// is read again.
 void DigestIndex::read_line(std::string_view line) {
   ++lines_;
   const auto words = split(line, ' ');
@@ -115,7 +180,8 @@ void DigestIndex::read_line(std::string_view line) {
     const bool whole = parse(words[2], stamp.size) && parse(words[3], stamp.mtime_ns) &&
                        parse(words[4], stamp.ctime_ns) && parse(words[5], stamp.inode);
     if (!path || !whole || stamp.size < 0 || stamp.size > kLargestCopyFile) return;
-    entry.record.received = words[6] == "received";
+    entry.record.received = words[6] != "read";
+    entry.record.brought = words[6] == "received";
     const auto former = entries_.find(*path);
     if (former != entries_.end()) {
       chunks_ -= former->second.record.digests.size();
@@ -135,11 +201,23 @@ void DigestIndex::read_line(std::string_view line) {
     if (found == entries_.end() || found->second.number != number) return;
     auto& digests = found->second.record.digests;
     if (chunk < digests.size()) digests[chunk] = digest_from_hex(words[3]);
+  } else {
+    read_name(words);
   }
 }
 
+void DigestIndex::read_name(const std::vector<std::string_view>& words) {
+  const auto first = words.size() > 1 ? text_of_word(words[1]) : std::nullopt;
+  if (!first) return;
+  if (words.size() == 2 && words[0] == "D") directories_.insert(*first);
+  const auto second = words.size() > 2 ? text_of_word(words[2]) : std::nullopt;
+  if (!second) return;
+  if (words.size() == 3 && words[0] == "L") links_.insert_or_assign(*first, *second);
+  if (words.size() == 4 && words[0] == "T") origin_ = Origin{*first, *second, words[3] == "made"};
+}
+
 Result<void> DigestIndex::compact(const std::string& file_name) {
-  std::size_t live = 0;
+  std::size_t live = links_.size() + directories_.size() + (origin_ ? 1 : 0);
   for (const auto& [path, entry] : entries_) live += 1 + entry.record.digests.size();
   if (lines_ < 2 * live + kFewLines) return {};
   std::string text;
@@ -148,6 +226,9 @@ Result<void> DigestIndex::compact(const std::string& file_name) {
     entry.number = numbered_.size();
     text += lines_of(path, entry.record);
   }
+  for (const auto& [path, target] : links_) text += line_of_link(path, target);
+  for (const std::string& path : directories_) text += line_of_directory(path);
+  if (origin_) text += line_of_origin(*origin_);
   // The open file keeps the lock, so its content is replaced and not the file. A crash in between costs time only: the
   // files are read again.
   if (::ftruncate(file_.get(), 0) != 0) return failure(system_error("shorten " + file_name, errno));
@@ -162,7 +243,10 @@ std::string DigestIndex::lines_of(const std::string& path, const Record& record)
   const FileStamp& stamp = record.stamp;
   std::string lines = "F " + base64_encode(path) + " " + std::to_string(stamp.size) + " " +
                       std::to_string(stamp.mtime_ns) + " " + std::to_string(stamp.ctime_ns) + " " +
-                      std::to_string(stamp.inode) + (record.received ? " received\n" : " read\n");
+                      std::to_string(stamp.inode) +
+                      (record.brought    ? " received\n"
+                       : record.received ? " equal\n"
+                                         : " read\n");
   for (std::size_t i = 0; i < record.digests.size(); ++i) {
     if (!is_known(record.digests[i])) continue;
     lines += "C " + number + " " + std::to_string(i) + " " + hex(record.digests[i]) + "\n";
@@ -198,7 +282,7 @@ void DigestIndex::add(const std::string& path, const FileStamp& stamp, std::size
   std::string lines;
   if (found == entries_.end() || found->second.record.stamp != stamp) {
     const bool received = found != entries_.end() && found->second.record.received;
-    const Entry fresh{{stamp, std::vector<Digest>(chunks), received}, numbered_.size()};
+    const Entry fresh{{stamp, std::vector<Digest>(chunks), received, false}, numbered_.size()};
     found = entries_.insert_or_assign(path, fresh).first;
     lines = lines_of(path, fresh.record);
   }
@@ -208,12 +292,58 @@ void DigestIndex::add(const std::string& path, const FileStamp& stamp, std::size
   write(lines);
 }
 
-void DigestIndex::add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests,
-                      bool received) {
+void DigestIndex::add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests, Came came) {
   const std::lock_guard lock(mutex_);
-  const Entry fresh{{stamp, digests, received}, numbered_.size()};
+  const Entry fresh{{stamp, digests, true, came == Came::kReceived}, numbered_.size()};
   write(lines_of(path, fresh.record));
   entries_.insert_or_assign(path, fresh);
+}
+
+bool DigestIndex::is_brought(const std::string& path, const FileStamp& stamp) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(path);
+  return found != entries_.end() && found->second.record.brought && found->second.record.stamp == stamp;
+}
+
+bool DigestIndex::has_brought() const {
+  const std::lock_guard lock(mutex_);
+  const auto is_brought = [](const auto& entry) { return entry.second.record.brought; };
+  return !links_.empty() || std::any_of(entries_.begin(), entries_.end(), is_brought);
+}
+
+std::map<std::string, std::string> DigestIndex::links() const {
+  const std::lock_guard lock(mutex_);
+  return links_;
+}
+
+std::set<std::string> DigestIndex::directories() const {
+  const std::lock_guard lock(mutex_);
+  return directories_;
+}
+
+void DigestIndex::add_link(const std::string& path, const std::string& target) {
+  const std::lock_guard lock(mutex_);
+  links_.insert_or_assign(path, target);
+  write(line_of_link(path, target));
+}
+
+void DigestIndex::add_directory(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  if (directories_.insert(path).second) write(line_of_directory(path));
+}
+
+std::optional<DigestIndex::Origin> DigestIndex::origin() const {
+  const std::lock_guard lock(mutex_);
+  return origin_;
+}
+
+void DigestIndex::set_origin(Origin origin) {
+  const std::lock_guard lock(mutex_);
+  // Only the first sync sees that the directory is new.
+  origin.made = origin.made || (origin_ && origin_->made);
+  if (origin_ == origin) return;
+  write(line_of_origin(origin));
+  origin_ = std::move(origin);
 }
 
 }  // namespace sparkplan::copy

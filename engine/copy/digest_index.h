@@ -2,7 +2,10 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/copy/chunk_digest.h"
@@ -20,7 +23,17 @@ class DigestIndex {
   struct Record {
     FileStamp stamp;
     std::vector<Digest> digests;
-    bool received = false;  ///< A sync brought the file.
+    bool received = false;  ///< A sync brought the file, or found it equal.
+    bool brought = false;   ///< A sync brought exactly this file.
+  };
+  enum class Came : std::uint8_t { kEqual, kReceived };
+  /// How the tree was opened, for its removal.
+  struct Origin {
+    std::string path;
+    std::string owner;
+    bool made = false;  ///< A sync made the directory.
+
+    bool operator==(const Origin&) const = default;
   };
 
   /// Opens the index of the tree at `path`. With `write` it takes the tree's lock, and makes the file. Without an
@@ -37,7 +50,19 @@ class DigestIndex {
   void add(const std::string& path, const FileStamp& stamp, std::size_t chunks, std::size_t chunk,
            const Digest& digest);
   /// Adds a whole file.
-  void add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests, bool received);
+  void add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests, Came came);
+
+  /// True if a sync brought the file and it has not changed since.
+  bool is_brought(const std::string& path, const FileStamp& stamp) const;
+  /// True if a sync brought any file or link.
+  bool has_brought() const;
+  /// Links and directories that syncs have made.
+  std::map<std::string, std::string> links() const;
+  std::set<std::string> directories() const;
+  void add_link(const std::string& path, const std::string& target);
+  void add_directory(const std::string& path);
+  std::optional<Origin> origin() const;
+  void set_origin(Origin origin);
 
  private:
   struct Entry {
@@ -45,19 +70,30 @@ class DigestIndex {
     std::size_t number = 0;  ///< Of its line in the file.
   };
   DigestIndex() = default;
+  friend std::vector<Origin> recorded_trees();
   void read(const std::string& text);
   void read_line(std::string_view line);
   Result<void> compact(const std::string& file_name);
+  void read_name(const std::vector<std::string_view>& words);
   std::string lines_of(const std::string& path, const Record& record);
   void write(const std::string& lines);
 
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;
   std::vector<std::string> numbered_;  ///< Paths by the number of their line.
+  std::map<std::string, std::string> links_;
+  std::set<std::string> directories_;
+  std::optional<Origin> origin_;
   std::size_t lines_ = 0;
   std::size_t chunks_ = 0;  ///< Of all records that were read.
   FileDescriptor file_;
 };
+
+/// The trees that have an index of this user, as far as syncs brought anything there, and the stages of images. At most
+/// kMostCopyTrees.
+std::vector<DigestIndex::Origin> recorded_trees();
+/// Removes the index of a tree. Errors: kBusy, kFailed.
+Result<void> forget_tree(const std::string& path);
 
 /// The directory of the indexes: of root, or of another user.
 std::string state_directory();

@@ -57,10 +57,12 @@ std::string link_target(int directory, const char* name, Result<void>& outcome) 
   return target;
 }
 
-/// The owner of the last directory of a path, if it has to be made.
+/// The owner of the last directory of a path, or of all of its directories, that have to be made.
 struct NewOwner {
   uid_t user;
   gid_t group;
+  bool of_all = false;
+  mode_t mode = 0755;
 };
 
 /// True if no other user can put a link into this directory.
@@ -70,7 +72,7 @@ bool only_root_writes(int directory) {
 }
 
 Result<FileDescriptor> make_at(int directory, const std::string& name, const NewOwner* owner, const std::string& path) {
-  if (::mkdirat(directory, name.c_str(), 0755) != 0 && errno != EEXIST) {
+  if (::mkdirat(directory, name.c_str(), owner != nullptr ? owner->mode : mode_t{0755}) != 0 && errno != EEXIST) {
     return failure(system_error("make the directory " + shown_text(path), errno));
   }
   FileDescriptor made(::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -82,7 +84,7 @@ Result<FileDescriptor> make_at(int directory, const std::string& name, const New
 }
 
 /// Opens an absolute path part by part. Root follows a link only out of a directory that no other user can write to.
-/// With `owner` it makes missing directories, and gives the last one to that owner.
+/// With `owner` it makes missing directories.
 Result<FileDescriptor> walk(const std::string& path, const NewOwner* owner) {
   constexpr int kMostLinks = 40;
   FileDescriptor at(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -105,7 +107,7 @@ Result<FileDescriptor> walk(const std::string& path, const NewOwner* owner) {
       continue;
     }
     if (error == ENOENT && owner != nullptr) {
-      SPARK_TRY(at, make_at(at.get(), name, left.empty() ? owner : nullptr, path));
+      SPARK_TRY(at, make_at(at.get(), name, left.empty() || owner->of_all ? owner : nullptr, path));
       continue;
     }
     if (error != ELOOP && error != ENOTDIR) return failure(open_error(path, error));
@@ -132,6 +134,19 @@ tl::unexpected<Error> refused(const std::string& path, const std::string& why) {
   return failure(ErrorCode::kRefused, shown_text(path) + " " + why);
 }
 
+tl::unexpected<Error> link_out_of_tree(const std::string& path, CopyTreeKind kind) {
+  auto error = make_error(ErrorCode::kRefused, shown_text(path) + " is a link that leaves the tree");
+  if (kind == CopyTreeKind::kHub) {
+    error.hint = "the cache shares this file between models: set HF_HUB_DISABLE_SHARED_BLOBS=1 and download it again";
+  }
+  return failure(std::move(error));
+}
+
+/// The tools of the hub leave such files beside the blobs of a model while they work.
+bool is_transient_blob(const std::string& prefix, const std::string& name) {
+  return prefix == "blobs/" && (name.ends_with(".incomplete") || name.ends_with(".lock"));
+}
+
 }  // namespace
 
 FileStamp stamp_of(const struct stat& status) {
@@ -154,15 +169,18 @@ Result<void> check_regular(int file, const std::string& path) {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-Result<Tree> Tree::open(const std::string& path) {
+Result<Tree> Tree::open(const std::string& path, CopyTreeKind kind) {
   SPARK_TRY(auto root, walk(path, nullptr));
-  return Tree(std::move(root));
+  return Tree(std::move(root), kind);
 }
 
-Result<void> Tree::make(const std::string& path, uid_t user, gid_t group) {
-  const NewOwner owner{user, group};
+Result<bool> Tree::make(const std::string& path, uid_t user, gid_t group, CopyTreeKind kind) {
+  SPARK_TRY(const auto there, if_there(walk(path, nullptr)));
+  if (there) return false;
+  const bool is_private = kind == CopyTreeKind::kImage;
+  const NewOwner owner{user, group, kind != CopyTreeKind::kDirectory, is_private ? mode_t{0700} : mode_t{0755}};
   SPARK_TRY(const auto made, walk(path, &owner));
-  return {};
+  return true;
 }
 
 Result<FileDescriptor> Tree::open_file(const std::string& path, int flags, mode_t mode) const {
@@ -180,15 +198,15 @@ Result<FileDescriptor> Tree::open_parent(const std::string& path) const {
   return open_file(slash == std::string::npos ? "." : path.substr(0, slash), O_RDONLY | O_DIRECTORY);
 }
 
-Result<void> Tree::make_directory(const std::string& path) const {
+Result<bool> Tree::make_directory(const std::string& path) const {
   SPARK_TRY(const auto parent, open_parent(path));
   // Other users see it only when it is complete and has its own mode.
-  if (::mkdirat(parent.get(), name_of(path).c_str(), 0700) == 0) return {};
+  if (::mkdirat(parent.get(), name_of(path).c_str(), 0700) == 0) return true;
   if (errno != EEXIST) return failure(system_error("make the directory " + shown_text(path), errno));
   auto there = open_file(path, O_RDONLY | O_DIRECTORY);
   if (!there && there.error().sys_errno == ENOTDIR) return refused(path, "exists and is not a directory");
   if (!there) return failure(std::move(there).error());
-  return {};
+  return false;
 }
 
 Result<struct stat> Tree::status_of(const std::string& path) const {
@@ -203,6 +221,18 @@ std::int64_t Tree::free_bytes() const {
   struct statvfs status {};
   if (::fstatvfs(root(), &status) != 0) return 0;
   return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+void Tree::remove_partial_folder() const {
+  const std::string name(kPartialFolder);
+  const auto folder = open_file(name, O_RDONLY | O_DIRECTORY);
+  if (!folder) return;
+  const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
+    (void)::unlinkat(folder->get(), item->d_name, 0);
+  }
+  (void)::unlinkat(root(), name.c_str(), AT_REMOVEDIR);
 }
 
 std::int64_t Tree::partial_bytes() const {
@@ -249,6 +279,7 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
   while (const dirent* item = ::readdir(names.get())) {
     const std::string name = item->d_name;
     if (name == "." || name == ".." || (prefix.empty() && name == kPartialFolder)) continue;
+    if (kind_ == CopyTreeKind::kHub && is_transient_blob(prefix, name)) continue;
     if (found.entries.size() == kMostCopyEntries) {
       return failure(ErrorCode::kUnsupported, "the tree has more than " + std::to_string(kMostCopyEntries) + " names");
     }
@@ -270,12 +301,13 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
       entry.size = status.st_size;
       if (entry.size > kLargestCopyFile) return refused(entry.path, "has more than 2 TiB");
       entry.sparse = status.st_blocks * kBlock < status.st_size;
+      entry.last = kind_ == CopyTreeKind::kHub && prefix.starts_with("refs/");
     } else if (S_ISLNK(status.st_mode)) {
       entry.kind = CopyKind::kLink;
       Result<void> outcome;
       entry.target = link_target(directory, name.c_str(), outcome);
       SPARK_CHECK(outcome);
-      if (!stays_in_tree(entry.path, entry.target)) return refused(entry.path, "is a link that leaves the tree");
+      if (!stays_in_tree(entry.path, entry.target)) return link_out_of_tree(entry.path, kind_);
     } else if (S_ISDIR(status.st_mode)) {
       entry.kind = CopyKind::kDirectory;
       SPARK_TRY(const auto below, open_file(entry.path, O_RDONLY | O_DIRECTORY));
@@ -289,6 +321,13 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
     SPARK_CHECK(found.add(std::move(one)));
   }
   return {};
+}
+
+bool remove_empty_directory(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos || slash + 1 == path.size()) return false;
+  const auto parent = walk(slash == 0 ? "/" : path.substr(0, slash), nullptr);
+  return parent && ::unlinkat(parent->get(), path.substr(slash + 1).c_str(), AT_REMOVEDIR) == 0;
 }
 
 }  // namespace sparkplan::copy

@@ -36,9 +36,11 @@ class Tree {
  public:
   /// Opens the directory. Its own path may lead through links; for root only through those that root alone can change.
   /// Errors: kNotFound, kUnsupported (no directory), kRefused (such a link), kFailed.
-  static Result<Tree> open(const std::string& path);
-  /// Makes the directory and the missing ones above it. The directory itself belongs to `user` and `group`.
-  static Result<void> make(const std::string& path, uid_t user, gid_t group);
+  static Result<Tree> open(const std::string& path, CopyTreeKind kind = CopyTreeKind::kDirectory);
+  /// Makes the directory and the missing ones above it. The directory itself belongs to `user` and `group`; of other
+  /// kinds also those above it that were missing. False: the directory exists already.
+  static Result<bool> make(const std::string& path, uid_t user, gid_t group,
+                           CopyTreeKind kind = CopyTreeKind::kDirectory);
 
   int root() const { return root_.get(); }
   /// As open(2), beneath the tree, for a regular file; with O_DIRECTORY for a directory, with O_PATH for any kind. It
@@ -47,8 +49,9 @@ class Tree {
   Result<FileDescriptor> open_file(const std::string& path, int flags, mode_t mode = 0) const;
   /// The directory that contains `path`. Errors: as open_file().
   Result<FileDescriptor> open_parent(const std::string& path) const;
-  /// Makes the directory `path`; its parents exist. Errors: kRefused (another kind of file has the name), kFailed.
-  Result<void> make_directory(const std::string& path) const;
+  /// Makes the directory `path`; its parents exist. False: it exists already. Errors: kRefused (another kind of file
+  /// has the name), kFailed.
+  Result<bool> make_directory(const std::string& path) const;
   /// Everything below the tree, sorted by path. Errors: kRefused (a name or kind that cannot be copied, or a link that
   /// leaves the tree), kUnsupported (too many names, bytes of names or chunks), kFailed.
   Result<std::vector<FoundEntry>> list() const;
@@ -56,11 +59,13 @@ class Tree {
   Result<struct stat> status_of(const std::string& path) const;
   /// Bytes that the user of this process may still write.
   std::int64_t free_bytes() const;
+  /// Removes the folder of unfinished files.
+  void remove_partial_folder() const;
   /// On the disk, in the folder of unfinished files.
   std::int64_t partial_bytes() const;
 
  private:
-  explicit Tree(FileDescriptor root) : root_(std::move(root)) {}
+  Tree(FileDescriptor root, CopyTreeKind kind) : root_(std::move(root)), kind_(kind) {}
   /// The entries that list() has found, and their sums.
   struct Found {
     std::vector<FoundEntry> entries;
@@ -72,8 +77,11 @@ class Tree {
   };
   Result<void> list_into(int directory, const std::string& prefix, Found& found) const;
   FileDescriptor root_;
+  CopyTreeKind kind_;
 };
 
+/// Removes a directory that is empty. Its path may lead through links as in Tree::open(). True if it was removed.
+bool remove_empty_directory(const std::string& path);
 /// Errors: kRefused.
 Result<void> check_regular(int file, const std::string& path);
 /// Errors: kFailed.

@@ -5,6 +5,7 @@
 #include "engine/core/tree.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
+#include "engine/model/controller_name.h"
 
 namespace sparkplan {
 namespace {
@@ -24,6 +25,10 @@ void check_names_and_ids(const UnresolvedCluster& draft, Findings& findings) {
     if (node.name.empty()) continue;
     if (const auto name = NodeName::parse(node.name); !name) {
       findings.error(node.name_where, "node.name", name.error().message, name.error().hint);
+    }
+    if (lower_case(node.name) == kControllerName) {
+      findings.error(node.name_where, "node.name", in_quotes(node.name) + " cannot be the name of a node",
+                     "rename it: \"here\" is the machine that runs sparkplan");
     }
     const auto [first, is_new] = names.try_emplace(lower_case(node.name), node.name_where);
     if (!is_new) {

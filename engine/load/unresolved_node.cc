@@ -46,7 +46,7 @@ void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profi
     draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
   }
   // These belong to the cluster as a whole, and no resource type compiles them.
-  for (const char* key : {"verify", "models"}) {
+  for (const char* key : {"verify", "models", "images"}) {
     if (const Value* body = root.find(key); body != nullptr && !body->is_null()) {
       draft.sections.emplace(key, without_nulls(*body));
     }

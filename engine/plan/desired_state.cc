@@ -49,7 +49,9 @@ void end_waits_in(Value& value, const std::function<bool(const std::string&)>& i
 }
 
 /// Thresholds for measurements and content for `sync`: declared as other sections are, but without resources on a node.
-bool needs_no_type(const std::string& section) { return section == "verify" || section == "models"; }
+bool needs_no_type(const std::string& section) {
+  return section == "verify" || section == "models" || section == "images";
+}
 
 }  // namespace
 

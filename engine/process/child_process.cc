@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -140,7 +142,8 @@ ChildProcess::~ChildProcess() {
   if (impl_) kill();
 }
 
-Result<ChildProcess> ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments) {
+Result<ChildProcess> ChildProcess::start(const std::string& program, const std::vector<std::string>& arguments,
+                                         bool ends_with_us) {
   SPARK_TRY(Pipe input, make_pipe());
   SPARK_TRY(Pipe output, make_pipe());
   SPARK_TRY(Pipe error, make_pipe());
@@ -152,13 +155,21 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
   // Boost's own bp::args reads the first character of each argument, which an empty argument lacks.
   auto words = argument_vector(program, arguments);
   const auto with_arguments = [&words](auto& executor) { executor.cmd_line = words.data(); };
-  const auto with_our_signals = [&blocked](auto& /*executor*/) { blocked.restore(); };
+  const pid_t parent = ::getpid();
+  const auto before_exec = [&blocked, parent, ends_with_us](auto& /*executor*/) {
+    if (ends_with_us) {
+      // Source: prctl(2); the exec keeps it, unless the program is setuid.
+      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      if (::getppid() != parent) ::_exit(EXIT_FAILURE);
+    }
+    blocked.restore();
+  };
   // With vfork, Boost does not reap a child whose exec failed.
   const auto reap = [](auto& executor, const std::error_code& /*error*/) {
     if (executor.pid > 0) ::waitpid(executor.pid, nullptr, 0);
   };
   impl->child = bp::child(bp::exe = program, bp::posix::use_vfork, bp::extend::on_setup(with_arguments),
-                          bp::extend::on_exec_setup(with_our_signals), bp::extend::on_error(reap),
+                          bp::extend::on_exec_setup(before_exec), bp::extend::on_error(reap),
                           bp::posix::fd.bind(0, input.read_end.get()), bp::posix::fd.bind(1, output.write_end.get()),
                           bp::posix::fd.bind(2, error.write_end.get()), impl->group, code);
   if (code) {
@@ -260,7 +271,7 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   if (argv.empty()) return failure(ErrorCode::kBug, "a command needs a program");
   const auto program = find_program(argv[0]);
   if (!program) return failure(ErrorCode::kNotFound, "there is no program " + argv[0]);
-  SPARK_TRY(auto child, ChildProcess::start(*program, {argv.begin() + 1, argv.end()}));
+  SPARK_TRY(auto child, ChildProcess::start(*program, {argv.begin() + 1, argv.end()}, limits.ends_with_us));
   std::string_view input = limits.standard_input;
   if (input.empty()) child.close_standard_input();
   // A program that prints before it reads must not wait for us while we wait for it.

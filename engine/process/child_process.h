@@ -30,6 +30,8 @@ struct CaptureLimits {
   std::chrono::milliseconds sign_of_life_interval{20'000};
   /// Written to the program's standard input, as long as it reads; must outlive the call.
   std::string_view standard_input = {};
+  /// The program gets SIGTERM when the calling thread ends, and so when this process is killed.
+  bool ends_with_us = false;
 };
 
 /// Runs a program to its end without a shell. argv[0] is an absolute path or is searched in
@@ -42,9 +44,10 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
 /// does not reach it. Killed and reaped when the object is destroyed.
 class ChildProcess {
  public:
-  /// `program` is executed as it is (also /proc/self/fd/N); no search, no shell.
+  /// `program` is executed as it is (also /proc/self/fd/N); no search, no shell. `ends_with_us`: as in CaptureLimits.
   /// Errors: kNotFound, kFailed.
-  static Result<ChildProcess> start(const std::string& program, const std::vector<std::string>& arguments);
+  static Result<ChildProcess> start(const std::string& program, const std::vector<std::string>& arguments,
+                                    bool ends_with_us = false);
 
   ChildProcess(ChildProcess&&) noexcept;
   ChildProcess& operator=(ChildProcess&&) noexcept;

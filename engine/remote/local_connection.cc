@@ -11,6 +11,7 @@
 #include "engine/process/child_process.h"
 #include "engine/remote/programs/agent_image.h"
 #include "engine/remote/ssh/ssh_session.h"
+#include "engine/remote/transport/here.h"
 #include "engine/remote/transport/transport.h"
 
 namespace sparkplan {
@@ -123,6 +124,26 @@ Result<int> job_in_memory() {
   return descriptor;
 }
 
+Result<int> copy_in_memory() {
+  static const auto descriptor = in_memory(copy_image(own_architecture()), "sparkplan-copy");
+  return descriptor;
+}
+
+/// sparkplan-copy works on the paths of the machine itself.
+class HereConnection final : public Connection {
+ public:
+  Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation) override {
+    if (program != RemoteProgram::kCopy) {
+      return failure(ErrorCode::kUnsupported, "this machine takes part in a sync only");
+    }
+    SPARK_TRY(const int file, copy_in_memory());
+    SPARK_TRY(auto child, ChildProcess::start("/proc/self/fd/" + std::to_string(file), {"--stdio"}));
+    return std::make_unique<LocalChannel>(std::move(child));
+  }
+
+  std::string host_key() const override { return ""; }
+};
+
 class LocalConnection final : public Connection {
  public:
   explicit LocalConnection(std::filesystem::path root) : root_(std::move(root)) {}
@@ -147,6 +168,8 @@ class LocalConnection final : public Connection {
 };
 
 }  // namespace
+
+std::unique_ptr<Connection> connect_here() { return std::make_unique<HereConnection>(); }
 
 Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions&) {
   std::error_code code;

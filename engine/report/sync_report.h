@@ -33,6 +33,8 @@ std::string progress_text(const TransferProgress& progress);
 /// The names that differ on the nodes, and what is lost, for the question.
 std::string question_text(const ContentReport& report);
 
+/// The directories that --prune would remove, for the question: the first 20 of a node, and how many there are more.
+std::string question_text(const std::vector<PrunedTree>& trees);
 /// The files that only the source has, for the question.
 std::string spread_question_text(const ContentReport& report);
 

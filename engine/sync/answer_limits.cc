@@ -22,6 +22,13 @@ bool is_known(std::string_view digests, std::size_t chunk) {
 
 }  // namespace
 
+AnswerPatience SharedPatience::left(Clock::time_point now) const {
+  AnswerPatience patience = patience_;
+  const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - now);
+  patience.total = std::max(rest, std::chrono::milliseconds(0));
+  return patience;
+}
+
 AnswerClock::AnswerClock(const AnswerPatience& patience, std::int64_t bytes, Clock::time_point now)
     : patience_(patience), last_message_(now), last_advance_(now) {
   constexpr std::int64_t kSlowestPerSecond = 20'000'000;

@@ -21,6 +21,22 @@ struct AnswerPatience {
   std::chrono::milliseconds alive{10'000};
 };
 
+/// One total for several answers of a node: no number of them prolongs it.
+class SharedPatience {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit SharedPatience(const AnswerPatience& patience, Clock::time_point now = Clock::now())
+      : patience_(patience), end_(now + patience.total) {}
+  /// For the next answer: what is left of the total.
+  AnswerPatience left(Clock::time_point now = Clock::now()) const;
+  bool is_over(Clock::time_point now = Clock::now()) const { return now >= end_; }
+
+ private:
+  AnswerPatience patience_;
+  Clock::time_point end_;
+};
+
 /// The deadline of one answer. Messages that bring nothing new extend it only up to the total.
 class AnswerClock {
  public:
@@ -102,6 +118,12 @@ Result<Answer> await(CopyClient& client, const AnswerPatience& patience, std::in
     other(*answer);
   }
   return failure(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time");
+}
+
+/// As above, for an answer that needs no other one.
+template <class Answer>
+Result<Answer> await(CopyClient& client, const AnswerPatience& patience) {
+  return await<Answer>(client, patience, 0, [](CopyAnswer&) {});
 }
 
 }  // namespace sparkplan

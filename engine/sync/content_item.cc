@@ -1,20 +1,48 @@
 #include "engine/sync/content_item.h"
 
+#include <array>
+
 #include "engine/core/tree.h"
+#include "engine/domain/hub/hub_cache.h"
 
 namespace sparkplan {
 
+namespace {
+
+/// Sections of the cluster as a whole are the same on all nodes.
+const Value::List& records_of(const Cluster& cluster, const std::string& section) {
+  static const Value::List none;
+  if (cluster.nodes.empty()) return none;
+  const auto found = cluster.nodes.front().sections.find(section);
+  return found == cluster.nodes.front().sections.end() ? none : items_of(found->second);
+}
+
+}  // namespace
+
+std::string_view to_string(ContentKind kind) {
+  static constexpr std::array<std::string_view, 3> kNames{"directory", "hub", "image"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
 std::vector<ContentItem> content_items(const Cluster& cluster) {
   std::vector<ContentItem> items;
-  if (cluster.nodes.empty()) return items;
-  const auto& sections = cluster.nodes.front().sections;
-  const auto models = sections.find("models");
-  if (models == sections.end()) return items;
-  for (const Value& record : items_of(models->second)) {
-    const std::string path = record.text_or("path", "");
-    items.push_back({path, path, record.text_or("from", ""), record.text_or("owner", ""), record.where});
+  for (const Value& record : records_of(cluster, "models")) {
+    const bool hub = record.find("hub") != nullptr;
+    items.push_back({hub ? ContentKind::kHub : ContentKind::kDirectory, record.text_or(hub ? "hub" : "path", ""),
+                     record.text_or("from", ""), record.text_or("owner", ""), record.where, CopyEngine::kDocker});
+  }
+  for (const Value& record : records_of(cluster, "images")) {
+    const bool podman = record.text_or("engine", "docker") == "podman";
+    items.push_back({ContentKind::kImage, record.text_or("name", ""), record.text_or("from", ""), "", record.where,
+                     podman ? CopyEngine::kPodman : CopyEngine::kDocker});
   }
   return items;
+}
+
+Result<std::string> tree_of(const ContentItem& item, const Value* variables) {
+  if (item.kind == ContentKind::kDirectory) return item.name;
+  SPARK_TRY(const auto cache, hub_cache(variables));
+  return cache + "/" + hub_folder(item.name);
 }
 
 }  // namespace sparkplan

@@ -1,23 +1,49 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/value.h"
 #include "engine/model/cluster.h"
+#include "engine/model/controller_name.h"
+#include "engine/wire/copy_messages.h"
 
 namespace sparkplan {
 
-/// One entry of `models`: content that every node is to have.
+enum class ContentKind : std::uint8_t {
+  kDirectory,  ///< A directory at the same place on every node.
+  kHub,        ///< A model in its owner's Hugging Face cache.
+  kImage,      ///< A container image.
+};
+/// "directory", "hub", "image"
+std::string_view to_string(ContentKind kind);
+
+/// One entry of `models` or `images`: content that every node is to have.
 struct ContentItem {
-  std::string name;   ///< As the file and the report name it: the path.
-  std::string path;   ///< The directory on the nodes.
-  std::string from;   ///< The node whose content counts; empty: the node that has most of it.
-  std::string owner;  ///< Empty: the owners on the source.
+  ContentKind kind = ContentKind::kDirectory;
+  std::string name;   ///< As the file and the report name it: the path, ORG/NAME, or the image's name.
+  std::string from;   ///< The node whose content counts, or kControllerName; empty: the node that has most of it.
+  std::string owner;  ///< Empty: the owners on the source, or the login user; see owner_is_login_user().
   SourceRange where;
+  CopyEngine engine = CopyEngine::kDocker;  ///< Of an image.
+
+  bool is_from_controller() const { return from == kControllerName; }
+  /// Without a declared owner, the login user owns the copies: a cache belongs to one user, each user of podman has
+  /// separate images, and the users of the controller are not those of the nodes.
+  bool owner_is_login_user() const {
+    if (kind == ContentKind::kImage) return engine == CopyEngine::kPodman;
+    return owner.empty() && (kind == ContentKind::kHub || is_from_controller());
+  }
 };
 
-/// Pure. In the order of the file.
+/// Pure. The models, then the images, in the order of the file.
 std::vector<ContentItem> content_items(const Cluster& cluster);
+
+/// Pure. The directory of a model on a machine whose logins have these variables, a map or null; "~/" begins the
+/// owner's home. Errors: kInvalidInput (the place of the cache is not known).
+Result<std::string> tree_of(const ContentItem& item, const Value* variables);
 
 }  // namespace sparkplan

@@ -1,7 +1,9 @@
 #include "engine/sync/route.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <utility>
 
 #include "engine/model/ipv4.h"
 
@@ -17,31 +19,67 @@ bool has_cable(const Cluster& cluster, const NodeSpec& one, const NodeSpec& othe
 
 bool is_usable(const FabricPort& port) { return !port.link_local && parse_ipv4(port.address).has_value(); }
 
-/// Each node behind the one before, as far as the fabric joins them; otherwise behind the source.
-void join_in_chain(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes, std::size_t source,
-                   std::vector<std::optional<std::size_t>>& senders) {
-  std::size_t last = source;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (i == source) continue;
-    if (fabric_paths(cluster, *nodes[last], *nodes[i]).empty()) continue;
-    senders[i] = last;
-    last = i;
-  }
-}
+/// The order in which the nodes receive, and from whom.
+class Chain {
+ public:
+  Chain(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes, std::size_t source)
+      : cluster_(cluster), nodes_(nodes), source_(source), senders_(nodes.size()) {}
 
-void join_by_cables(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes, std::size_t source,
-                    std::vector<std::optional<std::size_t>>& senders) {
-  std::deque<std::size_t> reached{source};
-  while (!reached.empty()) {
-    const std::size_t at = reached.front();
-    reached.pop_front();
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (i == source || senders[i] || fabric_paths(cluster, *nodes[at], *nodes[i]).empty()) continue;
-      senders[i] = at;
-      reached.push_back(i);
+  /// Each node behind the one before, as far as the fabric joins them; then the next one over the management network.
+  void join_one_by_one() {
+    std::size_t last = source_;
+    while (const auto next = next_after(last)) {
+      senders_[next->first] = Sender{last, next->second};
+      last = next->first;
     }
   }
-}
+
+  void join_by_cables() {
+    std::deque<std::size_t> reached{source_};
+    std::size_t last = source_;
+    while (!reached.empty()) {
+      last = reached.front();
+      reached.pop_front();
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (!is_open(i) || fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) continue;
+        senders_[i] = Sender{last, true};
+        reached.push_back(i);
+      }
+      if (!reached.empty()) continue;
+      const auto next = first_open();
+      if (!next) return;
+      senders_[*next] = Sender{last, false};
+      reached.push_back(*next);
+    }
+  }
+
+  std::vector<std::optional<Sender>> take() { return std::move(senders_); }
+
+ private:
+  bool is_open(std::size_t i) const { return i != source_ && !senders_[i]; }
+
+  std::optional<std::size_t> first_open() const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (is_open(i)) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// The next node, and whether the fabric joins the two.
+  std::optional<std::pair<std::size_t, bool>> next_after(std::size_t last) const {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (is_open(i) && !fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) return std::pair(i, true);
+    }
+    const auto next = first_open();
+    if (!next) return std::nullopt;
+    return std::pair(*next, false);
+  }
+
+  const Cluster& cluster_;
+  const std::vector<const NodeSpec*>& nodes_;
+  const std::size_t source_;
+  std::vector<std::optional<Sender>> senders_;
+};
 
 }  // namespace
 
@@ -58,15 +96,34 @@ std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& fr
   return paths;
 }
 
-std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
-                                                std::size_t source) {
-  std::vector<std::optional<std::size_t>> found(nodes.size());
-  if (cluster.cables.empty()) {
-    join_in_chain(cluster, nodes, source, found);
-  } else {
-    join_by_cables(cluster, nodes, source, found);
+std::string_view to_string(Network network) {
+  static constexpr std::array<std::string_view, 3> kNames{"fabric", "management", "ssh"};
+  return kNames.at(static_cast<std::size_t>(network));
+}
+
+Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd& to) {
+  if (from.is_controller) {
+    // Two connections: while one waits for the next chunk, the other sends.
+    const AddressPair loopback{"127.0.0.1", "127.0.0.1"};
+    return {{loopback, loopback}, Network::kSsh};
   }
-  return found;
+  Route route{fabric_paths(cluster, *from.node, *to.node), Network::kFabric};
+  if (!route.paths.empty()) return route;
+  const bool one_family = (from.address.find(':') == std::string::npos) == (to.address.find(':') == std::string::npos);
+  if (!from.address.empty() && !to.address.empty() && one_family) route.paths.push_back({from.address, to.address});
+  route.network = Network::kManagement;
+  return route;
+}
+
+std::vector<std::optional<Sender>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
+                                           std::size_t source) {
+  Chain chain(cluster, nodes, source);
+  if (cluster.cables.empty()) {
+    chain.join_one_by_one();
+  } else {
+    chain.join_by_cables();
+  }
+  return chain.take();
 }
 
 }  // namespace sparkplan

@@ -2,44 +2,33 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <chrono>
 #include <utility>
 
 #include "engine/core/bounded_text.h"
 #include "engine/fleet/session/fan_out.h"
-#include "engine/fleet/session/last_line.h"
 #include "engine/remote/programs/copy_client.h"
+#include "engine/sync/image.h"
+#include "engine/sync/prune_run.h"
+#include "engine/sync/sync_node.h"
 
 namespace sparkplan {
 namespace {
 
-/// One node in a run.
-struct SyncNode {
-  const NodeSpec* spec = nullptr;
-  bool skipped = false;
-  std::optional<CopyClient> client;
-  std::optional<Error> error;  ///< Of the connection: it counts for all items.
-  bool started = false;        ///< The program has not opened a tree yet.
-  // Of the current item:
-  Listing listing;
-  bool is_read = false;
-  ContentOfNode* shown = nullptr;
-};
+using Clock = std::chrono::steady_clock;
 
-bool is_unreachable(const Error& error) {
-  return error.code == ErrorCode::kUnreachable || error.code == ErrorCode::kUntrusted;
-}
+bool is_model(const ContentItem& item) { return item.kind != ContentKind::kImage; }
 
-/// Above these, a node reads all of its files in place of a list of names.
-constexpr std::size_t kMostNamesToRead = 2000;
-constexpr std::size_t kMostNameBytesToRead = std::size_t{1} << 20;
+std::string counted_files(std::size_t number) { return std::to_string(number) + (number == 1 ? " file" : " files"); }
 
-/// The names to read, for CopyLook; empty: all.
-std::vector<std::string> names_to_read(const std::vector<std::string>& names) {
-  std::size_t bytes = 0;
-  for (const std::string& name : names) bytes += name.size();
-  if (names.size() > kMostNamesToRead || bytes > kMostNameBytesToRead) return {};
-  return names;
+Error not_replaced(const ContentItem& item, const Comparison& found) {
+  if (!is_model(item)) {
+    return make_error(ErrorCode::kRefused, "another image of this name: " + found.differing.front(),
+                      "look at the image; `sparkplan sync --yes` replaces it");
+  }
+  return make_error(ErrorCode::kRefused,
+                    counted_files(found.differing.size()) + " with other content: " + found.differing.front(),
+                    "look at the files; `sparkplan sync --yes` replaces them");
 }
 
 class SyncRun {
@@ -51,16 +40,28 @@ class SyncRun {
       node.spec = &spec;
       node.skipped = spec.maintenance || !run.selection.includes_node(spec.name.str());
     }
+    SyncNode& controller = nodes_.emplace_back();
+    controller.spec = &controller_;
+    controller.is_controller = true;
   }
 
   SyncReport run() {
     const auto items = content_items(cluster_);
-    if (!items.empty()) {
+    const bool from_here =
+        std::any_of(items.begin(), items.end(), [](const auto& item) { return item.is_from_controller(); });
+    nodes_.back().skipped = !from_here;
+    if (!items.empty() || options_.prune) {
       on_each([&](SyncNode& node) { connect(node); });
     }
     for (const ContentItem& item : items) {
       report_.items.emplace_back().item = item;
       handle(report_.items.back());
+    }
+    nodes_.back().skipped = true;
+    for (SyncNode& node : nodes_) node.shown = nullptr;
+    const auto models = std::count_if(items.begin(), items.end(), is_model);
+    if (options_.prune && writes_) {
+      report_.pruned = prune_nodes(nodes_, run_, options_, static_cast<std::size_t>(models));
     }
     report_.interrupted = run_.stop.stop_requested();
     return std::move(report_);
@@ -69,45 +70,36 @@ class SyncRun {
  private:
   template <class Work>
   void on_each(Work work) {
-    fan_out(
-        nodes_, run_.workers,
-        [&](SyncNode& node) {
-          if (node.skipped || node.error) return;
-          last_line([&] { work(node); },
-                    [&](Error error) {
-                      if (node.shown != nullptr) return fail(node, std::move(error));
-                      node.error = std::move(error);
-                    });
-        },
-        [](SyncNode& node) {
-          if (!node.client || node.error) return;
-          last_line([&] { (void)node.client->send(CopyAlive{}); }, [](Error) {});
-        });
+    on_each_node(nodes_, run_, work);
   }
 
   void show(const SyncNode& node, std::string_view doing, Activity activity = Activity::kWorking) const {
-    if (run_.progress) run_.progress(node.spec->name.str(), doing, activity);
+    show_node(run_, node, doing, activity);
   }
 
   void connect(SyncNode& node) {
     show(node, "connecting");
-    auto client = CopyClient::open(*node.spec, run_.agent);
+    auto client =
+        node.is_controller ? CopyClient::open_here(*node.spec, run_.agent) : CopyClient::open(*node.spec, run_.agent);
     if (!client) {
       node.error = std::move(client).error();
       return show(node, "failed", Activity::kFailed);
     }
     node.client = std::move(*client);
-    node.started = true;
+    // The controller's program may wait for its item longer than it waits for commands.
+    node.started = !node.is_controller;
   }
 
-  void fail(SyncNode& node, Error error) const {
-    node.shown->status = is_unreachable(error) ? ContentStatus::kUnreachable : ContentStatus::kFailed;
-    node.shown->error = std::move(error);
-    show(node, "failed", Activity::kFailed);
-  }
+  void fail(SyncNode& node, Error error) const { fail_node(run_, node, std::move(error)); }
   static bool has_failed(const SyncNode& node) { return !node.is_read || node.shown->error.has_value(); }
 
   void handle(ContentReport& report) {
+    nodes_.back().skipped = !report.item.is_from_controller();
+    handle_on_all(report);
+    if (nodes_.back().skipped) report.nodes.pop_back();
+  }
+
+  void handle_on_all(ContentReport& report) {
     for (SyncNode& node : nodes_) {
       ContentOfNode& shown = report.nodes.emplace_back();
       shown.node = node.spec->name.str();
@@ -117,74 +109,38 @@ class SyncRun {
       nodes_[i].shown = &report.nodes[i];
       nodes_[i].listing = {};
       nodes_[i].is_read = false;
-      if (nodes_[i].error) fail(nodes_[i], *nodes_[i].error);
+      if (nodes_[i].error && !nodes_[i].skipped) fail(nodes_[i], *nodes_[i].error);
     }
-    on_each([&](SyncNode& node) { look(node, report.item, {}, false); });
+    on_each([&](SyncNode& node) {
+      look(node, report.item, {}, false);
+      if (node.is_read && is_model(report.item)) ++node.models_opened;
+    });
     const auto source = find_source(report);
     if (!source) return;
     compare(report, *source);
     if (!writes_ || run_.stop.stop_requested()) return;
-    if (read_what_is_unread(report, *source)) compare(report, *source);
+    if (is_model(report.item) && read_what_is_unread(report, *source)) compare(report, *source);
+    foresee_networks(report, *source);
     if (options_.dry_run || run_.stop.stop_requested()) return;
     send(report, *source);
-  }
-
-  /// Starts the program again if it works on another tree, and opens the tree.
-  Result<CopyOpened> open(SyncNode& node, const ContentItem& item, bool write) {
-    if (!std::exchange(node.started, false)) SPARK_CHECK(node.client->restart());
-    SPARK_CHECK(node.client->send(CopyOpen{item.path, item.owner, write, options_.rate}));
-    return await<CopyOpened>(*node.client, options_.patience, 0, [](CopyAnswer&) {});
   }
 
   /// Lists the tree. With `paths`, reads these files first.
   void look(SyncNode& node, const ContentItem& item, const std::vector<std::string>& paths, bool read) {
     show(node, read ? "reading " + item.name : "comparing " + item.name);
-    auto listing = list(node, item, paths, read);
+    if (!is_model(item)) {
+      auto image = look_at_image(node, item, options_.patience);
+      if (!image) return fail(node, std::move(image).error());
+      node.image = std::move(*image);
+      node.is_read = true;
+      return show(node, "waiting", Activity::kWaiting);
+    }
+    auto listing = list_tree(node, item, access(read, paths));
     if (!listing) return fail(node, std::move(listing).error());
     node.listing = std::move(*listing);
     node.is_read = true;
     node.shown->changed = node.listing.changed;
     show(node, "waiting", Activity::kWaiting);
-  }
-
-  Result<Listing> list(SyncNode& node, const ContentItem& item, const std::vector<std::string>& paths, bool read) {
-    SPARK_TRY(const auto opened, open(node, item, read));
-    Listing listing;
-    listing.exists = opened.exists;
-    listing.was_received = opened.was_received;
-    listing.free_bytes = opened.free_bytes;
-    listing.partial_bytes = opened.partial_bytes;
-    if (!opened.exists) return listing;
-    SPARK_CHECK(node.client->send(CopyLook{read, read && options_.verify, false, names_to_read(paths)}));
-    ListingParts parts(false);
-    const auto take = [&](CopyAnswer& answer) {
-      if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
-    };
-    const std::int64_t to_read = read ? node.listing.bytes() : 0;
-    SPARK_TRY(auto looked, await<CopyLooked>(*node.client, options_.patience, to_read, take));
-    SPARK_TRY(listing.entries, parts.take());
-    listing.changed = std::move(looked.changed);
-    return listing;
-  }
-
-  /// Adds the digests of chunks that the source knows: of files that are still those of its listing. Only the nodes
-  /// that receive need them.
-  Result<void> add_digests(SyncNode& source) {
-    SPARK_CHECK(source.client->send(CopyLook{false, false, true, {}}));
-    ListingParts parts(true);
-    const auto take = [&](CopyAnswer& answer) {
-      if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
-    };
-    SPARK_TRY(const auto looked, await<CopyLooked>(*source.client, options_.patience, 0, take));
-    SPARK_TRY(auto entries, parts.take());
-    std::map<std::string_view, CopyEntry*> there;
-    for (CopyEntry& entry : entries) there.emplace(entry.path, &entry);
-    for (CopyEntry& entry : source.listing.entries) {
-      const auto now = there.find(entry.path);
-      if (now == there.end() || now->second->size != entry.size || now->second->mtime_ns != entry.mtime_ns) continue;
-      entry.digests = std::move(now->second->digests);
-    }
-    return {};
   }
 
   std::vector<NamedListing> listings() const {
@@ -195,12 +151,25 @@ class SyncRun {
     return all;
   }
 
+  std::vector<NamedImage> images() const {
+    std::vector<NamedImage> all;
+    for (const SyncNode& node : nodes_) {
+      all.push_back({node.spec->name.str(), has_failed(node) ? nullptr : &node.image});
+    }
+    return all;
+  }
+
   std::optional<std::size_t> find_source(ContentReport& report) {
-    const auto source = choose_source(listings(), report.item.from);
+    const std::string& from = report.item.from;
+    const auto source = is_model(report.item) ? choose_source(listings(), from) : choose_image(images(), from);
     if (!source) {
-      const std::string& from = report.item.from;
-      report.error = from.empty() ? make_error(ErrorCode::kNotFound, "no node that was read has " + report.item.name)
-                                  : make_error(ErrorCode::kNotFound, from + " does not have it, or was not read");
+      if (report.item.is_from_controller()) {
+        report.error = nodes_.back().shown->error.value_or(
+            make_error(ErrorCode::kNotFound, "this machine does not have " + report.item.name));
+      } else {
+        report.error = from.empty() ? make_error(ErrorCode::kNotFound, "no node that was read has " + report.item.name)
+                                    : make_error(ErrorCode::kNotFound, from + " does not have it, or was not read");
+      }
       return std::nullopt;
     }
     report.nodes[*source].is_source = true;
@@ -209,19 +178,49 @@ class SyncRun {
 
   void compare(ContentReport& report, std::size_t source) {
     const Listing& right = nodes_[source].listing;
-    if (report.item.from.empty()) report.unshared = unshared_files(listings(), source);
-    report.bytes = right.bytes();
+    if (report.item.from.empty()) {
+      report.unshared = is_model(report.item) ? unshared_files(listings(), source)
+                                              : unshared_image(report.item.name, images(), source);
+    }
+    report.bytes = is_model(report.item) ? right.bytes() : nodes_[source].image.bytes;
+    report.image_id = nodes_[source].image.id;
     report.files = static_cast<std::size_t>(std::count_if(
         right.entries.begin(), right.entries.end(), [](const auto& entry) { return entry.kind == CopyKind::kFile; }));
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       ContentOfNode& shown = report.nodes[i];
-      if (i == source || has_failed(nodes_[i])) continue;
-      shown.comparison = compare_listings(right, nodes_[i].listing, report.item.owner);
+      if (i == source || nodes_[i].skipped || has_failed(nodes_[i])) continue;
+      shown.comparison = is_model(report.item)
+                             ? compare_listings(right, nodes_[i].listing, owner_on(nodes_[i], report.item))
+                             : compare_images(report.item.name, nodes_[source].image, nodes_[i].image);
       const Comparison& found = shown.comparison;
       shown.status = !found.differing.empty()                              ? ContentStatus::kDiffers
                      : !found.missing.empty() || !found.properties.empty() ? ContentStatus::kMissing
                      : !found.unread.empty()                               ? ContentStatus::kUnread
                                                                            : ContentStatus::kPresent;
+    }
+  }
+
+  /// How each node that lacks content would receive it.
+  void foresee_networks(ContentReport& report, std::size_t source) const {
+    std::vector<std::size_t> places;
+    std::vector<const NodeSpec*> specs;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (nodes_[i].skipped || has_failed(nodes_[i]) || nodes_[i].is_controller) continue;
+      if (i != source && cluster_.cables.empty() && report.nodes[i].comparison.in_sync()) continue;
+      if (i == source) first = places.size();
+      places.push_back(i);
+      specs.push_back(nodes_[i].spec);
+    }
+    if (specs.empty()) return;
+    const auto found = senders(cluster_, specs, first);
+    for (std::size_t place = 0; place < places.size(); ++place) {
+      ContentOfNode& shown = report.nodes[places[place]];
+      if (!found[place]) {
+        shown.network = nodes_[source].is_controller ? Network::kSsh : Network::kFabric;
+      } else {
+        shown.network = found[place]->over_fabric ? Network::kFabric : Network::kManagement;
+      }
     }
   }
 
@@ -254,10 +253,7 @@ class SyncRun {
       ContentOfNode& shown = report.nodes[i];
       if (has_failed(nodes_[i]) || nodes_[i].skipped) continue;
       if (shown.status == ContentStatus::kDiffers && !replace) {
-        fail(nodes_[i], make_error(ErrorCode::kRefused,
-                                   counted(shown.comparison.differing.size(), "file") +
-                                       " with other content: " + shown.comparison.differing.front(),
-                                   "look at the files; `sparkplan sync --yes` replaces them"));
+        fail(nodes_[i], not_replaced(report.item, shown.comparison));
         continue;
       }
       const bool lacks = i != source && !shown.comparison.in_sync();
@@ -267,23 +263,68 @@ class SyncRun {
     }
     if (!any_lacks) return;
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
-      report.error =
-          make_error(ErrorCode::kRefused,
-                     "without `from`, only " + nodes_[source].spec->name.str() + " has " +
-                         counted(report.unshared.size(), "file") + ": " + shown_text(report.unshared.front()),
-                     "name the node in `from`, or look at its files; `sparkplan sync --yes` sends them");
+      report.error = make_error(ErrorCode::kRefused,
+                                "without `from`, only " + nodes_[source].spec->name.str() + " has " +
+                                    counted_files(report.unshared.size()) + ": " + shown_text(report.unshared.front()),
+                                "name the node in `from`, or look at its content; `sparkplan sync --yes` sends it");
       return;
     }
-    transfer_to(report, source, places, replace);
+    if (is_model(report.item)) return transfer_to(report, source, places, replace, "");
+    send_image(report, source, places);
   }
 
-  void transfer_to(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places, bool replace) {
+  bool is_among(const std::vector<std::size_t>& places, const SyncNode& node) const {
+    const auto place = static_cast<std::size_t>(&node - nodes_.data());
+    return std::find(places.begin(), places.end(), place) != places.end();
+  }
+
+  /// The image travels as an archive, which the engine of each node writes or loads.
+  void send_image(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places) {
+    const CopyImageState image = nodes_[source].image;
+    const std::string stage = stage_of(report.item, image.id);
+    // What interrupted syncs have left takes the space that this one needs.
     on_each([&](SyncNode& node) {
-      const auto place = static_cast<std::size_t>(&node - nodes_.data());
-      if (std::find(places.begin(), places.end(), place) == places.end()) return;
-      if (auto opened = open(node, report.item, true); !opened) return fail(node, std::move(opened).error());
-      if (place != source) return;
-      if (auto added = add_digests(node); !added) fail(node, std::move(added).error());
+      if (!is_among(places, node)) return;
+      const auto is_stale = [&](const std::string& other) { return is_stale_stage(other, stage); };
+      prune_stages(*node.client, is_stale, options_.patience);
+    });
+    show(nodes_[source], "saving " + report.item.name);
+    auto saved = save_image(nodes_[source], report.item, image.bytes, access_to_write(stage));
+    if (saved) {
+      nodes_[source].listing.entries = std::move(*saved);
+      transfer_to(report, source, places, true, stage);
+    } else {
+      report.nodes[source].too_little_space = is_too_little_space(saved.error());
+      fail(nodes_[source], std::move(saved).error());
+    }
+    on_each([&](SyncNode& node) {
+      // A sync that was interrupted continues with the same archive.
+      const bool is_source = &node == &nodes_[source];
+      if (!is_among(places, node) || run_.stop.stop_requested() || (has_failed(node) && !is_source)) return;
+      if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, stage);
+      if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
+        fail(node, std::move(dropped).error());
+      }
+    });
+  }
+
+  void load(SyncNode& node, const ContentItem& item, const std::string& id, const std::string& stage) {
+    show(node, "loading " + item.name);
+    const auto begun = Clock::now();
+    auto loaded = load_image(node, item, id, access_to_write(stage));
+    node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
+    if (!loaded) return fail(node, std::move(loaded).error());
+    show(node, "done", Activity::kWaiting);
+  }
+
+  void transfer_to(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places, bool replace,
+                   const std::string& stage) {
+    on_each([&](SyncNode& node) {
+      if (!is_among(places, node)) return;
+      const TreeAccess access = access_to_write(stage);
+      if (auto opened = open_tree(node, report.item, access); !opened) return fail(node, std::move(opened).error());
+      if (&node != &nodes_[source]) return;
+      if (auto added = add_digests(node, access); !added) fail(node, std::move(added).error());
     });
     if (has_failed(nodes_[source])) return;
     std::vector<TransferMember> members;
@@ -292,7 +333,9 @@ class SyncRun {
     for (const std::size_t place : places) {
       if (has_failed(nodes_[place])) continue;
       if (place == source) source_member = members.size();
-      members.push_back({nodes_[place].spec, &*nodes_[place].client, replace});
+      const SyncNode& node = nodes_[place];
+      const RouteEnd end{node.spec, node.is_controller, node.is_controller ? "" : node.client->management_address()};
+      members.push_back({end, &*nodes_[place].client, replace});
       of_member.push_back(place);
     }
     TransferOptions options;
@@ -300,10 +343,11 @@ class SyncRun {
     // Connections share the rate, and a chunk is passed on when it is whole: with many, each hop would wait longer.
     if (options_.rate > 0) options.streams = 2;
     options.stop = run_.stop;
-    options.patience = patience_for(report.bytes, members.size(), options_.rate, options.streams);
+    options.patience = patience_for(nodes_[source].listing.bytes(), members.size(), options_.rate, options.streams);
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
-      if (options_.progress) options_.progress(report.item, members[member].node->name.str(), progress);
+      if (options_.progress) options_.progress(report.item, members[member].end.node->name.str(), progress);
     };
+    options.relay = [&](std::size_t member) { return CopyRelay::open(*members[member].end.node, run_.agent); };
     auto outcomes = transfer(cluster_, members, source_member, nodes_[source].listing.entries, options);
     for (std::size_t i = 0; i < outcomes.size(); ++i)
       take(report.nodes[of_member[i]], nodes_[of_member[i]], outcomes[i]);
@@ -313,6 +357,7 @@ class SyncRun {
     shown.bytes_received = shown.is_source ? 0 : outcome.received_bytes;  // A source receives only requests.
     shown.seconds = outcome.seconds;
     shown.too_little_space = outcome.too_little_space;
+    shown.network = outcome.network;
     if (outcome.error) return fail(node, std::move(*outcome.error));
     if (shown.is_source || shown.comparison.in_sync()) return;
     shown.status = ContentStatus::kSent;
@@ -320,15 +365,32 @@ class SyncRun {
     show(node, "done", Activity::kWaiting);
   }
 
-  static std::string counted(std::size_t number, const std::string& word) {
-    return std::to_string(number) + " " + word + (number == 1 ? "" : "s");
+  TreeAccess access(bool read, const std::vector<std::string>& paths) const {
+    TreeAccess access;
+    access.write = read;
+    access.read = read;
+    access.ignore_known = read && options_.verify;
+    access.rate = options_.rate;
+    access.paths = paths;
+    access.patience = options_.patience;
+    return access;
+  }
+
+  TreeAccess access_to_write(const std::string& stage) const {
+    TreeAccess access;
+    access.write = true;
+    access.rate = options_.rate;
+    access.stage = stage;
+    access.patience = options_.patience;
+    return access;
   }
 
   const Cluster& cluster_;
   const RunOptions& run_;
   const SyncOptions& options_;
   const bool writes_;
-  std::vector<SyncNode> nodes_;
+  const NodeSpec controller_ = controller_as_node();
+  std::vector<SyncNode> nodes_;  ///< In the order of the cluster; the last one is the controller.
   SyncReport report_;
 };
 

@@ -10,6 +10,7 @@
 #include "engine/sync/answer_limits.h"
 #include "engine/sync/comparison.h"
 #include "engine/sync/content_item.h"
+#include "engine/sync/pruning.h"
 #include "engine/sync/transfer.h"
 
 namespace sparkplan {
@@ -32,6 +33,8 @@ struct ContentOfNode {
   std::string node;
   ContentStatus status = ContentStatus::kPresent;
   bool is_source = false;
+  /// How the node receives, or would receive. Over the management network it is slow, so that people are warned.
+  Network network = Network::kFabric;
   Comparison comparison;
   std::vector<std::string> changed;  ///< Files that changed on the node since a sync brought them.
   std::optional<Error> error;
@@ -44,13 +47,15 @@ struct ContentReport {
   ContentItem item;
   std::int64_t bytes = 0;  ///< On the source.
   std::size_t files = 0;
+  std::string image_id;               ///< On the source; empty for models.
   std::optional<Error> error;         ///< No node has it, its source was not read, or consent is missing.
   std::vector<std::string> unshared;  ///< Without `from`: files of the source that no other node has.
-  std::vector<ContentOfNode> nodes;   ///< In the order of the cluster.
+  std::vector<ContentOfNode> nodes;   ///< In the order of the cluster; then the controller, if it is the source.
 };
 
 struct SyncReport {
   std::vector<ContentReport> items;
+  std::vector<PrunedTree> pruned;  ///< In the order of the cluster.
   bool interrupted = false;
 };
 
@@ -58,11 +63,14 @@ struct SyncOptions {
   bool dry_run = false;
   bool verify = false;  ///< Every digest is computed again.
   bool encrypt = false;
+  bool prune = false;     ///< Removes what earlier syncs have brought and the file no longer names.
   std::int64_t rate = 0;  ///< Bytes per second, per node and direction; 0: no limit.
   /// Whether the differing files of these nodes may be replaced. Called between the phases, on the caller's thread.
   std::function<bool(const ContentReport& item)> may_replace;
   /// Whether ContentReport::unshared may be sent to the other nodes. As above.
   std::function<bool(const ContentReport& item)> may_spread;
+  /// Whether the unchanged files of these trees may be removed. As above.
+  std::function<bool(const std::vector<PrunedTree>& trees)> may_prune;
   AnswerPatience patience;  ///< With each node's answers before the transfer.
   /// From several threads.
   std::function<void(const ContentItem& item, const std::string& node, const TransferProgress& progress)> progress;

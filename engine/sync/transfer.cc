@@ -49,6 +49,7 @@ std::vector<TransferOutcome> Transfer::run() {
     changed_.wait(lock, [&] { return over(); });
     over_ = true;
   }
+  relays_.clear();
   std::vector<TransferOutcome> outcomes;
   for (State& state : states_) outcomes.push_back(std::move(state.outcome));
   return outcomes;
@@ -255,6 +256,8 @@ TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int6
   using std::chrono::seconds;
   constexpr std::int64_t kSlowestDisk = 50'000'000;  // Bytes per second.
   constexpr std::int64_t kSlowestWay = 8'000'000;
+  constexpr std::chrono::hours kLongest{24 * 365};  // With a limit of a few bytes per second.
+  bytes = std::clamp<std::int64_t>(bytes, 0, kMostCopyChunks * kCopyChunk);
   TransferPatience patience;
   patience.begin += seconds(bytes / kSlowestDisk);
   std::int64_t slowest = kSlowestWay;
@@ -266,6 +269,8 @@ TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int6
     patience.total += seconds(chunks * kCopyChunk / rate);
   }
   patience.total += patience.begin + seconds(bytes / slowest);
+  patience.stall = std::min<std::chrono::milliseconds>(patience.stall, kLongest);
+  patience.total = std::min<std::chrono::milliseconds>(patience.total, kLongest);
   return patience;
 }
 

@@ -10,7 +10,9 @@
 
 #include "engine/model/cluster.h"
 #include "engine/remote/programs/copy_client.h"
+#include "engine/remote/programs/copy_relay.h"
 #include "engine/sync/comparison.h"
+#include "engine/sync/route.h"
 
 namespace sparkplan {
 
@@ -22,9 +24,9 @@ struct TransferProgress {
   double bytes_per_second = 0;
 };
 
-/// A node in a transfer. Its program has opened the tree for writing.
+/// A node in a transfer, or the controller as the source. Its program has opened the tree for writing.
 struct TransferMember {
-  const NodeSpec* node = nullptr;
+  RouteEnd end;
   CopyClient* client = nullptr;
   bool replace = false;  ///< Files with other content may be replaced.
 };
@@ -34,6 +36,7 @@ struct TransferOutcome {
   bool too_little_space = false;
   std::int64_t received_bytes = 0;
   double seconds = 0;
+  Network network = Network::kFabric;  ///< Over which it received last.
 };
 
 /// How long a node may keep a transfer.
@@ -45,7 +48,8 @@ struct TransferPatience {
   std::chrono::milliseconds finish{600'000};     ///< As `stall`, once it has all bytes.
   std::chrono::milliseconds total{900'000};      ///< For everything.
 };
-/// Pure. For a tree of this size, with a limit of `rate` bytes per second (0: none) over `streams` connections.
+/// Pure. For a tree of this size, with a limit of `rate` bytes per second (0: none) over `streams` connections. A size
+/// above those of all trees counts as the largest one, and no patience is longer than a year.
 TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int64_t rate, int streams);
 
 struct TransferOptions {
@@ -54,11 +58,14 @@ struct TransferOptions {
   std::stop_token stop;
   TransferPatience patience;
   std::function<void(std::size_t member, const TransferProgress& progress)> progress;
+  /// A way from the controller to a member, if the controller is the source. Called from several threads.
+  std::function<Result<CopyRelay>(std::size_t member)> relay;
 };
 
 /// Brings the source's tree to all other members, from node to node. A member that fails is left out, and the ones that
-/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. Outcomes are in the
-/// order of `members`. Ends within `patience.total`, whatever the nodes send.
+/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. Data that does not
+/// travel over the fabric is encrypted. Outcomes are in the order of `members`. Ends within `patience.total`, whatever
+/// the nodes send.
 std::vector<TransferOutcome> transfer(const Cluster& cluster, const std::vector<TransferMember>& members,
                                       std::size_t source, const std::vector<CopyEntry>& entries,
                                       const TransferOptions& options);

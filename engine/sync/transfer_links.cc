@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/core/bounded_text.h"
+#include "engine/fleet/session/last_line.h"
 #include "engine/sync/transfer_run.h"
 
 /// The senders of the members of a transfer.
@@ -24,27 +25,46 @@ std::string random_bytes(std::size_t size) {
 
 }  // namespace
 
-void Transfer::link_all() {
-  if (!states_[source_].begun || failed(source_)) return;
+std::vector<std::optional<std::size_t>> Transfer::wanted_senders() const {
+  std::vector<std::optional<std::size_t>> wanted(states_.size());
+  const bool from_controller = members_[source_].end.is_controller;
   std::vector<std::size_t> alive;
   std::vector<const NodeSpec*> nodes;
-  std::size_t source_place = 0;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i].left() || !states_[i].begun || (from_controller && i == source_)) continue;
+    if (i == source_) first = alive.size();
+    alive.push_back(i);
+    nodes.push_back(members_[i].end.node);
+  }
+  if (alive.empty()) return wanted;
+  const auto found = senders(cluster_, nodes, first);
+  for (std::size_t place = 0; place < alive.size(); ++place) {
+    if (from_controller && (linked_ || place == first)) {
+      wanted[alive[place]] = source_;
+    } else if (found[place]) {
+      wanted[alive[place]] = alive[found[place]->place];
+    }
+  }
+  return wanted;
+}
+
+void Transfer::link_all() {
+  if (!states_[source_].begun || failed(source_)) return;
   bool all_begun = true;
+  bool any_begun = false;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (states_[i].left()) continue;
     all_begun = all_begun && states_[i].begun;
-    if (!states_[i].begun) continue;
-    if (i == source_) source_place = alive.size();
-    alive.push_back(i);
-    nodes.push_back(members_[i].node);
+    any_begun = any_begun || (i != source_ && states_[i].begun);
   }
   if (!all_begun && !late_) return;  // It comes with its own CopyBegun, or fails.
-  const auto wanted = senders(cluster_, nodes, source_place);
-  for (std::size_t place = 0; place < alive.size(); ++place) {
-    const std::size_t to = alive[place];
-    if (to == source_ || states_[to].left() || states_[to].complete || states_[to].sender) continue;
-    const auto from = find_sender(to, wanted[place] ? std::optional(alive[*wanted[place]]) : std::nullopt);
-    if (from) {
+  const auto wanted = wanted_senders();
+  linked_ = linked_ || any_begun;
+  for (std::size_t to = 0; to < states_.size(); ++to) {
+    const State& state = states_[to];
+    if (to == source_ || state.left() || !state.begun || state.complete || state.sender) continue;
+    if (const auto from = find_sender(to, wanted[to])) {
       link(*from, to);
     } else if (all_begun) {
       fail_locked(to, no_sender(to));
@@ -54,12 +74,14 @@ void Transfer::link_all() {
 
 Error Transfer::no_sender(std::size_t to) const {
   if (states_[to].last_loss) return *states_[to].last_loss;
-  return make_error(ErrorCode::kUnreachable, "the fabric does not join it with a node that has the content");
+  return make_error(ErrorCode::kUnreachable,
+                    "neither the fabric nor a known address on the management network joins it with a node that has "
+                    "the content",
+                    "write the nodes' IP addresses into the file");
 }
 
 std::optional<std::size_t> Transfer::find_sender(std::size_t to, std::optional<std::size_t> wanted) const {
   if (wanted && can_serve(*wanted, to)) return wanted;
-  if (!wanted && !states_[to].last_loss) return std::nullopt;  // The route has no way to it.
   if (can_serve(source_, to)) return source_;
   for (const bool complete : {true, false}) {
     for (std::size_t from = 0; from < states_.size(); ++from) {
@@ -73,7 +95,7 @@ bool Transfer::can_serve(std::size_t from, std::size_t to) const {
   const State& state = states_[from];
   if (from == to || state.left() || !state.begun || states_[to].unfit.contains(from)) return false;
   if (!state.complete && receives_from(from, to)) return false;
-  return !fabric_paths(cluster_, *members_[from].node, *members_[to].node).empty();
+  return !route_between(cluster_, members_[from].end, members_[to].end).paths.empty();
 }
 
 bool Transfer::receives_from(std::size_t i, std::size_t sender) const {
@@ -91,12 +113,15 @@ void Transfer::link(std::size_t from, std::size_t to) {
     auto error = make_error(ErrorCode::kUnreachable, "its connections to other nodes break again and again");
     return fail_locked(to, state.last_loss.value_or(std::move(error)));
   }
-  const auto paths = fabric_paths(cluster_, *members_[from].node, *members_[to].node);
-  const auto streams = std::max<std::size_t>(static_cast<std::size_t>(options_.streams) / paths.size(), 1);
-  for (const AddressPair& addresses : paths) {
+  const auto route = route_between(cluster_, members_[from].end, members_[to].end);
+  state.outcome.network = route.network;
+  const bool encrypt = route.network == Network::kManagement || (options_.encrypt && route.network != Network::kSsh);
+  auto streams = std::max<std::size_t>(static_cast<std::size_t>(options_.streams) / route.paths.size(), 1);
+  if (route.network == Network::kSsh) streams = 1;
+  for (const AddressPair& addresses : route.paths) {
     const auto size = kCopyTokenBytes * std::min(streams, kMostCopyStreams);
-    TransferLink made{from, to, addresses, random_bytes(size), options_.encrypt ? random_bytes(size) : "", false};
-    if (made.tokens.empty() || (options_.encrypt && made.keys.empty())) return refuse(to, "no random numbers");
+    TransferLink made{from, to, addresses, random_bytes(size), encrypt ? random_bytes(size) : "", false};
+    if (made.tokens.empty() || (encrypt && made.keys.empty())) return refuse(to, "no random numbers");
     states_[from].to_send.emplace_back(CopyServe{next_link_, addresses.from, addresses.to, made.tokens, made.keys});
     state.live_links.insert(next_link_);
     links_.emplace(next_link_++, std::move(made));
@@ -116,8 +141,29 @@ void Transfer::take_serving(std::size_t i, const CopyServing& serving) {
   link.served = true;
   State& receiver = states_[link.to];
   if (receiver.left() || !receiver.live_links.contains(serving.link)) return;
-  receiver.to_send.emplace_back(
-      CopyFetch{serving.link, link.addresses.from, serving.port, link.addresses.to, link.tokens, link.keys});
+  if (members_[i].end.is_controller) {
+    relays_.emplace_back([this, id = serving.link, to = link.to, port = serving.port](const std::stop_token& stop) {
+      last_line([&] { relay(id, to, port, stop); }, [&](Error error) { fail(to, std::move(error)); });
+    });
+  } else {
+    fetch(serving.link, link, serving.port);
+  }
+}
+
+void Transfer::fetch(std::int64_t id, const TransferLink& link, int port) {
+  states_[link.to].to_send.emplace_back(
+      CopyFetch{id, link.addresses.from, port, link.addresses.to, link.tokens, link.keys});
+}
+
+void Transfer::relay(std::int64_t id, std::size_t to, int port, const std::stop_token& stop) {
+  auto relay = options_.relay(to);
+  {
+    const std::lock_guard lock(mutex_);
+    if (over_ || states_[to].left() || !states_[to].live_links.contains(id)) return;
+    if (!relay) return lose(id, to, relay.error());
+    fetch(id, links_.at(id), relay->port());
+  }
+  relay->carry(port, stop);
 }
 
 void Transfer::take_lost(std::size_t i, const CopyLinkLost& lost) {
@@ -125,10 +171,14 @@ void Transfer::take_lost(std::size_t i, const CopyLinkLost& lost) {
   if (found == links_.end() || found->second.to != i) {
     return refuse(i, "sparkplan-copy lost a link that is not its own");
   }
-  State& state = states_[i];
-  if (state.live_links.erase(lost.link) == 0 || state.complete || !state.sender) return;
-  const bool forged = lost.error.code == ErrorCode::kVerifyFailed;
-  if (forged || state.live_links.empty()) change_sender(i, forged, lost.error);
+  lose(lost.link, i, lost.error);
+}
+
+void Transfer::lose(std::int64_t id, std::size_t to, const Error& error) {
+  State& state = states_[to];
+  if (state.live_links.erase(id) == 0 || state.complete || !state.sender) return;
+  const bool forged = error.code == ErrorCode::kVerifyFailed;
+  if (forged || state.live_links.empty()) change_sender(to, forged, error);
 }
 
 void Transfer::change_sender(std::size_t i, bool unfit, Error why) {

@@ -3,11 +3,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/sync/answer_limits.h"
@@ -66,7 +69,7 @@ class Transfer {
   using State = TransferState;
 
   bool failed(std::size_t i) const { return states_[i].outcome.error.has_value(); }
-  const std::string& name(std::size_t i) const { return members_[i].node->name.str(); }
+  const std::string& name(std::size_t i) const { return members_[i].end.node->name.str(); }
   bool over() const;
   /// The thread of one member.
   void attend(std::size_t i);
@@ -99,7 +102,13 @@ class Transfer {
   bool can_serve(std::size_t from, std::size_t to) const;
   /// Directly or through others.
   bool receives_from(std::size_t i, std::size_t sender) const;
+  /// By member. The controller sends to one node, and to those that lose their sender.
+  std::vector<std::optional<std::size_t>> wanted_senders() const;
   void link(std::size_t from, std::size_t to);
+  void fetch(std::int64_t id, const TransferLink& link, int port);
+  /// The thread of one connection from the controller to a member. `port` is the local one.
+  void relay(std::int64_t id, std::size_t to, int port, const std::stop_token& stop);
+  void lose(std::int64_t id, std::size_t to, const Error& error);
   void take_serving(std::size_t i, const CopyServing& serving);
   /// A broken connection may be no one's fault. Wrong bytes are: then no further ones are taken from there.
   void take_lost(std::size_t i, const CopyLinkLost& lost);
@@ -122,6 +131,8 @@ class Transfer {
   KnownChunks known_;
   std::map<std::int64_t, TransferLink> links_;
   std::int64_t next_link_ = 1;
+  bool linked_ = false;             ///< The first links were made.
+  std::list<std::jthread> relays_;  ///< Last: the threads use all of the others.
 };
 
 }  // namespace sparkplan

@@ -16,6 +16,11 @@ constexpr FieldRule kPath = kRequired.no_longer_than(kLongestCopyPath);
 constexpr FieldRule kBytes = kOptional.within(0, kUnbounded);
 constexpr FieldRule kTokens = kOptional.no_longer_than(kCopyTokenBytes * kMostCopyStreams * 2);
 
+bool is_image_id(std::string_view text) {
+  return text.size() == 2 * kCopyDigestBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
 void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
   field.base64("tokens", tokens, kTokens);
   field.base64("keys", keys, kTokens);
@@ -28,6 +33,30 @@ void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
 std::span<const std::string_view> names_of(CopyKind /*kind*/) {
   static constexpr std::array<std::string_view, 3> kNames{"directory", "file", "link"};
   return kNames;
+}
+
+std::span<const std::string_view> names_of(CopyTreeKind /*kind*/) {
+  static constexpr std::array<std::string_view, 3> kNames{"directory", "hub", "image"};
+  return kNames;
+}
+
+std::span<const std::string_view> names_of(CopyEngine /*engine*/) {
+  static constexpr std::array<std::string_view, 2> kNames{"docker", "podman"};
+  return kNames;
+}
+
+std::span<const std::string_view> names_of(CopyImageAction /*action*/) {
+  static constexpr std::array<std::string_view, 4> kNames{"look", "save", "load", "drop"};
+  return kNames;
+}
+
+bool is_image_name(std::string_view name) {
+  constexpr std::size_t kLongest = 255;
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (name.empty() || name.size() > kLongest || !is_word(name.front())) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) {
+    return is_word(c) || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-' || c == '/' || c == ':';
+  });
 }
 
 bool is_path_below_tree(std::string_view path) {
@@ -64,11 +93,14 @@ void list_fields(FieldVisitor& field, CopyHello& answer) {
 void list_fields(FieldVisitor& field, CopyOpen& command) {
   field("path", command.path, kPath);
   field("owner", command.owner);
+  field("kind", command.kind, kOptional.unless(command.kind == CopyTreeKind::kDirectory));
   field("write", command.write);
+  field("existing", command.existing, kOptional.unless(!command.existing));
   field("rate", command.rate, kBytes);
 }
 
 void list_fields(FieldVisitor& field, CopyOpened& answer) {
+  field("path", answer.path, kPath);
   field("exists", answer.exists);
   field("was_received", answer.was_received);
   field("free_bytes", answer.free_bytes, kBytes);
@@ -126,6 +158,51 @@ void list_fields(FieldVisitor& field, CopyBegun& answer) {
   field("missing_bytes", answer.missing_bytes, kBytes);
   field("needed_bytes", answer.needed_bytes, kBytes);
   field("free_bytes", answer.free_bytes, kBytes);
+}
+
+void list_fields(FieldVisitor& field, CopyTree& tree) {
+  field("path", tree.path, kPath);
+  field("real_path", tree.real_path, kPath);
+  field("owner", tree.owner, kShortText);
+  field("kind", tree.kind, kOptional.unless(tree.kind == CopyTreeKind::kDirectory));
+}
+
+void list_fields(FieldVisitor& field, CopyTrees& answer) {
+  field("trees", answer.trees, kOptional.at_most(kMostCopyTrees));
+}
+
+void list_fields(FieldVisitor& field, CopyPrune& command) { field("remove", command.remove); }
+
+void list_fields(FieldVisitor& field, CopyPruned& answer) {
+  field("files", answer.files, kBytes);
+  field("bytes", answer.bytes, kBytes);
+  field("kept_files", answer.kept_files, kBytes);
+  field("kept", answer.kept, kOptional.no_longer_than(kLongestCopyPath).at_most(100));
+}
+
+void list_fields(FieldVisitor& field, CopyForget& command) {
+  field("path", command.path, kPath);
+  field("owner", command.owner);
+  field("kind", command.kind, kOptional.unless(command.kind == CopyTreeKind::kDirectory));
+}
+
+void list_fields(FieldVisitor& field, CopyImage& command) {
+  field("action", command.action, kRequired);
+  field("engine", command.engine, kRequired);
+  field("name", command.name, kRequired);
+  field("owner", command.owner);
+  field("id", command.id);
+  if (!field.reading()) return;
+  field.check("name", is_image_name(command.name), "expected the name of an image");
+  const bool needs_id = command.action == CopyImageAction::kLoad;
+  field.check("id", needs_id ? is_image_id(command.id) : command.id.empty(), "expected an id with a load alone");
+}
+
+void list_fields(FieldVisitor& field, CopyImageState& answer) {
+  field("id", answer.id, kShortText);
+  field("bytes", answer.bytes, kBytes);
+  if (!field.reading()) return;
+  field.check("id", answer.id.empty() || is_image_id(answer.id), "expected 64 hexadecimal digits");
 }
 
 void list_fields(FieldVisitor& field, CopyServe& command) {

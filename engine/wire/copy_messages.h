@@ -25,6 +25,7 @@ inline constexpr std::size_t kMostCopyEntries = 200'000;
 inline constexpr std::size_t kMostEntriesInFrame = 500;
 inline constexpr std::size_t kLongestCopyPath = 4096;
 inline constexpr std::size_t kMostCopyStreams = 16;
+inline constexpr std::size_t kMostCopyTrees = 1000;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
 /// The chunks of all files of a tree (40 TB), and the bytes of all its names, links' targets and owners.
@@ -38,17 +39,29 @@ struct CopyHello {
   std::string architecture;  ///< uname -m
 };
 
+enum class CopyTreeKind : std::uint8_t {
+  kDirectory,
+  /// A model of a Hugging Face cache. Unfinished downloads and locks are not listed; the names in refs come last.
+  kHub,
+  /// The archive of a container image, in a directory of sparkplan. `path` is its name there: hexadecimal digits.
+  kImage,
+};
+std::span<const std::string_view> names_of(CopyTreeKind kind);
+
 /// Opens the tree, for the life of the process.
 struct CopyOpen {
   static constexpr std::string_view kName = "open";
-  std::string path;       ///< Absolute, without "..".
-  std::string owner;      ///< The process works as this user; empty: as the user who started it.
-  bool write = false;     ///< Takes the tree's lock. Makes the directory if it is absent.
+  std::string path;   ///< Absolute, without ".."; "~/" begins the home of the process's user.
+  std::string owner;  ///< The process works as this user; empty: as the user who started it.
+  CopyTreeKind kind = CopyTreeKind::kDirectory;
+  bool write = false;     ///< Takes the tree's lock. Makes the directory if it is absent, unless `existing`.
+  bool existing = false;  ///< Only what is there: for CopyPrune.
   std::int64_t rate = 0;  ///< Bytes per second in each direction; 0: no limit.
 };
 /// The answer to CopyOpen.
 struct CopyOpened {
   static constexpr std::string_view kName = "opened";
+  std::string path;  ///< Without links and "~", as far as it exists.
   bool exists = false;
   bool was_received = false;       ///< An earlier sync brought this tree here.
   std::int64_t free_bytes = 0;     ///< For this user, on the tree's file system.
@@ -109,6 +122,81 @@ struct CopyBegun {
   std::int64_t missing_bytes = 0;  ///< To be received over the network.
   std::int64_t needed_bytes = 0;   ///< To be written.
   std::int64_t free_bytes = 0;
+};
+
+/// Asks for the trees to which earlier syncs have brought names, and for the archives of images that they have left.
+/// Instead of CopyOpen.
+struct CopyListTrees {
+  static constexpr std::string_view kName = "list_trees";
+};
+struct CopyTree {
+  std::string path;                              ///< As CopyOpen had it, without "~".
+  std::string real_path;                         ///< Without links, if it exists.
+  std::string owner;                             ///< As CopyOpen had it.
+  CopyTreeKind kind = CopyTreeKind::kDirectory;  ///< kImage: an archive of an image. CopyOpen has the same kind then.
+};
+/// The answer to CopyListTrees.
+struct CopyTrees {
+  static constexpr std::string_view kName = "trees";
+  std::vector<CopyTree> trees;
+};
+
+/// Removes the names that syncs have brought to the open tree and that have not changed since; of kind kImage the
+/// archive, also an unfinished one. Only counts them without `remove`.
+struct CopyPrune {
+  static constexpr std::string_view kName = "prune";
+  bool remove = false;
+};
+/// The answer to CopyPrune.
+struct CopyPruned {
+  static constexpr std::string_view kName = "pruned";
+  std::int64_t files = 0;
+  std::int64_t bytes = 0;
+  std::int64_t kept_files = 0;    ///< Brought by a sync and changed since.
+  std::vector<std::string> kept;  ///< The first 100 of them.
+};
+/// Forgets what syncs have brought to a tree. Removes its directory if a sync made it and it is empty. Instead of
+/// CopyOpen.
+struct CopyForget {
+  static constexpr std::string_view kName = "forget";
+  std::string path;        ///< As CopyOpen had it, and not CopyOpened.
+  std::string owner = {};  ///< As CopyOpen had it, and so the kind.
+  CopyTreeKind kind = CopyTreeKind::kDirectory;
+};
+/// The answer to CopyForget.
+struct CopyForgotten {
+  static constexpr std::string_view kName = "forgotten";
+};
+
+/// Joins one connection to a port of the machine's loopback with the standard streams of the process: from the answer
+/// CopyServing on, they carry no frames. Instead of CopyOpen.
+struct CopyJoin {
+  static constexpr std::string_view kName = "join";
+};
+
+enum class CopyEngine : std::uint8_t { kDocker, kPodman };
+std::span<const std::string_view> names_of(CopyEngine engine);
+enum class CopyImageAction : std::uint8_t {
+  kLook,  ///< Instead of CopyOpen. The others need an open tree of kind kImage.
+  kSave,  ///< Writes the image's archive into the tree, unless it is there.
+  kLoad,  ///< Checks the archive and loads it.
+  kDrop,  ///< Removes the archive.
+};
+std::span<const std::string_view> names_of(CopyImageAction action);
+/// Asks the container engine of this machine for an image, as the user of the process.
+struct CopyImage {
+  static constexpr std::string_view kName = "image";
+  CopyImageAction action = CopyImageAction::kLook;
+  CopyEngine engine = CopyEngine::kDocker;
+  std::string name;
+  std::string owner;    ///< For kLook, as in CopyOpen.
+  std::string id = {};  ///< For kLoad: the only image that the archive may contain; see CopyImageState::id.
+};
+/// The answer to CopyImage: the image after it.
+struct CopyImageState {
+  static constexpr std::string_view kName = "image_state";
+  std::string id;          ///< 64 hexadecimal digits; empty: there is no such image.
+  std::int64_t bytes = 0;  ///< Unpacked.
 };
 
 /// Listens for the peer's connections: one per token.
@@ -178,10 +266,11 @@ struct CopyAlive {
   static constexpr std::string_view kName = "alive";
 };
 
-using CopyCommand =
-    std::variant<CopyOpen, CopyLook, CopyExpect, CopyBegin, CopyServe, CopyFetch, CopyDigests, CopyAlive, CopyDrop>;
-using CopyAnswer = std::variant<CopyHello, CopyOpened, CopyEntries, CopyLooked, CopyBegun, CopyServing, CopyDigests,
-                                CopyProgress, CopyLinkLost, CopyComplete, CopyFailure>;
+using CopyCommand = std::variant<CopyOpen, CopyLook, CopyExpect, CopyBegin, CopyServe, CopyFetch, CopyDigests,
+                                 CopyAlive, CopyDrop, CopyListTrees, CopyPrune, CopyForget, CopyImage, CopyJoin>;
+using CopyAnswer =
+    std::variant<CopyHello, CopyOpened, CopyEntries, CopyLooked, CopyBegun, CopyServing, CopyDigests, CopyProgress,
+                 CopyLinkLost, CopyComplete, CopyFailure, CopyTrees, CopyPruned, CopyForgotten, CopyImageState>;
 
 /// A path below a tree: relative, of UTF-8, without empty parts, "." and "..", and not of the folder that keeps
 /// unfinished files.
@@ -189,8 +278,12 @@ bool is_path_below_tree(std::string_view path);
 /// True if the link at `path` leads to a name within the tree: relative, never above its root. ".." may only be at the
 /// beginning: behind a name that is itself a link it would lead elsewhere than it reads.
 bool stays_in_tree(std::string_view path, std::string_view target);
+/// A name that no container engine takes for a flag or for a digest.
+bool is_image_name(std::string_view name);
 /// The folder in a tree that keeps unfinished files.
 inline constexpr std::string_view kPartialFolder = ".sparkplan-partial";
+/// The only file in a tree of kind kImage.
+inline constexpr std::string_view kImageArchive = "image.tar";
 
 /// The number of chunks of a file.
 constexpr std::int64_t chunks_of(std::int64_t size) { return (size + kCopyChunk - 1) / kCopyChunk; }
@@ -215,6 +308,16 @@ void list_fields(FieldVisitor& field, CopyLinkLost& answer);
 void list_fields(FieldVisitor& field, CopyComplete& answer);
 void list_fields(FieldVisitor& field, CopyFailure& answer);
 inline void list_fields(FieldVisitor& /*field*/, CopyAlive& /*command*/) {}
+inline void list_fields(FieldVisitor& /*field*/, CopyListTrees& /*command*/) {}
+inline void list_fields(FieldVisitor& /*field*/, CopyJoin& /*command*/) {}
+void list_fields(FieldVisitor& field, CopyTree& tree);
+void list_fields(FieldVisitor& field, CopyTrees& answer);
+void list_fields(FieldVisitor& field, CopyPrune& command);
+void list_fields(FieldVisitor& field, CopyPruned& answer);
+void list_fields(FieldVisitor& field, CopyForget& command);
+void list_fields(FieldVisitor& field, CopyImage& command);
+void list_fields(FieldVisitor& field, CopyImageState& answer);
+inline void list_fields(FieldVisitor& /*field*/, CopyForgotten& /*answer*/) {}
 void list_fields(FieldVisitor& field, CopyCommand& command);
 void list_fields(FieldVisitor& field, CopyAnswer& answer);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/printing.h"
 #include "engine/cli/terminal/interrupts.h"
@@ -17,7 +18,10 @@ Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOpt
   SPARK_TRY(auto run, run_options("doctor", cluster, options.selection, global, interrupts.token(), console));
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  const auto report = diagnose_cluster(cluster, builtin_registry(), std::move(run));
+  auto content_run = run;
+  content_run.agent.install = InstallPolicy::kNever;
+  auto report = diagnose_cluster(cluster, builtin_registry(), std::move(run));
+  add_content_of(cluster, std::move(content_run), report.run);
   progress.clear();
   print(report, *input.loaded, options.json, console);
   return exit_code(report.run);

@@ -81,24 +81,23 @@ Result<ExitCode> run_sync(const SyncCommandOptions& options, const GlobalOptions
   sync.dry_run = options.dry_run;
   sync.verify = options.verify;
   sync.encrypt = options.encrypt;
+  sync.prune = options.prune;
   sync.rate = rate;
   sync.progress = [&](const ContentItem& item, const std::string& node, const TransferProgress& progress) {
     transfers.tell(item, node, progress);
   };
-  sync.may_replace = [&](const ContentReport& item) {
+  const auto ask = [&](const std::string& text, const char* question) {
     if (options.yes) return true;
     if (!console.interactive()) return false;
     display.clear();
-    console.question(question_text(item));
-    return console.confirm("Replace them?", interrupts.token());
+    console.question(text);
+    return console.confirm(question, interrupts.token());
   };
+  sync.may_replace = [&](const ContentReport& item) { return ask(question_text(item), "Replace them?"); };
   sync.may_spread = [&](const ContentReport& item) {
-    if (options.yes) return true;
-    if (!console.interactive()) return false;
-    display.clear();
-    console.question(spread_question_text(item));
-    return console.confirm("Send them to the other nodes?", interrupts.token());
+    return ask(spread_question_text(item), "Send them to the other nodes?");
   };
+  sync.may_prune = [&](const std::vector<PrunedTree>& trees) { return ask(question_text(trees), "Remove them?"); };
   const auto report = sync_content(cluster, run, sync);
   display.clear();
   if (options.json) {

@@ -5,7 +5,8 @@
 
 namespace sparkplan {
 
-/// Adds to the report of another command what the nodes lack of `models`. Contacts no node if the file has none.
+/// Adds to the report of another command the content of `models` and `images` that nodes lack. Contacts no node if the
+/// file names no content.
 void add_content_of(const Cluster& cluster, RunOptions run, Report& report);
 
 }  // namespace sparkplan

@@ -88,11 +88,12 @@ void add_apply(CLI::App& app, CommandLine& line) {
 }
 
 void add_sync(CLI::App& app, CommandLine& line) {
-  auto* sync = app.add_subcommand("sync", "bring the directories of `models` to every node, over the fabric");
+  auto* sync = app.add_subcommand("sync", "bring `models` and `images` to every node, over the fabric");
   line.files.push_back(&line.sync.file);
   sync->add_flag("--yes", line.sync.yes,
-                 "replace files that have other content and send those that only the source has, without asking");
+                 "replace other content, send files that only the source has, and prune, without asking");
   sync->add_flag("--dry-run", line.sync.dry_run, "show what would be sent; send nothing");
+  sync->add_flag("--prune", line.sync.prune, "also remove what earlier syncs brought and the file no longer names");
   sync->add_flag("--verify", line.sync.verify, "read every file again and compare its digests");
   sync->add_flag("--encrypt", line.sync.encrypt, "encrypt what travels over the fabric");
   sync->add_option("--limit", line.sync.limit, "send and receive at most RATE per node: 0.4 Gb/s, 50 MB/s")
@@ -100,9 +101,10 @@ void add_sync(CLI::App& app, CommandLine& line) {
   sync->add_flag("--json", line.sync.json, "the outcome as JSON; progress as JSON objects on standard error");
   add_node_selection(*sync, line.sync.selection);
   sync->footer(
-      "The data travels from node to node, never through this machine. Each chunk is\n"
-      "verified by SHA-256. A file gets its name only when it is whole. A sync that was\n"
-      "interrupted continues where it ended. Files that only one node has are left alone.");
+      "The data travels from node to node, and through this machine only with `from: here`.\n"
+      "Each chunk is verified by SHA-256. A file gets its name only when it is whole. A sync\n"
+      "that was interrupted continues where it ended. Files that only a receiver has are left\n"
+      "alone.");
   sync->callback([&] { line.command = [&](Console& c) { return run_sync(line.sync, line.global, c); }; });
 }
 

@@ -181,6 +181,7 @@ struct SyncCommandOptions {
   std::string file;
   bool yes = false;
   bool dry_run = false;
+  bool prune = false;
   bool encrypt = false;
   bool verify = false;
   bool json = false;

@@ -125,7 +125,8 @@ bool holds_keys(const Value& body) { return has_type(body, "object") || has_type
 
 // As in engine/plan: no resource type manages thresholds and content.
 std::string standing_of(const std::string& key, const Registry& registry, bool is_section) {
-  if (!is_section || key == "verify" || key == "models" || !registry.of_section(key).empty()) return "";
+  if (!is_section || key == "verify" || key == "models" || key == "images" || !registry.of_section(key).empty())
+    return "";
   return "Not in this version: validate checks it, and plan, apply, drift and status refuse it.";
 }
 

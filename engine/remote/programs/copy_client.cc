@@ -1,10 +1,20 @@
 #include "engine/remote/programs/copy_client.h"
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "engine/model/ipv4.h"
+#include "engine/remote/config/ssh_config_files.h"
+#include "engine/remote/config/ssh_way.h"
 #include "engine/remote/programs/agent_image.h"
 #include "engine/remote/programs/installation.h"
+#include "engine/remote/transport/here.h"
 
 namespace sparkplan {
 namespace {
@@ -14,6 +24,29 @@ using Clock = std::chrono::steady_clock;
 bool is_ours(const CopyHello& hello) {
   const auto image = copy_image(hello.architecture);
   return image && image->build == hello.build;
+}
+
+/// The address, unless it means something else on other machines.
+std::string numeric_address_in(const std::string& address) {
+  constexpr std::uint32_t kLoopback = 127;
+  const auto four = parse_ipv4(address);
+  if (four) return four->bits >> 24U == kLoopback ? "" : address;
+  in6_addr six{};
+  if (::inet_pton(AF_INET6, address.c_str(), &six) != 1) return "";
+  return IN6_IS_ADDR_LINKLOCAL(&six) || IN6_IS_ADDR_LOOPBACK(&six) ? "" : address;
+}
+
+/// Of a numeric address or of a host name, as this machine resolves it.
+std::string numeric_address(const std::string& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return "";
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
+  std::array<char, NI_MAXHOST> text{};
+  const int outcome =
+      ::getnameinfo(all->ai_addr, all->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return outcome == 0 ? numeric_address_in(text.data()) : "";
 }
 
 }  // namespace
@@ -41,6 +74,23 @@ Result<CopyClient> CopyClient::open(const NodeSpec& node, const AgentOptions& op
   if (!hello) return failure(std::move(hello).error());
   if (!is_ours(*hello)) return failure(ErrorCode::kFailed, "the node has a sparkplan-copy of another build");
   return client;
+}
+
+Result<CopyClient> CopyClient::open_here(const NodeSpec& here, const AgentOptions& options) {
+  CopyClient client(here, connect_here(), options);
+  SPARK_TRY(const auto hello, client.start());
+  if (is_ours(hello)) return client;
+  return failure(ErrorCode::kFailed, "this machine has a sparkplan-copy of another build");
+}
+
+std::string CopyClient::management_address() const {
+  static const SshConfig nothing;
+  const auto& config = options_.connect.config;
+  const auto way = way_to(*node_, config ? *config : nothing, local_user());
+  // Only the file knows an address behind a jump host or a forwarded port.
+  const bool is_direct = way && way->stations.size() == 1;
+  const std::string numeric = is_direct ? numeric_address(way->node().address) : "";
+  return !numeric.empty() ? numeric : numeric_address_in(node_->address);
 }
 
 /// A password is sent once per connection. A second use needs a new connection, to the same machine.

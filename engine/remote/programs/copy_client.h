@@ -22,6 +22,9 @@ class CopyClient {
   /// node that is a directory), kNotFound (no program, and the policy is kNever), kUnreachable, kFailed, kInterrupted.
   static Result<CopyClient> open(const NodeSpec& node, const AgentOptions& options);
 
+  /// The program on this machine, as the user who runs sparkplan. Errors: kUnsupported, kFailed, kInterrupted.
+  static Result<CopyClient> open_here(const NodeSpec& here, const AgentOptions& options);
+
   /// Ends the program and starts it again, for another tree. Errors: as open().
   Result<void> restart();
   /// Errors: kUnreachable.
@@ -31,6 +34,8 @@ class CopyClient {
   Result<std::optional<CopyAnswer>> receive(std::chrono::milliseconds patience);
   /// The node's login user.
   std::string user() const { return connection_->user(); }
+  /// The node's address on the management network, numeric; empty: not known.
+  std::string management_address() const;
 
  private:
   CopyClient(const NodeSpec& node, std::unique_ptr<Connection> connection, AgentOptions options)

@@ -101,16 +101,17 @@ void Controller::file(const std::string& name, const std::string& content) const
 std::string Controller::text(const std::string& name) const { return content_of(directory() / name); }
 
 Words Controller::command(const Words& arguments) const {
-  // No SSH agent of the developer may offer keys.
-  Words program{"env",
-                "-u",
-                "SSH_AUTH_SOCK",
-                "-u",
-                "SPARKPLAN_CLUSTER",
-                "--chdir=" + directory().string(),
-                "HOME=" + home().string(),
-                "COLUMNS=1000",  // Without a terminal: no text that a case looks for is broken into lines.
-                SPARKPLAN_PROGRAM};
+  Words program{"env"};
+  // No SSH agent of the developer may offer keys, and no cache of the developer may be a source.
+  for (const char* name :
+       {"SSH_AUTH_SOCK", "SPARKPLAN_CLUSTER", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"}) {
+    program.emplace_back("-u");
+    program.emplace_back(name);
+  }
+  program.push_back("--chdir=" + directory().string());
+  program.push_back("HOME=" + home().string());
+  program.push_back("COLUMNS=1000");  // Without a terminal: no text that a case looks for is broken into lines.
+  program.push_back(SPARKPLAN_PROGRAM);
   program.insert(program.end(), arguments.begin(), arguments.end());
   return lab_->in_controller(program);
 }

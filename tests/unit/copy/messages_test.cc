@@ -58,4 +58,17 @@ TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are ref
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyServe{1, "127.0.0.1", "127.0.0.2", "short", ""}))));
 }
 
+TEST_CASE("copy: an image is loaded only by its id") {
+  CopyImage command;
+  command.action = CopyImageAction::kLoad;
+  command.name = "local/vllm:1";
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.id = "short";
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.id = std::string(64, 'a');
+  CHECK(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.action = CopyImageAction::kLook;
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
+}
+
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -162,6 +163,32 @@ TEST_CASE("a program that exceeds its deadline is killed with its whole process 
   std::filesystem::remove_all(folder);
   REQUIRE(grandchild > 1);
   CHECK(becomes_true([&] { return has_ended(grandchild); }));
+}
+
+TEST_CASE("a program that ends with us gets SIGTERM when the process that waits for it is killed") {
+  const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-orphan-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const auto pid_file = folder / "pid";
+  const auto script = "echo $$ > '" + pid_file.string() + ".new'; mv '" + pid_file.string() + ".new' '" +
+                      pid_file.string() + "'; exec sleep 60";
+  const pid_t starter = ::fork();
+  REQUIRE(starter >= 0);
+  if (starter == 0) {
+    CaptureLimits limits;
+    limits.ends_with_us = true;
+    (void)capture({"sh", "-c", script}, limits);
+    ::_exit(EXIT_SUCCESS);
+  }
+  pid_t program = 0;
+  const bool has_started = becomes_true([&] {
+    std::ifstream(pid_file) >> program;
+    return program > 1;
+  });
+  ::kill(starter, SIGKILL);
+  ::waitpid(starter, nullptr, 0);
+  std::filesystem::remove_all(folder);
+  REQUIRE(has_started);
+  CHECK(becomes_true([&] { return has_ended(program); }));
 }
 
 TEST_CASE("a child's three streams are separate pipes") {

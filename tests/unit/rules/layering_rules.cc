@@ -43,7 +43,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"carried", {"wire"}},
     {"nccl", {"carried"}},
     {"job", {"carried"}},
-    {"copy", {"carried"}},
+    {"copy", {"carried", "process"}},
     {"launch", {"verify"}},
     {"fleet/session", {"plan", "load", "remote"}},
     {"fleet/planning", {"fleet/session"}},

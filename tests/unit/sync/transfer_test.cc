@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
@@ -36,7 +37,10 @@ struct Bench {
       clients.push_back(std::move(*client));
     }
     std::vector<TransferMember> members;
-    for (std::size_t i = 0; i < nodes.size(); ++i) members.push_back({&cluster.nodes[i], &clients[i], false});
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::string address = has_addresses ? "10.0.0." + std::to_string(11 + i) : "";
+      members.push_back({{&cluster.nodes[i], i == 0 && from_controller, address}, &clients[i], false});
+    }
     std::vector<CopyEntry> entries(1);
     entries[0].path = "file";
     entries[0].size = kSize;
@@ -46,7 +50,18 @@ struct Bench {
   std::vector<CopyNode> nodes;
   Cluster cluster;
   TransferOptions options;
+  bool has_addresses = false;    ///< On the management network: 10.0.0.11 and so on.
+  bool from_controller = false;  ///< The first node stands for the controller.
 };
+
+/// As honest(), over any network.
+void honest_anywhere(const CopyCommand& command, Peer& self) {
+  if (std::holds_alternative<CopyFetch>(command)) {
+    say(self, CopyComplete{0});
+  } else {
+    honest(command, self);
+  }
+}
 
 std::string record(std::uint8_t file, char digest) {
   return std::string(3, '\0') + static_cast<char>(file) + std::string(4, '\0') + std::string(kCopyDigestBytes, digest);
@@ -292,6 +307,64 @@ TEST_CASE("transfer: its deadlines grow with the tree, and with a limit of the r
   CHECK(large.stall == none.stall);
   CHECK(slow.stall > none.stall);
   CHECK(slow.total > std::chrono::seconds((std::int64_t{1} << 30U) / 1'000'000));
+}
+
+TEST_CASE("transfer: its deadlines are bounded for every size that a node claims") {
+  constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
+  CHECK(patience_for(kHuge, 2, 0, 8).total == patience_for(kMostCopyChunks * kCopyChunk, 2, 0, 8).total);
+  CHECK(patience_for(-1, 2, 0, 8).total == patience_for(0, 2, 0, 8).total);
+  CHECK(patience_for(kHuge, 2, 1, 2).total <= std::chrono::hours(24 * 365));
+}
+
+TEST_CASE("transfer: a node without a fabric address receives over the management network, encrypted") {
+  Bench bench(3);
+  bench.has_addresses = true;
+  bench.cluster.nodes[1].fabric.clear();
+  bench.nodes[1].reaction = honest_anywhere;
+  const auto outcomes = bench.run();
+  CHECK_FALSE(outcomes[1].error);
+  CHECK(outcomes[1].network == Network::kManagement);
+  CHECK(outcomes[2].network == Network::kFabric);
+  const auto fetches = bench.nodes[1].all<CopyFetch>();
+  REQUIRE(fetches.size() == 1);
+  CHECK(fetches[0].address == "10.0.0.13");  // It is the last one of the chain.
+  CHECK(fetches[0].own == "10.0.0.12");
+  CHECK(fetches[0].keys.size() == fetches[0].tokens.size());
+  for (const CopyFetch& fetch : bench.nodes[2].all<CopyFetch>()) CHECK(fetch.keys.empty());
+}
+
+TEST_CASE("transfer: without a fabric and without known addresses a node fails, and the others go on") {
+  Bench bench(3);
+  bench.cluster.nodes[1].fabric.clear();
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
+  CHECK_FALSE(outcomes[2].error);
+}
+
+TEST_CASE("transfer: from the controller one node receives over SSH, and the next one from that node") {
+  Bench bench(3);
+  bench.from_controller = true;
+  std::atomic<int> of_second = 0;
+  std::atomic<int> of_third = 0;
+  bench.options.relay = [&](std::size_t member) -> Result<CopyRelay> {
+    ++(member == 1 ? of_second : of_third);
+    return failure(ErrorCode::kUnreachable, "no way");
+  };
+  (void)bench.run();
+  CHECK(of_second > 0);
+  CHECK(of_third == 0);
+  CHECK(bench.nodes[2].all<CopyFetch>().front().address == kOfSecond);
+  for (const CopyServe& serve : bench.nodes[0].all<CopyServe>()) CHECK(serve.address == "127.0.0.1");
+}
+
+TEST_CASE("transfer: a way from the controller that fails is the error of the node") {
+  Bench bench(2);
+  bench.from_controller = true;
+  bench.options.relay = [](std::size_t) -> Result<CopyRelay> { return failure(ErrorCode::kUnreachable, "no way"); };
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->describe().find("no way") != std::string::npos);
 }
 
 }  // namespace sparkplan

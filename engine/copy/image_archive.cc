@@ -1,0 +1,334 @@
+#include "engine/copy/image_archive.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "engine/copy/file_bytes.h"
+#include "engine/copy/tar_headers.h"
+#include "engine/core/bounded_text.h"
+#include "engine/core/digest.h"
+#include "engine/core/json.h"
+#include "engine/core/tree.h"
+#include "engine/core/value.h"
+
+namespace sparkplan::copy {
+namespace {
+
+/// Of the files that are read here: lists and configurations. containerd has the same bound for a manifest.
+constexpr std::int64_t kLargestPart = std::int64_t{8} << 20U;
+/// Manifests and configurations of all platforms.
+constexpr std::size_t kMostParts = 200;
+constexpr std::size_t kDeepestList = 2;
+constexpr std::size_t kShownName = 100;
+constexpr std::size_t kShownId = 12;
+constexpr std::string_view kBlobs = "blobs/sha256/";
+constexpr const char* kDockerList = "manifest.json";
+constexpr const char* kOciList = "index.json";
+constexpr const char* kRepositories = "repositories";
+
+tl::unexpected<Error> refused(const std::string& why) {
+  return failure(ErrorCode::kUnsupported, "the image's archive " + why,
+                 "look at the image on the source; another version of the engine may write archives in another way");
+}
+
+bool is_digest(std::string_view text) {
+  return text.size() == 2 * kCopyDigestBytes && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// The files of an image in the forms that docker and podman write. No file lies below a link.
+bool is_usual_file(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kLists{kDockerList, kOciList, kRepositories, "oci-layout"};
+  constexpr std::array<std::string_view, 3> kOfLayer{"layer.tar", "VERSION", "json"};
+  if (std::find(kLists.begin(), kLists.end(), name) != kLists.end()) return true;
+  if (name.starts_with(kBlobs)) return is_digest(name.substr(kBlobs.size()));
+  const auto digest = name.substr(0, 2 * kCopyDigestBytes);
+  const auto rest = name.substr(digest.size());
+  if (!is_digest(digest)) return false;
+  if (rest.empty() || rest == ".json" || rest == ".tar") return true;
+  return rest.front() == '/' && std::find(kOfLayer.begin(), kOfLayer.end(), rest.substr(1)) != kOfLayer.end();
+}
+
+bool is_usual(const TarEntry& entry) {
+  std::string_view name = entry.name;
+  switch (entry.kind) {
+    case TarEntry::Kind::kFile:
+      return is_usual_file(name);
+    case TarEntry::Kind::kLink:  // A layer that the archive has already.
+      return name.ends_with("/layer.tar") && is_usual_file(name);
+    case TarEntry::Kind::kDirectory:
+      break;
+  }
+  if (name.ends_with('/')) name.remove_suffix(1);
+  return name == "blobs" || name == "blobs/sha256" || is_digest(name);
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool equal_in_any_case(std::string_view one, std::string_view other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](char a, char b) { return lower(a) == lower(b); });
+}
+
+/// The engines read a key in any case, also with letters beyond ASCII that fold to it, and take the last one.
+Result<void> check_keys(const Value& map, std::initializer_list<std::string_view> known) {
+  if (!map.is_map()) return refused("has a list of another form");
+  for (const MapEntry& entry : entries_of(map)) {
+    const std::string& key = entry.key;
+    const bool is_ascii =
+        std::all_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) < 128; });
+    const bool is_other_spelling = std::any_of(
+        known.begin(), known.end(), [&](std::string_view one) { return key != one && equal_in_any_case(key, one); });
+    if (!is_ascii || is_other_spelling) return refused("has the key " + shown_text(key, kShownName));
+  }
+  return {};
+}
+
+Result<std::string> digest_in(const Value& descriptor) {
+  constexpr std::string_view kAlgorithm = "sha256:";
+  const std::string text = descriptor.text_or("digest", "");
+  if (text.starts_with(kAlgorithm) && is_digest(std::string_view(text).substr(kAlgorithm.size()))) {
+    return text.substr(kAlgorithm.size());
+  }
+  return refused("names a part without its digest");
+}
+
+Result<Value> json_from(const std::string& bytes) {
+  auto value = parse_plain_json(bytes);
+  if (value) return value;
+  return refused("has a list that is no JSON: " + value.error().describe());
+}
+
+/// The files of an archive by their names.
+class Archive {
+ public:
+  static Result<Archive> open(int file) {
+    Archive archive(file);
+    SPARK_TRY(auto entries, tar_entries(file));
+    for (TarEntry& entry : entries) {
+      if (!is_usual(entry)) return refused("has the name " + shown_text(entry.name, kShownName));
+      std::string name = entry.name;
+      if (name.ends_with('/')) name.pop_back();
+      if (!archive.entries_.emplace(std::move(name), std::move(entry)).second) return refused("has a name twice");
+    }
+    return archive;
+  }
+
+  bool has(const std::string& name) const { return entries_.count(name) > 0; }
+
+  Result<std::string> read(const std::string& name) const {
+    const auto found = entries_.find(name);
+    if (found == entries_.end() || found->second.kind != TarEntry::Kind::kFile) {
+      return refused("lacks " + shown_text(name, kShownName));
+    }
+    const TarEntry& entry = found->second;
+    if (entry.size > kLargestPart) return refused("has a list or a configuration above 8 MiB");
+    std::vector<char> bytes(static_cast<std::size_t>(entry.size));
+    SPARK_CHECK(read_at(file_, bytes, entry.offset));
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+  Result<Value> json(const std::string& name) const {
+    SPARK_TRY(const std::string bytes, read(name));
+    return json_from(bytes);
+  }
+
+ private:
+  explicit Archive(int file) : file_(file) {}
+
+  int file_;
+  std::map<std::string, TarEntry> entries_;
+};
+
+struct NameParts {
+  std::string registry;  ///< Empty: not named.
+  std::string rest;      ///< With its tag.
+};
+
+/// Source: splitDockerDomain() of distribution/reference.
+NameParts parts_of(const std::string& name) {
+  NameParts parts;
+  const auto slash = name.find('/');
+  const std::string first = slash == std::string::npos ? "" : name.substr(0, slash);
+  const bool has_capital = std::any_of(first.begin(), first.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  const bool is_registry = first.find_first_of(".:") != std::string::npos || first == "localhost" || has_capital;
+  if (is_registry) parts.registry = first == "index.docker.io" ? "docker.io" : first;
+  parts.rest = is_registry ? name.substr(slash + 1) : name;
+  const auto last = parts.rest.rfind('/');
+  if (parts.rest.find(':', last == std::string::npos ? 0 : last) == std::string::npos) parts.rest += ":latest";
+  return parts;
+}
+
+std::string whole_name(const NameParts& parts) {
+  const std::string registry = parts.registry.empty() ? "docker.io" : parts.registry;
+  const bool is_official = registry == "docker.io" && parts.rest.find('/') == std::string::npos;
+  return registry + "/" + (is_official ? "library/" : "") + parts.rest;
+}
+
+/// Reads all lists of an archive, and compares what they name.
+class ArchiveCheck {
+ public:
+  ArchiveCheck(const Archive& archive, const ExpectedImage& image) : archive_(archive), image_(image) {}
+
+  Result<void> run() {
+    const bool is_docker = archive_.has(kDockerList);
+    const bool is_oci = archive_.has(kOciList);
+    // Without this list, docker reads a form whose ids are no digests.
+    if (!is_docker && (!is_oci || image_.engine == CopyEngine::kDocker)) return refused("has no list of its images");
+    if (is_docker) SPARK_CHECK(read_docker_list());
+    if (is_oci) SPARK_CHECK(read_oci_list());
+    if (archive_.has(kRepositories)) SPARK_CHECK(read_repositories());
+    return compare();
+  }
+
+ private:
+  Result<void> check_name(const std::string& name) const {
+    if (is_same_name(image_.engine, image_.name, name)) return {};
+    return failure(
+        ErrorCode::kVerifyFailed,
+        "the image's archive also has the name " + shown_text(name, kShownName) + ", which the file does not declare",
+        "look at the image on the source");
+  }
+
+  Result<void> read_docker_list() {
+    SPARK_TRY(const Value list, archive_.json(kDockerList));
+    const auto& images = items_of(list);
+    if (images.size() != 1) return refused("does not contain exactly one image");
+    SPARK_CHECK(check_keys(images.front(), {"Config", "RepoTags", "Layers"}));
+    for (const Value& name : items_of(images.front().find("RepoTags"))) SPARK_CHECK(check_name(text_of(&name)));
+    SPARK_TRY(const std::string config, archive_.read(images.front().text_or("Config", "")));
+    docker_config_ = sha256(config);
+    return {};
+  }
+
+  Result<void> read_oci_list() {
+    SPARK_TRY(const Value index, archive_.json(kOciList));
+    SPARK_CHECK(check_keys(index, {"manifests"}));
+    const auto& manifests = items_of(index.find("manifests"));
+    if (manifests.empty()) return refused("does not contain exactly one image");
+    for (const Value& manifest : manifests) {
+      SPARK_CHECK(check_keys(manifest, {"digest", "annotations"}));
+      SPARK_CHECK(check_annotations(manifest.find("annotations")));
+      SPARK_TRY(const std::string digest, digest_in(manifest));
+      if (!archive_.has(std::string(kBlobs) + digest)) return refused("lacks a part that it lists");
+      targets_.insert(digest);
+      SPARK_CHECK(read_manifest(digest, 0));
+    }
+    return {};
+  }
+
+  /// docker writes the whole name, and the tag alone beside it.
+  Result<void> check_annotations(const Value* annotations) const {
+    if (annotations == nullptr || annotations->is_null()) return {};
+    if (!annotations->is_map()) return refused("has a list of another form");
+    const Value* whole = annotations->find("io.containerd.image.name");
+    const Value* reference = annotations->find("org.opencontainers.image.ref.name");
+    if (whole != nullptr) SPARK_CHECK(check_name(text_of(whole)));
+    if (reference == nullptr) return {};
+    const std::string tagged = parts_of(image_.name).rest;
+    const bool is_tag = image_.engine == CopyEngine::kDocker && whole != nullptr &&
+                        text_of(reference) == tagged.substr(tagged.rfind(':') + 1);
+    return is_tag ? Result<void>() : check_name(text_of(reference));
+  }
+
+  Result<void> read_repositories() const {
+    SPARK_TRY(const Value repositories, archive_.json(kRepositories));
+    if (!repositories.is_map()) return refused("has a list of another form");
+    for (const MapEntry& repository : entries_of(repositories)) {
+      if (!repository.value.is_map()) return refused("has a list of another form");
+      for (const MapEntry& tag : entries_of(repository.value)) {
+        SPARK_CHECK(check_name(repository.key + ":" + tag.key));
+      }
+    }
+    return {};
+  }
+
+  /// A part whose name is its digest.
+  Result<std::string> read_part(const std::string& digest) {
+    if (++parts_ > kMostParts) return refused("has too many parts");
+    SPARK_TRY(std::string bytes, archive_.read(std::string(kBlobs) + digest));
+    if (sha256(bytes) != digest) return refused("has a part with another digest than its name");
+    return bytes;
+  }
+
+  /// A manifest, or a list of those of several platforms. An archive lacks the platforms that its machine lacks.
+  Result<void> read_manifest(const std::string& digest, std::size_t depth) {
+    if (!archive_.has(std::string(kBlobs) + digest) || !read_.insert(digest).second) return {};
+    SPARK_TRY(const std::string bytes, read_part(digest));
+    SPARK_TRY(const Value manifest, json_from(bytes));
+    SPARK_CHECK(check_keys(manifest, {"manifests", "config", "layers"}));
+    const Value* config = manifest.find("config");
+    const Value* manifests = manifest.find("manifests");
+    if ((config == nullptr) == (manifests == nullptr)) return refused("has a list of another form");
+    if (config != nullptr) return take_config(*config);
+    if (depth == kDeepestList) return refused("has lists in lists");
+    has_platforms_ = true;
+    for (const Value& one : items_of(manifests)) {
+      SPARK_CHECK(check_keys(one, {"digest"}));
+      SPARK_TRY(const std::string below, digest_in(one));
+      SPARK_CHECK(read_manifest(below, depth + 1));
+    }
+    return {};
+  }
+
+  Result<void> take_config(const Value& config) {
+    SPARK_CHECK(check_keys(config, {"digest"}));
+    SPARK_TRY(const std::string digest, digest_in(config));
+    if (archive_.has(std::string(kBlobs) + digest) && read_.insert(digest).second) SPARK_CHECK(read_part(digest));
+    configs_.insert(digest);
+    return {};
+  }
+
+  /// All lists name one image, so that it does not matter which of them the engine reads.
+  Result<void> compare() const {
+    const std::set<std::string> only{image_.id};
+    const bool is_listed = !targets_.empty();
+    const bool by_config = (docker_config_.empty() || docker_config_ == image_.id) &&
+                           (!is_listed || (configs_ == only && !has_platforms_));
+    const bool by_manifest =
+        image_.engine == CopyEngine::kDocker && targets_ == only && configs_.count(docker_config_) > 0;
+    if (by_config || by_manifest) return {};
+    std::set<std::string> others = configs_;
+    others.insert(targets_.begin(), targets_.end());
+    others.insert(docker_config_);
+    others.erase(image_.id);
+    others.erase("");
+    const std::string other = others.empty() ? "" : " " + others.begin()->substr(0, kShownId);
+    return failure(
+        ErrorCode::kVerifyFailed,
+        "the archive contains another image" + other + " than the source has: " + image_.id.substr(0, kShownId),
+        "nothing was loaded; look at the image on the source");
+  }
+
+  const Archive& archive_;
+  const ExpectedImage& image_;
+  std::string docker_config_;      ///< The digest of the configuration in docker's list; empty without that list.
+  std::set<std::string> targets_;  ///< The digests in the list of OCI, and ...
+  std::set<std::string> configs_;  ///< ... those of the configurations below them.
+  bool has_platforms_ = false;     ///< One of the targets is itself a list.
+  std::set<std::string> read_;
+  std::size_t parts_ = 0;
+};
+
+}  // namespace
+
+bool is_same_name(CopyEngine engine, const std::string& declared, const std::string& found) {
+  const NameParts own = parts_of(declared);
+  const NameParts other = parts_of(found);
+  if (whole_name(own) == whole_name(other)) return true;
+  const bool is_short = engine == CopyEngine::kPodman && own.registry.empty() && !other.registry.empty();
+  return is_short && (other.rest == own.rest || other.rest == "library/" + own.rest);
+}
+
+Result<void> check_archive(int file, const ExpectedImage& image) {
+  SPARK_TRY(const Archive archive, Archive::open(file));
+  return ArchiveCheck(archive, image).run();
+}
+
+}  // namespace sparkplan::copy

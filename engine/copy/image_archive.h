@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/core/result.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan::copy {
+
+/// An image as the controller knows it: by its name in the file, and by its id on the source.
+struct ExpectedImage {
+  CopyEngine engine = CopyEngine::kDocker;
+  std::string name;
+  std::string id;  ///< 64 hexadecimal digits.
+};
+
+/// Whether the open file is an archive of this image alone, under this name alone. An engine would give the image's
+/// name to any image in an archive, and names of other images too, before anyone could compare the id.
+/// The id is the digest of the image's configuration, or with docker's store of containerd that of its manifest.
+/// Source: tarexport and daemon/containerd of moby; docker/archive and oci/archive of containers/image.
+/// Errors: kVerifyFailed (another image, or another name), kUnsupported (an archive of another form), kFailed.
+Result<void> check_archive(int file, const ExpectedImage& image);
+
+/// Pure. Whether the engine can have taken the one name for the other: docker reads "a" as
+/// "docker.io/library/a:latest", and podman finds a name without a registry in several ones.
+bool is_same_name(CopyEngine engine, const std::string& declared, const std::string& found);
+
+}  // namespace sparkplan::copy

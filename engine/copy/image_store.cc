@@ -1,0 +1,191 @@
+#include "engine/copy/image_store.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+
+#include "engine/copy/image_archive.h"
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/process/child_process.h"
+
+namespace sparkplan::copy {
+namespace {
+
+constexpr std::chrono::seconds kLookPatience{60};
+/// 100 GB at 10 MB/s.
+constexpr std::chrono::seconds kArchivePatience{10'000};
+constexpr std::size_t kMostOutput = std::size_t{64} << 10;
+constexpr const char* kUnfinished = "image.tar.part";
+constexpr std::string_view kStagesOfRoot = "/var/lib/sparkplan/images/";
+constexpr std::string_view kStagesInHome = "/.local/state/sparkplan/images/";
+constexpr std::size_t kLengthOfStage = 32;
+
+/// The engines look for their configuration in the home, and podman for its sockets in XDG_RUNTIME_DIR.
+void set_environment(const Account& account) {
+  if (account.home.empty()) return;
+  const auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
+  set("HOME", account.home);
+  set("USER", account.name);
+  set("LOGNAME", account.name);
+  set("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  const std::string runtime = "/run/user/" + std::to_string(account.user);
+  if (account.user != 0 && ::access(runtime.c_str(), X_OK) == 0) {
+    set("XDG_RUNTIME_DIR", runtime);
+  } else {
+    ::unsetenv("XDG_RUNTIME_DIR");
+  }
+  // Podman refuses to work in a directory that its user cannot read.
+  (void)!::chdir("/");
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+/// The engines' words are not translated.
+bool says_no_such_image(const std::string& words) {
+  constexpr std::array<std::string_view, 3> kWords{"no such image", "image not known", "no such object"};
+  const std::string lower = lower_case(words);
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view one) { return lower.find(one) != std::string::npos; });
+}
+
+}  // namespace
+
+ImageStore::ImageStore(CopyEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life)
+    : engine_(engine), name_(std::move(name)), sign_of_life_(std::move(sign_of_life)) {
+  set_environment(account);
+}
+
+std::string ImageStore::engine_name() const {
+  return std::string(names_of(engine_)[static_cast<std::size_t>(engine_)]);
+}
+
+Result<ImageStore::Ended> ImageStore::run(std::vector<std::string> arguments, std::chrono::seconds deadline) const {
+  arguments.insert(arguments.begin(), engine_name());
+  CaptureLimits limits;
+  limits.deadline = deadline;
+  limits.max_bytes = kMostOutput;
+  limits.sign_of_life = sign_of_life_;
+  // Otherwise the engine would go on with an archive for which nobody waits.
+  limits.ends_with_us = true;
+  auto ended = run_and_capture(arguments, limits);
+  if (!ended && ended.error().code == ErrorCode::kNotFound) {
+    return failure(ErrorCode::kNotFound, engine_name() + " is not installed",
+                   "install it, or name the other engine in `images`");
+  }
+  if (!ended) return failure(std::move(ended).error());
+  constexpr std::size_t kLastWords = 400;
+  const std::string& error = ended->standard_error;
+  const std::string words = error.substr(error.size() > kLastWords ? error.size() - kLastWords : 0);
+  return Ended{ended->exit_status, std::move(ended->standard_output), shown_text(trim(words), kLastWords)};
+}
+
+tl::unexpected<Error> ImageStore::failed(const std::string& what, const Ended& ended) const {
+  return failure(ErrorCode::kFailed,
+                 engine_name() + " " + what + " ended with " + std::to_string(ended.status) + ": " + ended.words);
+}
+
+Result<CopyImageState> ImageStore::look() const {
+  SPARK_TRY(const auto ended, run({"image", "inspect", "--format", "{{.Id}} {{.Size}}", name_}, kLookPatience));
+  if (ended.status == 0) return image_state_from(ended.output);
+  if (says_no_such_image(ended.words)) return CopyImageState{};
+  return failed("image inspect", ended);
+}
+
+/// An archive of the other format would have a configuration of another digest, which is the image's id.
+Result<std::string> ImageStore::archive_format() const {
+  SPARK_TRY(const auto ended, run({"image", "inspect", "--format", "{{.ManifestType}}", name_}, kLookPatience));
+  if (ended.status != 0) return failed("image inspect", ended);
+  return std::string(ended.output.find("oci") != std::string::npos ? "oci-archive" : "docker-archive");
+}
+
+Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
+  if (tree.status_of(std::string(kImageArchive))) return {};
+  std::vector<std::string> arguments{"save"};
+  if (engine_ == CopyEngine::kPodman) {
+    SPARK_TRY(const auto format, archive_format());
+    arguments.insert(arguments.end(), {"--format", format});
+  }
+  (void)::unlinkat(tree.root(), kUnfinished, 0);
+  arguments.insert(arguments.end(), {"--output", path + "/" + kUnfinished, name_});
+  SPARK_TRY(const auto ended, run(std::move(arguments), kArchivePatience));
+  if (ended.status != 0) {
+    (void)::unlinkat(tree.root(), kUnfinished, 0);
+    return failed("save", ended);
+  }
+  if (::renameat(tree.root(), kUnfinished, tree.root(), std::string(kImageArchive).c_str()) == 0) return {};
+  return failure(system_error("give the archive its name", errno));
+}
+
+Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id) const {
+  SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
+  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id}));
+  SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));
+  return ended.status == 0 ? Result<void>() : failed("load", ended);
+}
+
+Result<CopyImageState> image_state_from(const std::string& text) {
+  const auto words = split(trim(text), ' ');
+  CopyImageState state;
+  if (words.size() == 2) {
+    std::string_view id = words[0];
+    constexpr std::string_view kAlgorithm = "sha256:";
+    if (id.starts_with(kAlgorithm)) id.remove_prefix(kAlgorithm.size());
+    const auto [end, error] = std::from_chars(words[1].data(), words[1].data() + words[1].size(), state.bytes);
+    const bool is_id = id.size() == 2 * kCopyDigestBytes && id.find_first_not_of("0123456789abcdef") == id.npos;
+    if (is_id && error == std::errc() && end == words[1].data() + words[1].size() && state.bytes >= 0) {
+      state.id = id;
+      return state;
+    }
+  }
+  return failure(ErrorCode::kFailed, "the engine describes its image in another way: " + shown_text(text, 100));
+}
+
+std::string path_of_stage(const std::string& stage, const Account& account) {
+  return (account.user == 0 ? std::string(kStagesOfRoot) : "~" + std::string(kStagesInHome)) + stage;
+}
+
+bool is_path_of_stage(const std::string& path) {
+  const auto end = path.rfind('/');
+  if (end == std::string::npos) return false;
+  const auto folder = std::string_view(path).substr(0, end + 1);
+  const auto stage = std::string_view(path).substr(end + 1);
+  const bool is_stage = stage.size() == kLengthOfStage && stage.find_first_not_of("0123456789abcdef") == stage.npos;
+  return is_stage && (folder == kStagesOfRoot || folder.ends_with(kStagesInHome));
+}
+
+CopyPruned prune_archive(const Tree& tree, bool remove) {
+  CopyPruned pruned;
+  for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
+    const auto status = tree.status_of(name);
+    if (!status) continue;
+    ++pruned.files;
+    pruned.bytes += status->st_size;
+  }
+  const std::int64_t partial = tree.partial_bytes();
+  if (partial > 0) ++pruned.files;
+  pruned.bytes += partial;
+  if (remove) drop_archive(tree);
+  return pruned;
+}
+
+void drop_archive(const Tree& tree) {
+  for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
+    (void)::unlinkat(tree.root(), name.c_str(), 0);
+  }
+  tree.remove_partial_folder();
+}
+
+}  // namespace sparkplan::copy

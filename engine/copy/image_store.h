@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/copy/accounts.h"
+#include "engine/copy/tree.h"
+#include "engine/core/result.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan::copy {
+
+/// One image in the store of a container engine, which is asked through its own program.
+class ImageStore {
+ public:
+  /// `account` is the user of this process. `sign_of_life` is called while the engine works.
+  ImageStore(CopyEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life);
+
+  /// Errors: kNotFound (no such engine), kFailed (the engine's own words).
+  Result<CopyImageState> look() const;
+  /// Writes the archive into the tree at `path`, unless an earlier run has done so. Errors: as look().
+  Result<void> save(const Tree& tree, const std::string& path) const;
+  /// Loads the archive from the tree at `path`, if it contains the image with this id alone.
+  /// Errors: as check_archive() and look().
+  Result<void> load(const Tree& tree, const std::string& path, const std::string& id) const;
+
+ private:
+  struct Ended {
+    int status = 0;
+    std::string output;
+    std::string words;  ///< The end of standard error, safe for a terminal.
+  };
+  Result<Ended> run(std::vector<std::string> arguments, std::chrono::seconds deadline) const;
+  Result<std::string> archive_format() const;
+  std::string engine_name() const;
+  tl::unexpected<Error> failed(const std::string& what, const Ended& ended) const;
+
+  CopyEngine engine_;
+  std::string name_;
+  std::function<void()> sign_of_life_;
+};
+
+/// "sha256:0123..." or "0123..." and a number, as the engines print them.
+/// Errors: kFailed.
+Result<CopyImageState> image_state_from(const std::string& text);
+
+/// Removes the archive and what an interrupted run has left of it.
+void drop_archive(const Tree& tree);
+/// As drop_archive(), with the number of files and their bytes; without `remove` it only counts them.
+CopyPruned prune_archive(const Tree& tree, bool remove);
+
+/// The directory of a stage, which keeps an archive during a transfer; "~/" begins the home of the user.
+std::string path_of_stage(const std::string& stage, const Account& account);
+/// True for a path that path_of_stage() can have made, with the home in place of "~".
+bool is_path_of_stage(const std::string& path);
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/remote/programs/agent_client.h"
+#include "engine/remote/transport/transport.h"
+
+namespace sparkplan {
+
+/// Carries one connection from a port on a node's loopback to a port of this machine, over a separate SSH
+/// connection. sparkplan-copy listens on the node, as the login user. Its peers are processes of the two machines,
+/// which identify each other with tokens.
+class CopyRelay {
+ public:
+  /// The node has sparkplan-copy already. Errors: those of the connector, kNotFound (no sparkplan-copy), kUnreachable,
+  /// kFailed, kInterrupted.
+  static Result<CopyRelay> open(const NodeSpec& node, const AgentOptions& options);
+
+  /// On the node's loopback, for one connection within a minute.
+  int port() const { return port_; }
+  /// Until one of the two ends closes, or a stop is requested.
+  void carry(int local_port, const std::stop_token& stop);
+
+ private:
+  CopyRelay(std::unique_ptr<Connection> connection, std::unique_ptr<Channel> channel)
+      : connection_(std::move(connection)), channel_(std::move(channel)) {}
+
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Channel> channel_;
+  int port_ = 0;
+};
+
+}  // namespace sparkplan

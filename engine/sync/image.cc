@@ -1,0 +1,142 @@
+#include "engine/sync/image.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <map>
+
+#include "engine/core/digest.h"
+#include "engine/sync/answer_limits.h"
+
+namespace sparkplan {
+namespace {
+
+/// The first half of a stage's name is that of the image, the second one that of the id.
+constexpr std::size_t kHalfOfStage = 16;
+/// Its size decides how long the nodes may take.
+constexpr std::int64_t kLargestArchive = 1'000'000'000'000;
+
+/// An engine takes minutes for an archive, and its program gives signs of life meanwhile.
+AnswerPatience patience_for_engine() {
+  AnswerPatience patience;
+  patience.total = std::chrono::hours(3);
+  return patience;
+}
+
+Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAction action,
+                           const AnswerPatience& patience, const std::string& id = "") {
+  CopyImage command;
+  command.action = action;
+  command.engine = item.engine;
+  command.name = item.name;
+  command.owner = owner_on(node, item);
+  command.id = id;
+  SPARK_CHECK(node.client->send(command));
+  return await<CopyImageState>(*node.client, patience);
+}
+
+TreeAccess only_existing(TreeAccess access) {
+  access.write = true;
+  access.existing = true;
+  return access;
+}
+
+}  // namespace
+
+std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, const std::string& from) {
+  const auto has_it = [&](std::size_t i) { return images[i].image != nullptr && !images[i].image->id.empty(); };
+  std::map<std::string, std::size_t> nodes_with_id;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (!has_it(i)) continue;
+    if (images[i].node == from) return i;
+    ++nodes_with_id[images[i].image->id];
+  }
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < images.size() && from.empty(); ++i) {
+    if (!has_it(i)) continue;
+    if (!best || nodes_with_id[images[i].image->id] > nodes_with_id[images[*best].image->id]) best = i;
+  }
+  return best;
+}
+
+std::vector<std::string> unshared_image(const std::string& name, const std::vector<NamedImage>& images,
+                                        std::size_t source) {
+  const auto has_it = std::count_if(images.begin(), images.end(), [&](const NamedImage& one) {
+    return one.image != nullptr && one.image->id == images[source].image->id;
+  });
+  return has_it == 1 ? std::vector<std::string>{name} : std::vector<std::string>{};
+}
+
+Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node) {
+  Comparison found;
+  if (node.id == source.id) return found;
+  if (node.id.empty()) {
+    found.missing.push_back(name);
+    found.missing_bytes = source.bytes;
+    return found;
+  }
+  found.differing.push_back("image " + short_id(node.id));
+  found.differing_bytes = source.bytes;
+  return found;
+}
+
+std::string short_id(const std::string& id) { return id.substr(0, 12); }
+
+std::string stage_of(const ContentItem& item, const std::string& id) {
+  const std::string image = item.name + '\0' + std::to_string(static_cast<int>(item.engine));
+  return sha256(image).substr(0, kHalfOfStage) + sha256(image + '\0' + id).substr(0, kHalfOfStage);
+}
+
+bool is_stale_stage(const std::string& stage, const std::string& current) {
+  return stage != current && stage.size() == current.size() &&
+         stage.substr(0, kHalfOfStage) == current.substr(0, kHalfOfStage);
+}
+
+Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience) {
+  SPARK_CHECK(begin_anew(node));
+  return ask(node, item, CopyImageAction::kLook, patience);
+}
+
+bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
+
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, std::int64_t bytes,
+                                          const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, access));
+  if (opened.free_bytes < bytes) {
+    return failure(system_error(
+        "write the archive of " + item.name + " (" + std::to_string(bytes / 1'000'000) + " MB) to " + opened.path,
+        ENOSPC));
+  }
+  SPARK_TRY(const auto saved, ask(node, item, CopyImageAction::kSave, patience_for_engine()));
+  SPARK_TRY(auto listing, list_open_tree(node, access));
+  const auto& entries = listing.entries;
+  const bool is_archive = entries.size() == 1 && entries[0].kind == CopyKind::kFile && entries[0].path == kImageArchive;
+  if (!is_archive) return failure(ErrorCode::kFailed, "there are other files beside the archive in " + opened.path);
+  if (entries[0].size > kLargestArchive) return failure(ErrorCode::kUnsupported, "the archive has more than 1 TB");
+  return std::move(listing.entries);
+}
+
+Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
+  SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, patience_for_engine(), id));
+  if (loaded.id == id) return {};
+  // The node has checked the archive, so that this is the same image in a store of the other kind. It keeps the name.
+  return failure(
+      ErrorCode::kVerifyFailed,
+      "the image has the id " + short_id(loaded.id) + " after loading, and " + short_id(id) + " on the source",
+      "the engines keep images in stores of two kinds: use the same kind on all nodes");
+}
+
+Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
+  if (opened.exists) {
+    SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop, access.patience));
+  }
+  SPARK_CHECK(node.client->restart());
+  // Not the path of the answer: that one has no links, and the record is kept under the one that was opened.
+  SPARK_CHECK(node.client->send(CopyForget{access.stage, owner_on(node, item), CopyTreeKind::kImage}));
+  const auto forgotten = await<CopyForgotten>(*node.client, access.patience);
+  return forgotten ? Result<void>() : failure(forgotten.error());
+}
+
+}  // namespace sparkplan

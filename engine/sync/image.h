@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/sync/comparison.h"
+#include "engine/sync/content_item.h"
+#include "engine/sync/sync_node.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan {
+
+/// An image as one node has it.
+struct NamedImage {
+  std::string node;
+  const CopyImageState* image = nullptr;  ///< Null: the node was not read.
+};
+
+/// Pure. The place of the node whose image counts: `from` if that is set, else the first one with the id that most
+/// nodes have. Nothing if no node has one.
+std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, const std::string& from);
+
+/// Pure. The image's name, if no other node has the source's; else nothing.
+std::vector<std::string> unshared_image(const std::string& name, const std::vector<NamedImage>& images,
+                                        std::size_t source);
+
+/// Pure. Images are equal if their ids are.
+Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node);
+
+/// Pure. "0123456789ab"
+std::string short_id(const std::string& id);
+
+/// Pure. The name of the directory in which the image's archive is kept during a transfer: 32 hexadecimal digits.
+std::string stage_of(const ContentItem& item, const std::string& id);
+/// Pure. True for the stage of the same image and engine with another id.
+bool is_stale_stage(const std::string& stage, const std::string& current);
+
+/// The image in the node's store. Errors: those of CopyClient and of the engine.
+Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience);
+
+/// Writes the image's archive into the stage, and lists that. `bytes`: of the unpacked image.
+/// Errors: as open_tree(); those of the engine; is_too_little_space().
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, std::int64_t bytes,
+                                          const TreeAccess& access);
+bool is_too_little_space(const Error& error);
+
+/// Has the node check the archive in the stage and load it, if it contains the image with this id and no other name.
+/// Errors: as save_image(); kVerifyFailed (another image or name, or the image has another id after loading),
+/// kUnsupported (an archive of another form).
+Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access);
+
+/// Removes the stage. Errors: as open_tree().
+Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access);
+
+}  // namespace sparkplan

@@ -1,0 +1,122 @@
+#include "engine/sync/pruning.h"
+
+#include <algorithm>
+
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+/// The parts of a path that count, each followed by a slash.
+std::string plain_path(const std::string& path) {
+  std::string plain = "/";
+  for (const auto part : split(path, '/')) {
+    if (!part.empty() && part != ".") plain += std::string(part) + "/";
+  }
+  return plain;
+}
+
+Error too_late() { return make_error(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time"); }
+
+Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, bool remove,
+                                   const SharedPatience& patience) {
+  if (patience.is_over()) return failure(too_late());
+  SPARK_CHECK(client.restart());
+  CopyOpen open;
+  open.path = tree.path;
+  open.owner = tree.owner;
+  open.kind = tree.kind;
+  open.write = remove;
+  open.existing = true;
+  SPARK_CHECK(client.send(open));
+  SPARK_TRY(const auto opened, await<CopyOpened>(client, patience.left()));
+  if (!opened.exists) return CopyPruned{};
+  SPARK_CHECK(client.send(CopyPrune{remove}));
+  return await<CopyPruned>(client, patience.left());
+}
+
+Result<void> forget(CopyClient& client, const PrunedTree& tree, const SharedPatience& patience) {
+  SPARK_CHECK(client.restart());
+  SPARK_CHECK(client.send(CopyForget{tree.path}));
+  const auto forgotten = await<CopyForgotten>(client, patience.left());
+  return forgotten ? Result<void>() : failure(forgotten.error());
+}
+
+Result<CopyTrees> list_trees(CopyClient& client, const SharedPatience& patience) {
+  SPARK_CHECK(client.restart());
+  SPARK_CHECK(client.send(CopyListTrees{}));
+  return await<CopyTrees>(client, patience.left());
+}
+
+PrunedTree recorded(const CopyTree& tree, const std::string& node) {
+  PrunedTree one;
+  one.node = node;
+  one.path = tree.path;
+  one.owner = tree.owner;
+  one.kind = tree.kind;
+  return one;
+}
+
+void take(PrunedTree& tree, CopyPruned pruned) {
+  tree.files = pruned.files;
+  tree.bytes = pruned.bytes;
+  tree.kept_files = pruned.kept_files;
+  tree.kept = std::move(pruned.kept);
+}
+
+}  // namespace
+
+bool is_covered(const std::string& path, const std::set<std::string>& directories) {
+  const std::string own = plain_path(path);
+  return std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) {
+    const std::string other = plain_path(directory);
+    return own.starts_with(other) || other.starts_with(own);
+  });
+}
+
+Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
+                                              const std::set<std::string>& current, const AnswerPatience& patience) {
+  const SharedPatience shared(patience);
+  SPARK_TRY(const auto listed, list_trees(client, shared));
+  std::vector<PrunedTree> found;
+  for (const CopyTree& tree : listed.trees) {
+    if (is_covered(tree.path, current) || is_covered(tree.real_path, current)) continue;
+    PrunedTree& one = found.emplace_back(recorded(tree, node));
+    auto pruned = prune_open_tree(client, one, false, shared);
+    if (shared.is_over()) return failure(too_late());
+    if (pruned) {
+      take(one, std::move(*pruned));
+    } else {
+      one.error = std::move(pruned).error();
+    }
+  }
+  return found;
+}
+
+void prune(CopyClient& client, PrunedTree& tree, const SharedPatience& patience) {
+  auto pruned = prune_open_tree(client, tree, true, patience);
+  if (!pruned) {
+    tree.error = std::move(pruned).error();
+    return;
+  }
+  take(tree, std::move(*pruned));
+  if (auto forgotten = forget(client, tree, patience); !forgotten) {
+    tree.error = std::move(forgotten).error();
+    return;
+  }
+  tree.removed = true;
+}
+
+void prune_stages(CopyClient& client, const std::function<bool(const std::string& stage)>& is_stale,
+                  const AnswerPatience& patience) {
+  const SharedPatience shared(patience);
+  const auto listed = list_trees(client, shared);
+  if (!listed) return;
+  for (const CopyTree& tree : listed->trees) {
+    if (tree.kind != CopyTreeKind::kImage || !is_stale(tree.path.substr(tree.path.rfind('/') + 1))) continue;
+    PrunedTree one = recorded(tree, "");
+    prune(client, one, shared);
+  }
+}
+
+}  // namespace sparkplan

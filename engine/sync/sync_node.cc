@@ -1,0 +1,156 @@
+#include "engine/sync/sync_node.h"
+
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "engine/sync/sync_run.h"
+
+namespace sparkplan {
+namespace {
+
+/// The variables that decide where this user's cache is.
+Value own_variables() {
+  Value variables = Value::map();
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') variables.set(name, value);
+  }
+  return variables;
+}
+
+Result<std::string> tree_on(const SyncNode& node, const ContentItem& item) {
+  if (node.is_controller) {
+    const Value variables = own_variables();
+    SPARK_TRY(std::string path, tree_of(item, &variables));
+    const char* home = std::getenv("HOME");
+    return path.starts_with("~/") && home != nullptr && *home == '/' ? home + path.substr(1) : path;
+  }
+  const auto variables = node.spec->sections.find("profile_env");
+  return tree_of(item, variables == node.spec->sections.end() ? nullptr : &variables->second);
+}
+
+/// Above these, a node reads all of its files in place of a list of names.
+constexpr std::size_t kMostNamesToRead = 2000;
+constexpr std::size_t kMostNameBytesToRead = std::size_t{1} << 20;
+
+/// The names to read, for CopyLook; empty: all.
+std::vector<std::string> names_to_read(const std::vector<std::string>& names) {
+  std::size_t bytes = 0;
+  for (const std::string& name : names) bytes += name.size();
+  if (names.size() > kMostNamesToRead || bytes > kMostNameBytesToRead) return {};
+  return names;
+}
+
+bool is_unreachable(const Error& error) {
+  return error.code == ErrorCode::kUnreachable || error.code == ErrorCode::kUntrusted;
+}
+
+CopyTreeKind tree_kind(ContentKind kind) {
+  switch (kind) {
+    case ContentKind::kHub:
+      return CopyTreeKind::kHub;
+    case ContentKind::kImage:
+      return CopyTreeKind::kImage;
+    case ContentKind::kDirectory:
+      break;
+  }
+  return CopyTreeKind::kDirectory;
+}
+
+}  // namespace
+
+void show_node(const RunOptions& run, const SyncNode& node, std::string_view doing, Activity activity) {
+  if (run.progress && !node.is_controller) run.progress(node.spec->name.str(), doing, activity);
+}
+
+void fail_node(const RunOptions& run, SyncNode& node, Error error) {
+  if (node.shown == nullptr) {
+    node.error = std::move(error);
+  } else {
+    node.shown->status = is_unreachable(error) ? ContentStatus::kUnreachable : ContentStatus::kFailed;
+    node.shown->error = std::move(error);
+  }
+  show_node(run, node, "failed", Activity::kFailed);
+}
+
+NodeSpec controller_as_node() {
+  return {*NodeName::parse(kControllerName), 0, {}, {}, TransportKind::kLocal, {}, false, {}, {}, {}};
+}
+
+std::string owner_on(const SyncNode& node, const ContentItem& item) {
+  // The controller is only read, with the rights of the user who runs sparkplan.
+  if (node.is_controller) return "";
+  return item.owner_is_login_user() ? node.client->user() : item.owner;
+}
+
+Result<CopyOpened> open_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  CopyOpen open;
+  if (item.kind == ContentKind::kImage) {
+    open.path = access.stage;
+  } else {
+    SPARK_TRY(open.path, tree_on(node, item));
+  }
+  open.owner = owner_on(node, item);
+  open.kind = tree_kind(item.kind);
+  open.write = access.write;
+  open.existing = access.existing;
+  open.rate = access.rate;
+  SPARK_CHECK(begin_anew(node));
+  SPARK_CHECK(node.client->send(open));
+  SPARK_TRY(auto opened, await<CopyOpened>(*node.client, access.patience));
+  node.trees.insert(opened.path);
+  return opened;
+}
+
+Result<void> begin_anew(SyncNode& node) {
+  if (std::exchange(node.started, false)) return {};
+  return node.client->restart();
+}
+
+Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
+  Listing listing;
+  listing.exists = true;
+  SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names_to_read(access.paths)}));
+  ListingParts parts(false);
+  const auto take = [&](CopyAnswer& answer) {
+    if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
+  };
+  const std::int64_t to_read = access.read ? node.listing.bytes() : 0;
+  SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
+  SPARK_TRY(listing.entries, parts.take());
+  listing.changed = std::move(looked.changed);
+  return listing;
+}
+
+Result<void> add_digests(SyncNode& node, const TreeAccess& access) {
+  SPARK_CHECK(node.client->send(CopyLook{false, false, true, {}}));
+  ListingParts parts(true);
+  const auto take = [&](CopyAnswer& answer) {
+    if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
+  };
+  SPARK_TRY(const auto looked, await<CopyLooked>(*node.client, access.patience, 0, take));
+  SPARK_TRY(auto entries, parts.take());
+  std::map<std::string_view, CopyEntry*> there;
+  for (CopyEntry& entry : entries) there.emplace(entry.path, &entry);
+  for (CopyEntry& entry : node.listing.entries) {
+    const auto now = there.find(entry.path);
+    if (now == there.end() || now->second->size != entry.size || now->second->mtime_ns != entry.mtime_ns) continue;
+    entry.digests = std::move(now->second->digests);
+  }
+  return {};
+}
+
+Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  SPARK_TRY(const auto opened, open_tree(node, item, access));
+  Listing listing;
+  if (opened.exists) {
+    SPARK_TRY(listing, list_open_tree(node, access));
+  }
+  listing.was_received = opened.was_received;
+  listing.free_bytes = opened.free_bytes;
+  listing.partial_bytes = opened.partial_bytes;
+  return listing;
+}
+
+}  // namespace sparkplan

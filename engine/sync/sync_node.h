@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/fleet/session/fan_out.h"
+#include "engine/fleet/session/fleet_session.h"
+#include "engine/fleet/session/last_line.h"
+#include "engine/remote/programs/copy_client.h"
+#include "engine/sync/answer_limits.h"
+#include "engine/sync/comparison.h"
+#include "engine/sync/content_item.h"
+#include "engine/sync/pruning.h"
+#include "engine/wire/copy_messages.h"
+
+namespace sparkplan {
+
+struct ContentOfNode;
+
+/// One node in a run of `sync`, or the controller as a source. Used from one thread at a time.
+struct SyncNode {
+  const NodeSpec* spec = nullptr;
+  bool is_controller = false;
+  bool skipped = false;  ///< Of the controller: it is not the current item's source.
+  std::optional<CopyClient> client;
+  std::optional<Error> error;   ///< Of the connection: it counts for all items.
+  bool started = false;         ///< The program has not opened a tree yet.
+  std::set<std::string> trees;  ///< The real paths of the items that were opened.
+  std::size_t models_opened = 0;
+  std::vector<PrunedTree> prunable;
+  // Of the current item:
+  Listing listing;
+  CopyImageState image;
+  bool is_read = false;
+  ContentOfNode* shown = nullptr;
+};
+
+/// The node takes no further part in the current item; without an item, in the run.
+void fail_node(const RunOptions& run, SyncNode& node, Error error);
+
+/// Calls `work(node)` for all nodes that take part, many at a time. An exception excludes only that node.
+template <class Work>
+void on_each_node(std::vector<SyncNode>& nodes, const RunOptions& run, Work work) {
+  fan_out(
+      nodes, run.workers,
+      [&](SyncNode& node) {
+        if (node.skipped || node.error) return;
+        last_line([&] { work(node); }, [&](Error error) { fail_node(run, node, std::move(error)); });
+      },
+      [](SyncNode& node) {
+        if (!node.client || node.error) return;
+        last_line([&] { (void)node.client->send(CopyAlive{}); }, [](Error) {});
+      });
+}
+
+/// Reports the current step of a node. The controller has no line in the display.
+void show_node(const RunOptions& run, const SyncNode& node, std::string_view doing, Activity activity);
+
+/// The machine that runs sparkplan as a source.
+NodeSpec controller_as_node();
+
+/// How a tree is opened and listed.
+struct TreeAccess {
+  bool write = false;
+  bool existing = false;           ///< With `write`: a missing tree is not made.
+  bool read = false;               ///< Computes digests that are not known.
+  bool ignore_known = false;       ///< Computes all of them.
+  std::int64_t rate = 0;           ///< Bytes per second; 0: no limit.
+  std::vector<std::string> paths;  ///< For `read`: only these files; empty: all.
+  std::string stage;               ///< Of an image: stage_of().
+  AnswerPatience patience;
+};
+
+/// The declared owner of the item's files on a node; empty: the owners on the source.
+std::string owner_on(const SyncNode& node, const ContentItem& item);
+
+/// Starts the program again if it works on another tree, and opens the item's tree.
+/// Errors: those of CopyClient and of the program; kInvalidInput (the place of the tree is not known).
+Result<CopyOpened> open_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access);
+
+/// Starts the program again, unless nothing has been asked of it. Errors: those of CopyClient.
+Result<void> begin_anew(SyncNode& node);
+
+/// Lists the tree that the program has opened. Errors: those of CopyClient and of the program.
+Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access);
+
+/// Adds to the listing the digests of chunks that the node knows: of files that are still those of the listing. Only
+/// nodes that receive need them. Errors: as list_open_tree().
+Result<void> add_digests(SyncNode& node, const TreeAccess& access);
+
+/// Opens the tree and lists it. Errors: as open_tree().
+Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access);
+
+}  // namespace sparkplan

@@ -1,0 +1,113 @@
+// The output of `sync`.
+#include <limits>
+
+#include "engine/core/json.h"
+#include "engine/report/sync_report.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+ContentReport item_of(ContentKind kind, const std::string& name) {
+  ContentReport report;
+  report.item.kind = kind;
+  report.item.name = name;
+  report.bytes = 30'000'000;
+  report.files = 3;
+  report.nodes.resize(2);
+  report.nodes[0].node = "spark-01";
+  report.nodes[0].is_source = true;
+  report.nodes[1].node = "spark-02";
+  return report;
+}
+
+PrunedTree tree_of_two() {
+  PrunedTree tree;
+  tree.node = "spark-02";
+  tree.path = "/srv/models/old";
+  tree.files = 2;
+  tree.bytes = 5'000'000;
+  return tree;
+}
+
+}  // namespace
+
+TEST_CASE("sync text: a node without a common fabric is a warning, before and after it has received") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kHub, "org/name"));
+  ContentOfNode& node = report.items[0].nodes[1];
+  node.status = ContentStatus::kMissing;
+  node.comparison.missing = {"refs/main"};
+  node.comparison.missing_bytes = 30'000'000;
+  CHECK_FALSE(has(to_text(report, true, TextStyle{}), "warning"));
+  node.network = Network::kManagement;
+  const auto before = to_text(report, true, TextStyle{});
+  CHECK(has(before, "warning: no common fabric network: spark-02 receives over the management network, encrypted"));
+  node.status = ContentStatus::kSent;
+  CHECK(has(to_text(report, false, TextStyle{}), "warning: no common fabric network"));
+  const auto json = to_json_value(report);
+  CHECK(json.find("items")->list_items()->front().text_or("kind", "") == "hub");
+  // A network is that of a node that receives.
+  const auto& nodes = *json.find("items")->list_items()->front().find("nodes")->list_items();
+  CHECK(nodes[0].find("network") == nullptr);
+  CHECK(nodes[1].text_or("network", "") == "management");
+}
+
+TEST_CASE("sync text: an image has its id, and another one is named") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kImage, "local/vllm:1"));
+  report.items[0].image_id = std::string(64, 'a');
+  ContentOfNode& node = report.items[0].nodes[1];
+  node.status = ContentStatus::kDiffers;
+  node.comparison.differing = {"image bbbbbbbbbbbb"};
+  const auto text = to_text(report, true, TextStyle{});
+  CHECK(has(text, "docker, 30.0 MB, id aaaaaaaaaaaa"));
+  CHECK(has(text, "another image of this name: image bbbbbbbbbbbb"));
+  CHECK_FALSE(has(text, "file"));
+  node.comparison = {};
+  node.comparison.missing = {"local/vllm:1"};
+  node.status = ContentStatus::kMissing;
+  CHECK(has(to_text(report, true, TextStyle{}), "the image is missing"));
+}
+
+TEST_CASE("sync text: a node that names thousands of directories to prune has twenty of them in the question") {
+  std::vector<PrunedTree> trees;
+  for (int node = 1; node <= 2; ++node) {
+    for (int i = 0; i < 1000; ++i) {
+      PrunedTree& tree = trees.emplace_back(tree_of_two());
+      tree.node = "spark-0" + std::to_string(node);
+      tree.path += std::to_string(i);
+      if (node == 2) tree.bytes = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  const auto question = question_text(trees);
+  CHECK(has(question, "/srv/models/old19: 5.0 MB in 2 files"));
+  CHECK_FALSE(has(question, "/srv/models/old20:"));
+  CHECK(has(question, "980 more directories: 4.9 GB in 1960 files"));
+  CHECK(has(question, "980 more directories: 9223372 TB in 1960 files"));
+  trees.back().error = make_error(ErrorCode::kBusy, "in use");
+  CHECK(has(question_text(trees), "in 1960 files, 1 with an error"));
+}
+
+TEST_CASE("sync text: what a prune removes, keeps and does not remove") {
+  SyncReport report;
+  report.pruned.push_back(tree_of_two());
+  CHECK(has(question_text(report.pruned), "/srv/models/old: 5.0 MB in 2 files"));
+  CHECK(exit_code(report) == ExitCode::kDone);
+  report.pruned[0].removed = true;
+  report.pruned[0].kept_files = 1;
+  report.pruned[0].kept = {"mine\x1b"};
+  const auto text = to_text(report, false, TextStyle{});
+  CHECK(has(text, "removed; 1 file not removed"));
+  CHECK_FALSE(has(text, "\x1b"));
+  CHECK(has(text, "1 directory pruned"));
+  report.pruned[0].removed = false;
+  report.pruned[0].error = make_error(ErrorCode::kRefused, "not removed");
+  CHECK(static_cast<int>(exit_code(report)) == 9);
+  const Value json = to_json_value(report);
+  CHECK(json.find("pruned")->list_items()->front().text_or("status", "") == "refused");
+}
+
+}  // namespace sparkplan
