@@ -21,7 +21,8 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"wire", {"model"}},
     {"process", {"core"}},
     {"load", {"domain"}},
-    {"export", {"domain"}},
+    {"markup", {"domain"}},
+    {"export", {"markup"}},
     {"plan", {"domain"}},
     {"init", {"load", "plan"}},
     {"remote", {"wire", "process"}},
@@ -42,7 +43,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"doctor", {"fleet"}},
     {"verify", {"doctor"}},
     {"sync", {"fleet"}},
-    {"report", {"launch", "sync"}},
+    {"report", {"launch", "sync", "markup"}},
     {"cli", {"report", "export", "init"}},
 };
 
