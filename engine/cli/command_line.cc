@@ -90,6 +90,10 @@ void add_node_selection(CLI::App& app, SelectionOptions& into) {
       ->allow_extra_args(false);
 }
 
+void add_report(CLI::App& app, std::string& into) {
+  app.add_option("--report", into, "also write the result to PATH as an HTML page of one file")->type_name("PATH");
+}
+
 void add_global_options(CLI::App& app, GlobalOptions& global) {
   app.set_version_flag("--version", version_text, "print the version");
   app.add_option("-f,--file", global.file, kFileHelp)->type_name("FILE");
@@ -129,6 +133,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_file(*plan, line, line.plan.file);
   plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
+  plan->add_option("--format", line.plan.format, "how to print the plan; markdown is for pull requests [text]")
+      ->type_name("text|json|markdown")
+      ->check(one_of({"text", "json", "markdown"}));
+  add_report(*plan, line.plan.report);
   plan->add_flag("--yes-prune", line.plan.yes_prune,
                  "contact nodes removed from the file, and show what is restored there");
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");
@@ -246,6 +254,7 @@ void add_verify(CLI::App& app, CommandLine& line) {
       ->type_name("LEVEL");
   verify->add_flag("--json", line.verify.json, "the checks as JSON");
   verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
+  add_report(*verify, line.verify.report);
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
       "On a node it writes only the agent, if it is missing or of another build, and the\n"
@@ -256,6 +265,7 @@ void add_verify(CLI::App& app, CommandLine& line) {
   auto* doctor = app.add_subcommand("doctor", "find known faults, with cause and fix");
   add_file(*doctor, line, line.doctor.file);
   doctor->add_flag("--json", line.doctor.json, "the findings as JSON");
+  add_report(*doctor, line.doctor.report);
   add_node_selection(*doctor, line.doctor.selection);
   doctor->footer(
       "Reads everything from the nodes and measures nothing. On a node it writes only the\n"

@@ -42,6 +42,8 @@ struct PlanOptions {
   std::string file;
   std::string output;  ///< Where to save it; empty: nowhere.
   bool json = false;
+  std::string format;  ///< "text", "json" or "markdown"; empty: text, or JSON with `json`.
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
   bool detailed_exit_code = false;
   bool yes_prune = false;
   SelectionOptions selection;
@@ -85,7 +87,8 @@ struct ApplyCommandOptions {
 struct VerifyCommandOptions {
   std::string file;
   std::string level;  ///< Empty: all.
-  std::string junit;  ///< Where to write JUnit XML; empty: nowhere.
+  std::string junit;   ///< Where to write JUnit XML; empty: nowhere.
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
   bool json = false;
   SelectionOptions selection;
 };

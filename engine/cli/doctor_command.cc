@@ -4,6 +4,7 @@
 
 #include "engine/cli/load_command.h"
 #include "engine/cli/printing.h"
+#include "engine/cli/report_file.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 
@@ -11,6 +12,7 @@ namespace sparkplan {
 
 Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
+  SPARK_CHECK(check_report_path(options.report));
   auto input = load_for("doctor", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
@@ -20,6 +22,10 @@ Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOpt
   const auto report = diagnose_cluster(cluster, builtin_registry(), std::move(run));
   progress.clear();
   print(report, *input.loaded, options.json, console);
+  if (!options.report.empty()) {
+    const auto whole = with_findings(report, *input.loaded);
+    SPARK_CHECK(write_report(options.report, to_html(whole, page_context(*input.loaded))));
+  }
   return exit_code(report.run);
 }
 

@@ -10,6 +10,7 @@ namespace sparkplan {
 struct DoctorCommandOptions {
   std::string file;
   bool json = false;
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
   SelectionOptions selection;
 };
 Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console);

@@ -29,6 +29,16 @@ struct Blocker {
   explicit operator bool() const { return !reason.empty(); }
 };
 
+/// One measured size of a check.
+struct SizePoint {
+  std::int64_t bytes = 0;
+  double time_us = 0;
+  double algbw = 0;  ///< GB/s
+  double busbw = 0;  ///< GB/s
+
+  bool operator==(const SizePoint&) const = default;
+};
+
 /// One checked property and its outcome.
 struct Check {
   std::string id;  ///< As check_id() makes it.
@@ -45,6 +55,7 @@ struct Check {
   std::string cause;                ///< Always set for a failure; for a skipped check, the reason.
   std::string fix;                  ///< Always set for a failure; for a skipped check, how to have it made, if known.
   std::string blocked_by;           ///< The id of the failed check that blocks this one.
+  std::vector<SizePoint> series = {};  ///< All measured sizes, smallest first; empty for a single one.
 
   void block(const Blocker& blocker);
   /// Marks the check as passed, so far without a value.

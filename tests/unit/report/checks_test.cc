@@ -79,7 +79,8 @@ TEST_CASE("a report of checks reads as specified") {
         "tcp A, Gb/s\n"
         "            spark-01  spark-02\n"
         "  spark-01         .      41.2\n"
-        "  spark-02      43.0         .\n");
+        "  spark-02      43.0         .\n"
+        "0 nodes, half A: 1 check failed; slowest pair spark-01 -> spark-02, 41.2 Gb/s (tcp A)\n");
 }
 
 TEST_CASE("with --quiet only passed checks are omitted, and a skip keeps its way out") {

@@ -1,0 +1,86 @@
+#include "engine/report/plan_markdown.h"
+
+#include "engine/core/text.h"
+#include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
+#include "tests/unit/report/cluster_of_eight.h"
+#include "tests/unit/report/golden.h"
+#include "tests/unit/report/page_samples.h"
+#include "tests/unit/report/samples.h"
+
+namespace sparkplan {
+namespace {
+
+using test::occurrences;
+using testing::sample_change;
+using testing::sample_node;
+using testing::sample_report;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a plan as markdown reads as specified") {
+  testing::check_golden("markdown-eight-first-plan", to_markdown(testing::first_plan_of_eight()));
+  testing::check_golden("markdown-eight-trouble", to_markdown(testing::trouble_among_eight()));
+}
+
+TEST_CASE("markdown begins with a heading of the second rank, and its parts are folded") {
+  for (const auto& [name, report] : testing::sample_reports()) {
+    INFO(name);
+    const std::string text = to_markdown(report);
+    CHECK(text.starts_with("## sparkplan plan: <code>"));
+    CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
+    CHECK(text.size() <= kMostMarkdownCharacters);
+    CHECK(has(text, "| nodes | state | add | change | remove | drift | blocked |\n"));
+  }
+}
+
+TEST_CASE("texts of nodes cannot become markup, links or mentions in markdown") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  node.error = Error{ErrorCode::kFailed, testing::kHostileText, {}, {}, ""};
+  node.plan.changes = {sample_change("sysctl/a", Action::kUpdate, {{"v", "```", testing::kHostileText}}),
+                       sample_change("file//etc/motd", Action::kUpdate,
+                                     {{"content", "a\n````\n</details>\nb\n", "a\n````\n<img src=x>\n@all\n"}})};
+  const std::string text = to_markdown(sample_report("plan", {node}));
+  INFO(text);
+  for (const char* part : {"<script", "onerror=", "@anna", "\x1b", "\xe2\x80\xae"}) CHECK_FALSE(has(text, part));
+  // The diff is in a fence that no line of the file closes.
+  CHECK(has(text, "\n`````diff\n"));
+  const auto begin = text.find("`````diff");
+  CHECK(text.find("<img src=x>") > begin);
+  CHECK(text.find("@all") > begin);
+}
+
+TEST_CASE("markdown that is too long is cut, and says what is left out") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  for (int number = 0; number < 3000; ++number) {
+    const std::string before(40, static_cast<char>('a' + number % 26));
+    node.plan.changes.push_back(sample_change("sysctl/net.k" + std::to_string(number * 7 % 3001), Action::kUpdate,
+                                              {{"v", before, std::to_string(number)}}));
+    node.plan.changes.push_back(sample_change("file//etc/f" + std::to_string(number * 7 % 3001), Action::kUpdate,
+                                              {{"content", "x\n", before + "\n" + before + "\n"}}));
+  }
+  for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}, std::size_t{1500}}) {
+    const std::string text = to_markdown(sample_report("plan", {node}), most);
+    INFO(text.substr(text.size() > 500 ? text.size() - 500 : 0));
+    CHECK(text.size() <= most);
+    CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
+    CHECK(has(text, "Left out, because a comment has a limit: "));
+    CHECK(text.ends_with("`sparkplan plan` prints everything.\n"));
+  }
+}
+
+TEST_CASE("markdown has no secret") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"", Value(), "hf_new"}}),
+                       sample_change("file//root/key", Action::kCreate,
+                                     {{"content", Value(), "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"}}),
+                       sample_change("profile_env/OTHER", Action::kCreate, {{"", Value(), "shown"}})};
+  const std::string text = to_markdown(sample_report("plan", {node}));
+  CHECK_FALSE(has(text, "hf_new"));
+  CHECK_FALSE(has(text, "AAAA"));
+  CHECK(has(text, "shown"));
+}
+
+}  // namespace sparkplan
