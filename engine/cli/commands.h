@@ -86,7 +86,7 @@ struct ApplyCommandOptions {
 
 struct VerifyCommandOptions {
   std::string file;
-  std::string level;  ///< Empty: all.
+  std::string level;   ///< Empty: all.
   std::string junit;   ///< Where to write JUnit XML; empty: nowhere.
   std::string report;  ///< Where to write an HTML page; empty: nowhere.
   bool json = false;
