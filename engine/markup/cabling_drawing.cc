@@ -18,6 +18,7 @@ constexpr double kBoxHeight = 36;
 constexpr double kWireGap = 24;  // Between the wires of one node.
 constexpr double kWay = 190;     // From a node to the switch, or to the other node.
 constexpr double kSwitchWidth = 80;
+constexpr double kLetter = 7.3;  // The usual width of a letter of a label.
 constexpr std::size_t kLongestName = 20;
 constexpr std::size_t kMostLabelledOnACircle = 24;
 
@@ -61,6 +62,11 @@ std::string spoken(const DrawnCabling& cabling, const DrawnWire& wire) {
 /// The beginning of a name that is too long for its box. The title has all of it.
 std::string fitting(const std::string& name) {
   return name.size() <= kLongestName ? name : name.substr(0, kLongestName - 3) + "...";
+}
+
+std::size_t letters_in(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 class Drawing {
@@ -184,7 +190,7 @@ class Drawing {
     }
   }
 
-  /// Wires between the same two nodes run side by side, their labels one after the other.
+  /// Wires between the same two nodes run side by side, each with its label on it.
   Line line_on_circle(const DrawnWire& wire, std::size_t place) const {
     const Point a = middle_of(wire.from.node);
     const Point b = middle_of(wire.to->node);
@@ -192,10 +198,10 @@ class Drawing {
     const bool turned = wire.from.node > wire.to->node;
     const double shift = (static_cast<double>(place) * 12 - 6) * (turned ? -1 : 1);
     const Point side{-(b.y - a.y) / length * shift, (b.x - a.x) / length * shift};
-    const double along = 0.5;
+    const double along = place % 2 == 0 ? 0.36 : 0.64;
     const Point from{a.x + side.x, a.y + side.y};
     const Point to{b.x + side.x, b.y + side.y};
-    const Point label{from.x + (to.x - from.x) * along, (a.y + b.y) / 2 + static_cast<double>(place) * 18 - 5};
+    const Point label{from.x + (to.x - from.x) * along, from.y + (to.y - from.y) * along + 4};
     return {&wire, from, to, label, cabling_.wires.size() <= kMostLabelledOnACircle};
   }
 
@@ -218,6 +224,11 @@ class Drawing {
   void labels() {
     for (const Line& line : lines_) {
       if (!line.labelled) continue;
+      // The line ends at the label, so that both can be read.
+      const double half = kLetter * static_cast<double>(letters_in(label_of(*line.wire))) / 2 + 4;
+      markup_.empty("path", {{"class", "wb"},
+                             {"d", "M" + coordinate(line.label.x - half) + " " + coordinate(line.label.y - 12) + "h" +
+                                       coordinate(2 * half) + "v16h" + coordinate(-2 * half) + "z"}});
       markup_.element("text", {{"class", "wl"}, {"x", coordinate(line.label.x)}, {"y", coordinate(line.label.y)}},
                       label_of(*line.wire));
     }

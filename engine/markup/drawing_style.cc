@@ -15,7 +15,8 @@ font:13px system-ui,sans-serif}
 .drawing .ww line{stroke:var(--warn);stroke-width:3;stroke-dasharray:14 6}
 .drawing .wf line{stroke:var(--bad);stroke-width:4;stroke-dasharray:4 5}
 .drawing .wu line{stroke:var(--dim);stroke-width:1.5;stroke-dasharray:1 5}
-.drawing .wl{text-anchor:middle;paint-order:stroke;stroke:var(--paper);stroke-width:6px;stroke-linejoin:round}
+.drawing .wl{text-anchor:middle}
+.drawing .wb{fill:var(--paper)}
 .drawing .axis{stroke:var(--edge);stroke-width:1;fill:none}
 .drawing .grid{stroke:var(--dim);stroke-opacity:.3;stroke-width:1;fill:none}
 .drawing .tick{font-size:11px}

@@ -38,15 +38,17 @@ void write_cell(Markup& body, const PairMatrix& matrix, std::size_t row, std::si
 /// "threshold 100 Gb/s", if all cells have the same one.
 std::string threshold_text(const PairMatrix& matrix) {
   std::optional<double> threshold;
+  bool differ = false;
   for (std::size_t row = 0; row < matrix.nodes().size(); ++row) {
     for (std::size_t column = 0; column < matrix.nodes().size(); ++column) {
       const PairCell* cell = matrix.at(row, column);
       if (cell == nullptr || !cell->value) continue;
-      if (!cell->threshold || (threshold && *threshold != *cell->threshold)) return "no common threshold";
-      threshold = cell->threshold;
+      differ = differ || (threshold && cell->threshold != threshold);
+      if (cell->threshold) threshold = cell->threshold;
     }
   }
   if (!threshold) return "no threshold";
+  if (differ) return "thresholds differ";
   return "threshold " + number_text(*threshold) + " " + printable(matrix.unit());
 }
 

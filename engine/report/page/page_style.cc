@@ -45,16 +45,17 @@ pre{overflow-x:auto;background:var(--soft);border:1px solid var(--edge);padding:
 code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}
 summary{cursor:pointer;padding:.2rem 0}
 .drawing{max-width:none;height:auto}
+@media (max-width:600px){article dl{display:block}article dd{margin:0 0 .3rem .6rem}article ul{padding-left:1rem}}
 @media (prefers-color-scheme:dark){@media screen{
 :root{--ink:#e8eaed;--paper:#16191d;--soft:#21262c;--edge:#47515c;--dim:#a9b3bd;--link:#8cc4ff;--good:#5fd0a6;--warn:#f2b955;
 --bad:#ff9b92;--goodbg:#12352a;--warnbg:#43330f;--badbg:#4a1f1c}
 .h0{background:#123c5c;color:#f1f6fa}.h1{background:#1f2f3d;color:#f1f6fa}.h2{background:#3d3320;color:#fff3df}
-.h3{background:#6a4810;color:#fff3df}.h4{background:#b0690c;color:#fff}
+.h3{background:#6a4810;color:#fff3df}.h4{background:#8f5206;color:#fff}
 }}
 @media print{
 body{max-width:none;padding:0;font-size:11pt}nav,.skip{display:none}
 .scroll{overflow:visible}article,svg,tr{break-inside:avoid}h2,h3{break-after:avoid}
-td,th,.verdict{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+td,th,.verdict,.key span{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .heat{font-size:6.5pt}.heat td,.heat th{padding:.1rem .15rem}
 details::details-content{content-visibility:visible;display:block}
 .drawing{max-width:100%;width:auto}
