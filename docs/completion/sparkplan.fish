@@ -82,7 +82,7 @@ complete -c sparkplan -n '__sparkplan_command_is validate' -l json -d 'findings 
 complete -c sparkplan -n '__sparkplan_command_is validate' -F
 complete -c sparkplan -n '__sparkplan_command_is plan' -s o -l output -rF -d 'save the plan as PATH, for apply'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l json -d 'the plan as JSON'
-complete -c sparkplan -n '__sparkplan_command_is plan' -l format -x -a 'text json markdown' -d 'how to print the plan; markdown is for pull requests [text]'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l format -x -a 'text json markdown' -d 'one of text, json, markdown; markdown is for pull requests [text]'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l yes-prune -d 'contact nodes removed from the file, and show what is restored there'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l detailed-exitcode -d 'exit 2 if there are changes'

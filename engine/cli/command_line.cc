@@ -133,9 +133,10 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_file(*plan, line, line.plan.file);
   plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
-  plan->add_option("--format", line.plan.format, "how to print the plan; markdown is for pull requests [text]")
-      ->type_name("text|json|markdown")
-      ->check(one_of({"text", "json", "markdown"}));
+  plan->add_option("--format", line.plan.format,
+                   "one of " + join(plan_formats(), ", ") + "; markdown is for pull requests [text]")
+      ->type_name("FORMAT")
+      ->check(one_of(plan_formats()));
   add_report(*plan, line.plan.report);
   plan->add_flag("--yes-prune", line.plan.yes_prune,
                  "contact nodes removed from the file, and show what is restored there");

@@ -52,6 +52,8 @@ void print_as(const std::string& format, const Report& report, const LoadedClust
 
 }  // namespace
 
+std::vector<std::string> plan_formats() { return {std::string(kText), std::string(kJson), std::string(kMarkdown)}; }
+
 Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   SPARK_TRY(const std::string format, format_of(options));

@@ -23,9 +23,6 @@ OptionUsage usage_of_option(const CLI::Option& option) {
   for (const auto& name : option.get_snames()) usage.names.push_back("-" + name);
   for (const auto& name : option.get_lnames()) usage.names.push_back("--" + name);
   if (option.get_items_expected_max() > 0) usage.value = option.get_type_name();
-  if (usage.value.find('|') != std::string::npos) {
-    for (const auto word : split(usage.value, '|')) usage.words.emplace_back(word);
-  }
   usage.help = option.get_description();
   usage.repeatable = is_repeatable(option);
   return usage;
