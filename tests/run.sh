@@ -99,6 +99,7 @@ labs_down() {
   SPARKPLAN_LAB=a$SPARKPLAN_LAB tests/lab/lab.sh down
   SPARKPLAN_LAB=n$SPARKPLAN_LAB tests/lab/lab.sh down
   SPARKPLAN_LAB=j$SPARKPLAN_LAB tests/lab/lab.sh down
+  SPARKPLAN_LAB=c$SPARKPLAN_LAB tests/lab/lab.sh down
 }
 
 # Prints the reason why aarch64 cannot be tested here.
@@ -126,6 +127,10 @@ run_integration() {
   if ! reason=$(tests/lab/lab.sh check --software jobs); then
     skip "$(count_cases '[jobs]')" "$reason"
     tests+=('~[jobs]')
+  fi
+  if ! reason=$(tests/lab/lab.sh check --software containers); then
+    skip "$(count_cases '[containers]')" "$reason"
+    tests+=('~[containers]')
   fi
   rm -f "$results/integration.xml"
   trap labs_down EXIT

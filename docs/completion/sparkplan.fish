@@ -126,7 +126,7 @@ complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the finding
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -F
-complete -c sparkplan -n '__sparkplan_command_is sync' -l yes -d 'replace files that have other content, without asking'
+complete -c sparkplan -n '__sparkplan_command_is sync' -l yes -d 'replace files that have other content and send those that only the source has, without asking'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l dry-run -d 'show what would be sent; send nothing'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l verify -d 'read every file again and compare its digests'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l encrypt -d 'encrypt what travels over the fabric'

@@ -8,12 +8,13 @@
 #include <sstream>
 #include <system_error>
 
-#include "engine/cli/command_line.h"
-#include "engine/cli/job_commands.h"
-#include "engine/cli/load_command.h"
+#include "engine/cli/commands/commands.h"
+#include "engine/cli/commands/job_commands.h"
+#include "engine/cli/commands/verify_command.h"
+#include "engine/cli/flags/command_line.h"
+#include "engine/cli/input/load_command.h"
 #include "engine/cli/usage/completion.h"
 #include "engine/cli/usage/usage_error.h"
-#include "engine/cli/verify_command.h"
 #include "engine/core/text.h"
 #include "engine/export/export.h"
 

@@ -20,13 +20,14 @@ function(spark_configure_agent architecture reason)
     set(${reason} "there is no ${architecture}-linux-gnu-g++" PARENT_SCOPE)
     return()
   endif()
+  string(REPLACE ";" "\\;" launcher "${CMAKE_CXX_COMPILER_LAUNCHER}")
   # Flags from the environment belong to the outer build's architecture.
   execute_process(
     COMMAND ${CMAKE_COMMAND} -E env --unset=CXX --unset=CXXFLAGS --unset=CPPFLAGS --unset=LDFLAGS
       ${CMAKE_COMMAND} -S ${CMAKE_SOURCE_DIR} -B ${directory} -G ${CMAKE_GENERATOR}
       --toolchain ${toolchain}
       -D CMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} -D CMAKE_MAKE_PROGRAM=${CMAKE_MAKE_PROGRAM}
-      -D CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -D SPARKPLAN_ONLY_AGENT=ON
+      -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher} -D SPARKPLAN_ONLY_AGENT=ON
     RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log)
   file(WRITE ${directory}/configure.log "${log}")
   if(NOT status EQUAL 0)

@@ -14,7 +14,7 @@ namespace sparkplan::copy {
 namespace {
 
 constexpr int kConnectMs = 10'000;
-/// What a connection has asked for and not received yet. The peer reads the next chunk while this one travels.
+/// A chunk that a connection has asked for and not received yet. The peer reads the next chunk while this one travels.
 constexpr std::size_t kMostAhead = std::size_t{12} << 20;
 constexpr std::size_t kMostRequests = 32;
 
@@ -70,12 +70,15 @@ ChunkFetcher::ChunkFetcher(const CopyFetch& command, Content& content, Traffic& 
 }
 
 ChunkFetcher::~ChunkFetcher() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-    for (const PeerStream& stream : streams_) stream.shut_down();
-  }
+  drop();
   threads_.clear();
+}
+
+void ChunkFetcher::drop() {
+  const std::lock_guard lock(mutex_);
+  ends_ = true;
+  error_.reset();
+  for (const PeerStream& stream : streams_) stream.shut_down();
 }
 
 std::optional<Error> ChunkFetcher::lost() {
@@ -88,7 +91,7 @@ void ChunkFetcher::work(std::size_t place) {
   const auto outcome = fetch(place);
   const std::lock_guard lock(mutex_);
   --running_;
-  if (!outcome && !error_ && !content_.ended()) error_ = outcome.error();
+  if (!outcome && !error_ && !ends_ && !content_.ended()) error_ = outcome.error();
 }
 
 Result<PeerStream*> ChunkFetcher::open(std::size_t place) {

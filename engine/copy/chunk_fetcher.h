@@ -22,6 +22,9 @@ class ChunkFetcher {
   ChunkFetcher& operator=(const ChunkFetcher&) = delete;
 
   std::int64_t link() const { return command_.link; }
+  /// Ends the connections, without waiting for their threads. What they have asked for is given back; lost() stays
+  /// empty.
+  void drop();
   /// The first error, once all connections have ended with chunks still missing. Reported once.
   std::optional<Error> lost();
 

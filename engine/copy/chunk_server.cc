@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kListensFor{60};
 constexpr int kTokenPatienceMs = 5000;
 constexpr int kGlanceMs = 200;
-/// Connections without a right token at a time.
+/// Connections at a time that have not shown a token yet.
 constexpr std::size_t kMostStrangers = 64;
 
 void append(std::string& bytes, std::uint32_t number) {
@@ -84,9 +84,12 @@ ChunkServer::~ChunkServer() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
     for (const PeerStream& stream : streams_) stream.shut_down();
+    for (const Visitor& visitor : visitors_) {
+      if (visitor.is_stranger) ::shutdown(visitor.socket.get(), SHUT_RDWR);
+    }
   }
   if (acceptor_.joinable()) acceptor_.join();
-  threads_.clear();
+  for (Visitor& visitor : visitors_) visitor.thread.join();
 }
 
 bool ChunkServer::all_used() {
@@ -115,25 +118,49 @@ void ChunkServer::accept_all() {
     from.size = sizeof from.storage;
     FileDescriptor socket(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
     if (!socket.valid() || !peer || !same_host(from, *peer)) continue;
-    const std::lock_guard lock(mutex_);
-    if (ends_ || threads_.size() == kMostStrangers) continue;
-    // A stranger at the peer's address must not keep the real connections waiting.
-    threads_.emplace_back(
-        [this, raw = std::make_shared<FileDescriptor>(std::move(socket))] { admit(std::move(*raw)); });
+    receive(std::move(socket));
   }
   listener_ = FileDescriptor();
 }
 
-void ChunkServer::admit(FileDescriptor socket) {
-  const auto token = read_token(socket.get());
+/// A stranger at the peer's address must not keep the real connections waiting. A real one shows its token at once.
+void ChunkServer::receive(FileDescriptor socket) {
+  const std::lock_guard lock(mutex_);
+  if (ends_) return;
+  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.ended; });
+  std::size_t strangers = 0;
+  Visitor* oldest = nullptr;
+  for (Visitor& visitor : visitors_) {
+    if (!visitor.is_stranger) continue;
+    if (oldest == nullptr) oldest = &visitor;
+    ++strangers;
+  }
+  if (strangers >= kMostStrangers) {
+    ::shutdown(oldest->socket.get(), SHUT_RDWR);
+    oldest->is_stranger = false;
+  }
+  Visitor& visitor = visitors_.emplace_back();
+  visitor.socket = std::move(socket);
+  visitor.thread = std::jthread([this, &visitor] {
+    admit(visitor);
+    const std::lock_guard ended(mutex_);
+    visitor.socket = FileDescriptor();
+    visitor.is_stranger = false;
+    visitor.ended = true;
+  });
+}
+
+void ChunkServer::admit(Visitor& visitor) {
+  const auto token = read_token(visitor.socket.get());
   auto key = token ? use(*token) : std::nullopt;
   if (!key) return;
-  prepare_socket(socket.get());
   PeerStream* stream = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (ends_) return;
-    stream = &streams_.emplace_back(std::move(socket), std::move(*key), PeerStream::Side::kServes, traffic_);
+    visitor.is_stranger = false;
+    prepare_socket(visitor.socket.get());
+    stream = &streams_.emplace_back(std::move(visitor.socket), std::move(*key), PeerStream::Side::kServes, traffic_);
   }
   serve(*stream);
   stream->shut_down();

@@ -18,7 +18,8 @@ inline constexpr std::size_t kRequestBytes = 8;
 inline constexpr std::size_t kReplyBytes = 16;
 
 /// Serves chunks to one other node. It listens on one address, accepts connections of one address only, and each token
-/// once. The listener closes when all tokens are used, or after a while.
+/// once. Of too many connections without a token the oldest ends. The listener closes when all tokens are used, or
+/// after a while.
 class ChunkServer {
  public:
   /// Errors: kInvalidInput, kFailed.
@@ -31,8 +32,16 @@ class ChunkServer {
 
  private:
   ChunkServer(CopyServe command, Content& content, Traffic& traffic);
+  /// One accepted connection, and its thread.
+  struct Visitor {
+    FileDescriptor socket;  ///< Until the connection has shown a token.
+    bool is_stranger = true;
+    bool ended = false;
+    std::jthread thread;
+  };
   void accept_all();
-  void admit(FileDescriptor socket);
+  void receive(FileDescriptor socket);
+  void admit(Visitor& visitor);
   void serve(PeerStream& stream);
   /// The key of an unused token, which is used from now on; nothing for any other text.
   std::optional<std::string> use(std::string_view token);
@@ -47,7 +56,7 @@ class ChunkServer {
   bool ends_ = false;
   std::vector<bool> used_;
   std::list<PeerStream> streams_;
-  std::list<std::jthread> threads_;
+  std::list<Visitor> visitors_;
   std::jthread acceptor_;
 };
 

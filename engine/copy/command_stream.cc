@@ -1,46 +1,23 @@
 #include "engine/copy/command_stream.h"
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <string>
-#include <thread>
+#include <chrono>
 #include <utility>
 
-#include "engine/wire/frame.h"
+#include "engine/carried/controller_stream.h"
 
 namespace sparkplan::copy {
 namespace {
 
-constexpr int kLongestSilenceMs = 120'000;
+constexpr std::chrono::minutes kLongestSilence{2};
 /// Commands that were not handled yet. The sender waits meanwhile.
 constexpr std::size_t kMostWaiting = 64;
 
 }  // namespace
 
-// Detached: the thread ends with the process, and never before it.
-CommandStream::CommandStream(int input) : input_(input) {
-  std::thread([this] { read_all(); }).detach();
-}
-
-void CommandStream::read_all() {
-  FrameReader reader;
-  std::string buffer(std::size_t{1} << 16, '\0');
-  while (true) {
-    pollfd waiting{input_, POLLIN, 0};
-    if (::poll(&waiting, 1, kLongestSilenceMs) == 0) ::_exit(kInputEndedStatus);
-    const auto count = ::read(input_, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) ::_exit(kInputEndedStatus);
-    reader.feed({buffer.data(), static_cast<std::size_t>(count)});
-    while (true) {
-      auto message = reader.next();
-      if (message && !*message) break;
-      put(message ? decode<CopyCommand>(**message) : Result<CopyCommand>(failure(message.error())));
-      if (!message) return;
-    }
-  }
+CommandStream::CommandStream(int input) {
+  read_from_controller(input, kLongestSilence, [this](Result<Value> message) {
+    put(message ? decode<CopyCommand>(*message) : Result<CopyCommand>(failure(std::move(message).error())));
+  });
 }
 
 void CommandStream::put(Result<CopyCommand> command) {

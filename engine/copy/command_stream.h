@@ -9,11 +9,8 @@
 
 namespace sparkplan::copy {
 
-/// The exit status of a program whose input has ended.
-inline constexpr int kInputEndedStatus = 75;
-
-/// Commands from a file descriptor, read by a separate thread. When the input ends, or after two minutes without a
-/// command, the whole process ends at once: what it has written is valid at every moment.
+/// Commands from a file descriptor, as read_from_controller() reads them. It may end the process at every moment, and
+/// after two minutes without a command: all written files are valid then.
 class CommandStream {
  public:
   explicit CommandStream(int input);
@@ -22,10 +19,8 @@ class CommandStream {
   Result<CopyCommand> next();
 
  private:
-  void read_all();
   void put(Result<CopyCommand> command);
 
-  int input_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Result<CopyCommand>> commands_;

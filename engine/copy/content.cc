@@ -53,157 +53,29 @@ bool Content::exists(ChunkId id) const {
          id.chunk < files_[id.file].digests.size();
 }
 
-Result<CopyBegun> Content::begin(const CopyBegin& command) {
-  if (begun_) return failure(ErrorCode::kInvalidInput, "the transfer has begun already");
-  source_ = command.source;
-  replace_ = command.replace;
-  CopyBegun begun;
-  begun.free_bytes = tree_.free_bytes();
-  files_.resize(entries_.size());
-  if (!source_) {
-    SPARK_CHECK(tree_.make_directory(std::string(kPartialFolder)));
-    SPARK_TRY(partial_, tree_.open_file(std::string(kPartialFolder), O_RDONLY | O_DIRECTORY));
-    SPARK_CHECK(journal_.open(partial_.get()));
-  }
-  for (std::uint32_t number = 0; number < entries_.size(); ++number) {
-    const CopyEntry& entry = entries_[number];
-    if (entry.kind == CopyKind::kFile) {
-      SPARK_CHECK(source_ ? begin_source(number) : begin_receiver(number, command.replace, begun));
-    } else if (entry.kind == CopyKind::kDirectory && !source_) {
-      SPARK_CHECK(tree_.make_directory(entry.path));
-    }
-  }
-  const std::lock_guard lock(mutex_);
-  begun_ = true;
-  if (!source_) start_keepers();
-  return begun;
-}
-
-Result<void> Content::begin_source(std::uint32_t number) {
-  const CopyEntry& entry = entries_[number];
-  SPARK_TRY(const auto status, tree_.status_of(entry.path));
-  const FileStamp stamp = stamp_of(status);
-  if (stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
-    return failure(ErrorCode::kStalePlan, shown_text(entry.path) + " has changed since it was listed");
-  }
-  File& file = files_[number];
-  file.digests = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(entry.size)));
-  file.has.assign(file.digests.size(), Has::kVerified);
-  file.in_place = true;
-  done_bytes_ += entry.size;
-  return {};
-}
-
-Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
-  const CopyEntry& entry = entries_[number];
-  File& file = files_[number];
-  SPARK_TRY(const auto status, if_there(tree_.status_of(entry.path)));
-  if (!status) return false;
-  const FileStamp stamp = stamp_of(*status);
-  file.old = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(stamp.size)));
-  const bool equal =
-      stamp.size == entry.size && std::all_of(file.old.begin(), file.old.end(), is_known) && file.old == file.digests;
-  if (equal) {
-    SPARK_TRY(const auto opened, tree_.open_file(entry.path, O_RDONLY));
-    SPARK_CHECK(give_properties(opened.get(), entry));
-    struct stat now {};
-    if (::fstat(opened.get(), &now) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
-    index_.add(entry.path, stamp_of(now), file.digests, true);
-    return true;
-  }
-  if (replace) return false;
-  return failure(ErrorCode::kRefused, shown_text(entry.path) + " has other content",
-                 "look at the file; `sparkplan sync --yes` replaces it");
-}
-
-Result<void> Content::begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun) {
-  const CopyEntry& entry = entries_[number];
-  File& file = files_[number];
-  file.digests = unpacked(entry.digests, entry.size);
-  file.has.assign(file.digests.size(), Has::kNothing);
-  SPARK_TRY(file.in_place, is_in_place(number, replace));
-  if (file.in_place) {
-    file.has.assign(file.digests.size(), Has::kVerified);
-    done_bytes_ += entry.size;
-    return {};
-  }
-  ++(entry.last ? unplaced_last_ : unplaced_);
-  file.partial = sha256(entry.path + '\0' + std::to_string(entry.size)).substr(0, 32);
-  SPARK_CHECK(begin_partial(number, begun));
-  for (std::uint32_t chunk = 0; chunk < file.has.size(); ++chunk) {
-    const ChunkId id{number, chunk};
-    const auto bytes = static_cast<std::int64_t>(size_of(id));
-    if (file.has[chunk] == Has::kVerified) {
-      done_bytes_ += bytes;
-      // A chunk of an earlier process may have been written just before the process was killed.
-      to_keep_.push_back(id);
-      continue;
-    }
-    const bool local = chunk < file.old.size() && is_known(file.old[chunk]) && file.old[chunk] == file.digests[chunk];
-    wanted_.push_back({id, size_of(id), local});
-    if (!local) begun.missing_bytes += bytes;
-  }
-  file.unchecked = file.has.size();
-  if (file.has.empty()) (entry.last ? last_ready_ : small_ready_).push_back(number);
-  return {};
-}
-
-/// Finds the chunks that an earlier process has verified.
-Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
-  const CopyEntry& entry = entries_[number];
-  File& file = files_[number];
-  struct stat status {};
-  const bool is_there = ::fstatat(partial_.get(), file.partial.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-  if (!is_there) SPARK_CHECK(journal_.begin_again(file.partial));
-  SPARK_TRY(const auto opened, open_partial(file, O_RDWR | O_CREAT));
-  if (::fstat(opened.get(), &status) != 0 || ::ftruncate(opened.get(), entry.size) != 0) {
-    return failure(system_error("write an unfinished file", errno));
-  }
-  constexpr std::int64_t kBlock = 512;
-  begun.needed_bytes += std::max<std::int64_t>(entry.size - status.st_blocks * kBlock, 0);
-  if (!is_there) return {};
-  const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
-  for (const auto& [chunk, digest] : journal_.chunks_of_file(file.partial)) {
-    if (chunk >= file.has.size() || file.digests[chunk] != digest) continue;
-    if (read_again) {
-      const ChunkId id{number, static_cast<std::uint32_t>(chunk)};
-      std::vector<char> bytes(size_of(id));
-      if (!read_at(opened.get(), bytes, offset_of(id)) || digest_of(bytes.data(), bytes.size()) != digest) continue;
-    }
-    file.has[chunk] = Has::kVerified;
-  }
-  return {};
-}
-
-Result<FileDescriptor> Content::open_partial(const File& file, int flags) const {
-  FileDescriptor opened(::openat(partial_.get(), file.partial.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!opened.valid()) return failure(system_error("open an unfinished file", errno));
-  return opened;
-}
-
 Result<FileDescriptor> Content::open_to_read(std::uint32_t number) {
-  for (int attempt = 0;; ++attempt) {
-    bool in_place = false;
-    {
-      const std::lock_guard lock(mutex_);
-      in_place = files_[number].in_place;
-    }
-    auto opened = in_place ? tree_.open_file(entries_[number].path, O_RDONLY) : open_partial(files_[number], O_RDONLY);
-    // Between the two lines the file may have moved to its place.
-    if (opened || in_place || attempt > 0) return opened;
+  bool in_place = false;
+  {
+    const std::lock_guard lock(mutex_);
+    in_place = files_[number].in_place;
   }
+  if (!in_place) {
+    auto opened = open_partial(files_[number], O_RDONLY);
+    // The file has moved to its place. place() notes that a moment later.
+    if (opened || opened.error().sys_errno != ENOENT) return opened;
+  }
+  return tree_.open_file(entries_[number].path, O_RDONLY);
 }
 
 Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
   const CopyEntry& entry = entries_[id.file];
   SPARK_TRY(const auto opened, open_to_read(id.file));
   auto bytes = std::make_shared<std::vector<char>>(size_of(id));
+  SPARK_TRY(const FileStamp before, stamp_of_open(opened.get(), entry.path));
   SPARK_CHECK(read_at(opened.get(), *bytes, offset_of(id)));
   if (!source_) return bytes;
-  struct stat status {};
-  if (::fstat(opened.get(), &status) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
-  const FileStamp stamp = stamp_of(status);
-  if (stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
+  SPARK_TRY(const FileStamp stamp, stamp_of_open(opened.get(), entry.path));
+  if (stamp != before || stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
     return failure(ErrorCode::kStalePlan, shown_text(entry.path) + " changes while it is read");
   }
   drop_from_cache(opened.get(), offset_of(id), bytes->size());
@@ -397,7 +269,7 @@ bool Content::complete() const {
 
 std::int64_t Content::done_bytes() const {
   const std::lock_guard lock(mutex_);
-  return done_bytes_;
+  return begun_ ? done_bytes_ : 0;  // begin() counts without the lock.
 }
 
 std::string Content::current_file() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -81,6 +82,8 @@ class Content {
   std::optional<Error> error() const;
   bool complete() const;
   std::int64_t done_bytes() const;
+  /// Read from the disk to check what was received. Also during begin().
+  std::int64_t checked_bytes() const { return checked_bytes_; }
   std::string current_file() const;
   /// Waits for an event: digests to send, the end, or `patience`.
   void wait(std::chrono::milliseconds patience);
@@ -99,11 +102,6 @@ class Content {
   std::size_t size_of(ChunkId id) const;
   std::int64_t offset_of(ChunkId id) const { return static_cast<std::int64_t>(id.chunk) * kCopyChunk; }
   bool exists(ChunkId id) const;
-  Result<void> begin_source(std::uint32_t number);
-  Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
-  Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
-  Result<bool> is_in_place(std::uint32_t number, bool replace);
-  Result<FileDescriptor> open_partial(const File& file, int flags) const;
   Result<FileDescriptor> open_to_read(std::uint32_t number);
   Result<ChunkBytes> read_from_disk(ChunkId id);
   Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes);
@@ -111,6 +109,13 @@ class Content {
   void note_digest(ChunkId id, const Digest& digest);
   void put_in_cache(ChunkId id, ChunkBytes bytes);
   ChunkBytes from_cache(ChunkId id) const;
+
+  // content_begin.cc: what is there, and what is missing.
+  Result<void> begin_source(std::uint32_t number);
+  Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
+  Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
+  Result<bool> is_in_place(std::uint32_t number, bool replace);
+  Result<FileDescriptor> open_partial(const File& file, int flags) const;
 
   // content_end.cc: from the verified chunk to the file in its place.
   void start_keepers();
@@ -128,6 +133,7 @@ class Content {
   DigestIndex& index_;
   std::vector<CopyEntry> entries_;
   std::map<std::string, std::uint32_t> places_;
+  std::atomic<std::int64_t> checked_bytes_{0};
   bool source_ = false;
   bool replace_ = false;
   FileDescriptor partial_;

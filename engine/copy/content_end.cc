@@ -104,6 +104,7 @@ Result<void> Content::check_chunk(ChunkId id) {
   drop_from_cache(opened.get(), offset_of(id), size_of(id));
   std::vector<char> bytes(size_of(id));
   SPARK_CHECK(read_at(opened.get(), bytes, offset_of(id)));
+  checked_bytes_ += static_cast<std::int64_t>(bytes.size());
   drop_from_cache(opened.get(), offset_of(id), size_of(id));
   if (digest_of(bytes.data(), bytes.size()) == file.digests[id.chunk]) return {};
   // The next sync fetches the file again.

@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
+#include "engine/carried/controller_stream.h"
 #include "engine/copy/accounts.h"
-#include "engine/copy/command_stream.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/wire/frame.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -20,7 +18,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kProgressInterval{1000};
 constexpr std::chrono::milliseconds kGlance{50};
 constexpr std::size_t kMostDigestsInFrame = 2000;
-constexpr std::size_t kMostLinks = 4096;
+/// Links to nodes that receive from this one, for the life of the process.
+constexpr std::size_t kMostServed = 4096;
+/// Links to nodes that this one receives from. Each has up to kMostCopyStreams threads.
+constexpr std::size_t kMostFetched = 64;
 
 Result<void> check_path(const std::string& path) {
   const bool whole = path.size() > 1 && path.front() == '/' && is_valid_utf8(path);
@@ -44,14 +45,11 @@ std::int64_t free_bytes_at(std::string path) {
 }  // namespace
 
 void AnswerWriter::send(const CopyAnswer& answer) {
-  const auto frame = encode_frame(encode(answer));
-  std::string_view bytes = frame ? std::string_view(*frame) : std::string_view();
+  const Value message = encode(answer);
   const std::lock_guard lock(mutex_);
-  while (!bytes.empty()) {
-    const auto count = ::write(output_, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) ::_exit(kInputEndedStatus);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
+  if (auto sent = send_to_controller(output_, message); !sent) {
+    // The controller must not take what it has received until now for the whole answer.
+    (void)send_to_controller(output_, encode(CopyAnswer(CopyFailure{bounded(std::move(sent).error())})));
   }
 }
 
@@ -74,6 +72,10 @@ Result<void> CopySession::handle(CopyCommand command) {
   if (!content_) return failure(ErrorCode::kInvalidInput, "no transfer has begun");
   if (const auto* given = std::get_if<CopyServe>(&command)) return serve(*given);
   if (const auto* given = std::get_if<CopyFetch>(&command)) return fetch(*given);
+  if (const auto* given = std::get_if<CopyDrop>(&command)) {
+    drop(*given);
+    return {};
+  }
   if (const auto* given = std::get_if<CopyDigests>(&command)) return content_->learn(given->records);
   return failure(ErrorCode::kBug, "there is no such command");
 }
@@ -108,8 +110,8 @@ Result<void> CopySession::open(const CopyOpen& command) {
   return {};
 }
 
-Result<void> CopySession::look_at_tree(const CopyLook& command) {
-  std::jthread progress([this](const std::stop_token& stop) {
+std::jthread CopySession::progress_sender() {
+  return std::jthread([this](const std::stop_token& stop) {
     auto next = Clock::now() + kProgressInterval;
     while (!stop.stop_requested()) {
       std::this_thread::sleep_for(kGlance);
@@ -118,6 +120,10 @@ Result<void> CopySession::look_at_tree(const CopyLook& command) {
       next += kProgressInterval;
     }
   });
+}
+
+Result<void> CopySession::look_at_tree(const CopyLook& command) {
+  auto progress = progress_sender();
   auto looked =
       look(*tree_, *index_, command, read_bytes_, [this](CopyEntries entries) { answers_.send(std::move(entries)); });
   progress.request_stop();
@@ -129,14 +135,18 @@ Result<void> CopySession::look_at_tree(const CopyLook& command) {
 
 Result<void> CopySession::begin(const CopyBegin& command) {
   if (!content_) content_ = std::make_unique<Content>(*tree_, *index_);
-  SPARK_TRY(const auto begun, content_->begin(command));
-  answers_.send(begun);
+  auto progress = progress_sender();
+  auto begun = content_->begin(command);
+  progress.request_stop();
+  progress.join();
+  if (!begun) return failure(std::move(begun).error());
+  answers_.send(*begun);
   reporter_ = std::jthread([this](const std::stop_token& stop) { report(stop); });
   return {};
 }
 
 Result<void> CopySession::serve(const CopyServe& command) {
-  if (servers_.size() == kMostLinks) return failure(ErrorCode::kInvalidInput, "too many links");
+  if (servers_.size() == kMostServed) return failure(ErrorCode::kInvalidInput, "too many links");
   SPARK_TRY(auto server, ChunkServer::start(command, *content_, traffic_));
   answers_.send(CopyServing{command.link, server->port()});
   servers_.push_back(std::move(server));
@@ -145,16 +155,26 @@ Result<void> CopySession::serve(const CopyServe& command) {
 
 Result<void> CopySession::fetch(const CopyFetch& command) {
   const std::lock_guard lock(fetchers_mutex_);
-  if (fetchers_.size() == kMostLinks) return failure(ErrorCode::kInvalidInput, "too many links");
+  if (fetchers_.size() == kMostFetched) return failure(ErrorCode::kInvalidInput, "too many links");
+  for (const auto& fetcher : fetchers_) {
+    if (fetcher->link() == command.link) return failure(ErrorCode::kInvalidInput, "this link is fetched already");
+  }
   fetchers_.push_back(std::make_unique<ChunkFetcher>(command, *content_, traffic_));
   return {};
+}
+
+void CopySession::drop(const CopyDrop& command) {
+  const std::lock_guard lock(fetchers_mutex_);
+  for (const auto& fetcher : fetchers_) {
+    if (fetcher->link() == command.link) fetcher->drop();
+  }
 }
 
 void CopySession::send_progress() {
   CopyProgress progress;
   progress.received_bytes = traffic_.received;
   progress.sent_bytes = traffic_.sent;
-  progress.read_bytes = read_bytes_;
+  progress.read_bytes = read_bytes_ + (content_ ? content_->checked_bytes() : 0);
   if (content_) {
     progress.done_bytes = content_->done_bytes();
     progress.doing = content_->current_file();

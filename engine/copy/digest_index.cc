@@ -60,6 +60,7 @@ DigestIndex::DigestIndex(DigestIndex&& other) noexcept
     : entries_(std::move(other.entries_)),
       numbered_(std::move(other.numbered_)),
       lines_(other.lines_),
+      chunks_(other.chunks_),
       file_(std::move(other.file_)) {}
 
 Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
@@ -97,22 +98,35 @@ void DigestIndex::read(const std::string& text) {
   }
 }
 
-/// "F PATH SIZE MTIME INODE received|read" begins a file, with its path in base64; "C NUMBER CHUNK DIGEST" is a chunk
-/// of the file that the NUMBERth of these lines began.
+/// "F PATH SIZE MTIME CTIME INODE received|read" begins a file, with its path in base64; "C NUMBER CHUNK DIGEST" is a
+/// chunk of the file that the NUMBERth of these lines began. A line without CTIME is of an older version: that file is
+/// read again.
 void DigestIndex::read_line(std::string_view line) {
   ++lines_;
   const auto words = split(line, ' ');
   if (words.size() == 6 && words[0] == "F") {
+    numbered_.emplace_back();
+  } else if (words.size() == 7 && words[0] == "F") {
     Entry entry;
     entry.number = numbered_.size();
     const auto path = base64_decode(words[1]);
     numbered_.push_back(path.value_or(""));
     FileStamp& stamp = entry.record.stamp;
-    const bool whole = parse(words[2], stamp.size) && parse(words[3], stamp.mtime_ns) && parse(words[4], stamp.inode);
+    const bool whole = parse(words[2], stamp.size) && parse(words[3], stamp.mtime_ns) &&
+                       parse(words[4], stamp.ctime_ns) && parse(words[5], stamp.inode);
     if (!path || !whole || stamp.size < 0 || stamp.size > kLargestCopyFile) return;
-    entry.record.received = words[5] == "received";
-    entry.record.digests.resize(static_cast<std::size_t>(chunks_of(stamp.size)));
-    entries_.insert_or_assign(*path, std::move(entry));
+    entry.record.received = words[6] == "received";
+    const auto former = entries_.find(*path);
+    if (former != entries_.end()) {
+      chunks_ -= former->second.record.digests.size();
+      entries_.erase(former);
+    }
+    // Records of files that are gone stay, so that trees of the largest size one after another could fill the memory.
+    const auto chunks = static_cast<std::size_t>(chunks_of(stamp.size));
+    if (chunks_ + chunks > 2 * static_cast<std::size_t>(kMostCopyChunks)) return;
+    chunks_ += chunks;
+    entry.record.digests.resize(chunks);
+    entries_.emplace(*path, std::move(entry));
   } else if (words.size() == 4 && words[0] == "C") {
     std::size_t number = 0;
     std::size_t chunk = 0;
@@ -147,8 +161,8 @@ std::string DigestIndex::lines_of(const std::string& path, const Record& record)
   numbered_.push_back(path);
   const FileStamp& stamp = record.stamp;
   std::string lines = "F " + base64_encode(path) + " " + std::to_string(stamp.size) + " " +
-                      std::to_string(stamp.mtime_ns) + " " + std::to_string(stamp.inode) +
-                      (record.received ? " received\n" : " read\n");
+                      std::to_string(stamp.mtime_ns) + " " + std::to_string(stamp.ctime_ns) + " " +
+                      std::to_string(stamp.inode) + (record.received ? " received\n" : " read\n");
   for (std::size_t i = 0; i < record.digests.size(); ++i) {
     if (!is_known(record.digests[i])) continue;
     lines += "C " + number + " " + std::to_string(i) + " " + hex(record.digests[i]) + "\n";

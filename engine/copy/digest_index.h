@@ -12,8 +12,8 @@
 
 namespace sparkplan::copy {
 
-/// The digests of files that were read or written before, so that no file is read twice. A file whose size, time or
-/// inode has changed since then is unknown. The index is a log of lines; a line that a crash has cut off is ignored.
+/// The digests of files that were read or written before, so that no file is read twice. A file whose size, times or
+/// inode have changed since then is unknown. The index is a log of lines; a line that a crash has cut off is ignored.
 /// Used from several threads.
 class DigestIndex {
  public:
@@ -55,6 +55,7 @@ class DigestIndex {
   std::map<std::string, Entry> entries_;
   std::vector<std::string> numbered_;  ///< Paths by the number of their line.
   std::size_t lines_ = 0;
+  std::size_t chunks_ = 0;  ///< Of all records that were read.
   FileDescriptor file_;
 };
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "engine/copy/tree.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::copy {
@@ -24,8 +25,10 @@ std::string boot_id() {
 }  // namespace
 
 Result<void> Journal::open(int partial_folder) {
-  file_ = FileDescriptor(::openat(partial_folder, kName, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  file_ = FileDescriptor(::openat(partial_folder, kName, kFlags, 0600));
   if (!file_.valid()) return failure(system_error("open the journal of unfinished files", errno));
+  SPARK_CHECK(check_regular(file_.get(), std::string(kPartialFolder) + "/" + kName));
   std::string text;
   std::string buffer(std::size_t{1} << 16, '\0');
   while (text.size() < kLargestJournal) {

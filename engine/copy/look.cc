@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::size_t kReaders = 4;
 constexpr std::size_t kMostChanged = 100;
-/// The digests in one frame, before base64.
-constexpr std::size_t kMostDigestBytes = std::size_t{2} << 20;
+/// The names and digests in one frame. A message has at most 16 MiB: one more file has 11 MiB of digests in base64, and
+/// the escapes of a control character have six bytes.
+constexpr std::size_t kMostBytesInFrame = std::size_t{512} << 10;
 
 /// One chunk to read.
 struct Part {
@@ -103,10 +104,11 @@ void emit_all(const std::vector<FoundEntry>& found, const std::vector<std::vecto
   for (std::size_t i = 0; i < found.size(); ++i) {
     CopyEntry entry = found[i].entry;
     if (entry.kind == CopyKind::kFile) entry.sum = sum_of(digests[i]);
-    if (chunks) entry.digests = packed(digests[i]);
+    // Of a file that was never read there is nothing to tell, and it may be one hole of 2 TiB.
+    if (chunks && std::any_of(digests[i].begin(), digests[i].end(), is_known)) entry.digests = packed(digests[i]);
     bytes += entry.digests.size() + entry.path.size() + entry.target.size();
     part.entries.push_back(std::move(entry));
-    if (part.entries.size() < kMostEntriesInFrame && bytes < kMostDigestBytes) continue;
+    if (part.entries.size() < kMostEntriesInFrame && bytes < kMostBytesInFrame) continue;
     emit(std::exchange(part, {}));
     bytes = 0;
   }

@@ -13,7 +13,7 @@
 
 namespace sparkplan::copy {
 
-/// What all connections of a process share.
+/// The state that all connections of a process share.
 struct Traffic {
   RateLimit sending;
   RateLimit receiving;

@@ -7,7 +7,7 @@ namespace sparkplan::copy {
 
 void RateLimit::take(std::size_t bytes) {
   if (rate_ <= 0) return;
-  // What was not used within this time is lost, so that a pause is followed by no burst.
+  // Bytes that were not used within this time are lost. So no burst follows a pause.
   constexpr std::chrono::milliseconds kLongestCredit{200};
   Clock::time_point until;
   {

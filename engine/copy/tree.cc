@@ -27,10 +27,13 @@ int open_beneath(int directory, const std::string& path, int flags, mode_t mode)
   how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC));
   how.mode = (flags & O_CREAT) != 0 ? mode : 0;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  // A rename anywhere on the system can ask for another attempt. A user's lease on the file asks without end.
+  constexpr int kMostAttempts = 1000;
   int opened = -1;
-  do {
+  for (int attempt = 0; opened < 0 && attempt < kMostAttempts; ++attempt) {
     opened = static_cast<int>(::syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how));
-  } while (opened < 0 && (errno == EINTR || errno == EAGAIN));
+    if (opened < 0 && errno != EINTR && errno != EAGAIN) break;
+  }
   return opened;
 }
 
@@ -132,7 +135,21 @@ tl::unexpected<Error> refused(const std::string& path, const std::string& why) {
 }  // namespace
 
 FileStamp stamp_of(const struct stat& status) {
-  return {status.st_size, status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec, status.st_ino};
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; };
+  return {status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim), status.st_ino};
+}
+
+Result<FileStamp> stamp_of_open(int file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return failure(system_error("read " + shown_text(path), errno));
+  return stamp_of(status);
+}
+
+Result<void> check_regular(int file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return failure(system_error("read " + shown_text(path), errno));
+  if (!S_ISREG(status.st_mode)) return refused(path, "is not a regular file");
+  return {};
 }
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -149,9 +166,13 @@ Result<void> Tree::make(const std::string& path, uid_t user, gid_t group) {
 }
 
 Result<FileDescriptor> Tree::open_file(const std::string& path, int flags, mode_t mode) const {
-  const int opened = open_beneath(root(), path, flags | O_NOFOLLOW, mode);
-  if (opened < 0) return failure(open_error(path, errno));
-  return FileDescriptor(opened);
+  // The kernel refuses the two flags together with O_PATH.
+  const bool of_any_kind = (flags & O_PATH) != 0;
+  const int patient = of_any_kind ? 0 : O_NONBLOCK | O_NOCTTY;
+  FileDescriptor opened(open_beneath(root(), path, flags | O_NOFOLLOW | patient, mode));
+  if (!opened.valid()) return failure(open_error(path, errno));
+  if (!of_any_kind && (flags & O_DIRECTORY) == 0) SPARK_CHECK(check_regular(opened.get(), path));
+  return opened;
 }
 
 Result<FileDescriptor> Tree::open_parent(const std::string& path) const {
@@ -198,14 +219,27 @@ std::int64_t Tree::partial_bytes() const {
   return bytes;
 }
 
-Result<std::vector<FoundEntry>> Tree::list() const {
-  std::vector<FoundEntry> found;
-  SPARK_CHECK(list_into(root(), "", found));
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.entry.path < b.entry.path; });
-  return found;
+Result<void> Tree::Found::add(FoundEntry one) {
+  const CopyEntry& entry = one.entry;
+  chunks += chunks_of(entry.size);
+  if (chunks > kMostCopyChunks) return failure(ErrorCode::kUnsupported, "the tree has more than 40 TB");
+  name_bytes += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
+  if (name_bytes > kMostCopyNameBytes) {
+    return failure(ErrorCode::kUnsupported, "the names of the tree have more than 64 MiB");
+  }
+  entries.push_back(std::move(one));
+  return {};
 }
 
-Result<void> Tree::list_into(int directory, const std::string& prefix, std::vector<FoundEntry>& found) const {
+Result<std::vector<FoundEntry>> Tree::list() const {
+  Found all;
+  SPARK_CHECK(list_into(root(), "", all));
+  auto& found = all.entries;
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.entry.path < b.entry.path; });
+  return std::move(found);
+}
+
+Result<void> Tree::list_into(int directory, const std::string& prefix, Found& found) const {
   if (static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '/')) > kDeepest) {
     return failure(ErrorCode::kUnsupported, "the tree is more than 64 directories deep");
   }
@@ -215,7 +249,7 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, std::vect
   while (const dirent* item = ::readdir(names.get())) {
     const std::string name = item->d_name;
     if (name == "." || name == ".." || (prefix.empty() && name == kPartialFolder)) continue;
-    if (found.size() == kMostCopyEntries) {
+    if (found.entries.size() == kMostCopyEntries) {
       return failure(ErrorCode::kUnsupported, "the tree has more than " + std::to_string(kMostCopyEntries) + " names");
     }
     struct stat status {};
@@ -246,13 +280,13 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, std::vect
       entry.kind = CopyKind::kDirectory;
       SPARK_TRY(const auto below, open_file(entry.path, O_RDONLY | O_DIRECTORY));
       const std::string path = entry.path;
-      found.push_back(std::move(one));
+      SPARK_CHECK(found.add(std::move(one)));
       SPARK_CHECK(list_into(below.get(), path + "/", found));
       continue;
     } else {
       return refused(entry.path, "is neither a file, a directory nor a link");
     }
-    found.push_back(std::move(one));
+    SPARK_CHECK(found.add(std::move(one)));
   }
   return {};
 }

@@ -13,10 +13,12 @@
 
 namespace sparkplan::copy {
 
-/// What identifies the content of a file without reading it.
+/// Identifies the content of a file without reading it. A user can set the time of modification, but not the time
+/// of change.
 struct FileStamp {
   std::int64_t size = 0;
   std::int64_t mtime_ns = 0;
+  std::int64_t ctime_ns = 0;
   std::uint64_t inode = 0;
 
   bool operator==(const FileStamp&) const = default;
@@ -39,14 +41,16 @@ class Tree {
   static Result<void> make(const std::string& path, uid_t user, gid_t group);
 
   int root() const { return root_.get(); }
-  /// As open(2), beneath the tree. Errors: kNotFound, kRefused (a link, a mount point), kFailed.
+  /// As open(2), beneath the tree, for a regular file; with O_DIRECTORY for a directory, with O_PATH for any kind. It
+  /// never waits for the other end of a FIFO. Errors: kNotFound, kRefused (a link, a mount point, another kind),
+  /// kFailed.
   Result<FileDescriptor> open_file(const std::string& path, int flags, mode_t mode = 0) const;
   /// The directory that contains `path`. Errors: as open_file().
   Result<FileDescriptor> open_parent(const std::string& path) const;
   /// Makes the directory `path`; its parents exist. Errors: kRefused (another kind of file has the name), kFailed.
   Result<void> make_directory(const std::string& path) const;
   /// Everything below the tree, sorted by path. Errors: kRefused (a name or kind that cannot be copied, or a link that
-  /// leaves the tree), kUnsupported (too many), kFailed.
+  /// leaves the tree), kUnsupported (too many names, bytes of names or chunks), kFailed.
   Result<std::vector<FoundEntry>> list() const;
   /// The status of a regular file. Errors: kRefused for other kinds; as open_file().
   Result<struct stat> status_of(const std::string& path) const;
@@ -57,9 +61,23 @@ class Tree {
 
  private:
   explicit Tree(FileDescriptor root) : root_(std::move(root)) {}
-  Result<void> list_into(int directory, const std::string& prefix, std::vector<FoundEntry>& found) const;
+  /// The entries that list() has found, and their sums.
+  struct Found {
+    std::vector<FoundEntry> entries;
+    std::int64_t chunks = 0;
+    std::size_t name_bytes = 0;
+
+    /// Errors: kUnsupported.
+    Result<void> add(FoundEntry one);
+  };
+  Result<void> list_into(int directory, const std::string& prefix, Found& found) const;
   FileDescriptor root_;
 };
+
+/// Errors: kRefused.
+Result<void> check_regular(int file, const std::string& path);
+/// Errors: kFailed.
+Result<FileStamp> stamp_of_open(int file, const std::string& path);
 
 /// The last part of a path.
 std::string name_of(const std::string& path);

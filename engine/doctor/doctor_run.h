@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/doctor/examination.h"
-#include "engine/fleet/fleet_session.h"
-#include "engine/fleet/node_snapshot.h"
+#include "engine/fleet/session/fleet_session.h"
+#include "engine/fleet/session/node_snapshot.h"
 #include "engine/plan/report.h"
 
 namespace sparkplan {

@@ -32,8 +32,8 @@ std::string_view take_number(std::string_view& text) {
   return number;
 }
 
-/// By their numbers: 6.17.0-1031-nvidia is newer than 6.17.0-999-nvidia. The boot loader starts the newest one, unless
-/// it is told otherwise.
+/// By their numbers: 6.17.0-1031-nvidia is newer than 6.17.0-999-nvidia. By default the boot loader starts
+/// the newest one.
 bool is_older(std::string_view one, std::string_view other) {
   while (!one.empty() && !other.empty()) {
     if (is_digit(one.front()) && is_digit(other.front())) {

@@ -6,15 +6,15 @@
 
 namespace sparkplan {
 
-/// What keeps jobs from starting or slows them down: containers, memory in use, the GPU's clock, software that an
+/// Faults that keep jobs from starting or slow them down: containers, memory in use, the GPU's clock, software that an
 /// upgrade or a boot changes.
 // Sources: public reports of DGX Spark owners, NVIDIA's forum and documentation of the container toolkit, apt-mark(8),
 // the kernel's accounting/psi.rst.
 inline constexpr auto kReadinessRows = std::to_array<DoctorRow>({
     {"docker-group", "the login user may not use Docker",
      "the user is not in the group docker, so each docker command ends with permission denied on docker.sock",
-     "add `users: [{name: USER, groups: [docker]}]` to cluster.yaml and apply, then log in again; whoever is in that "
-     "group can become root",
+     "add `users: [{name: USER, groups: [docker]}]` to cluster.yaml and apply, then log in again; every member of "
+     "that group can become root",
      "/etc/group, getent group docker"},
     {"container-runtime-missing", "containers cannot use the GPU",
      "Docker has neither NVIDIA's runtime nor a CDI specification of the GPU",

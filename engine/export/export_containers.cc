@@ -1,29 +1,13 @@
 // The formats for containers: docker run, and Docker Compose.
 #include "engine/core/ascii.h"
 #include "engine/core/json.h"
-#include "engine/domain/storage/storage.h"
+#include "engine/core/text.h"
+#include "engine/domain/container/job_container.h"
 #include "engine/export/formats.h"
 #include "engine/resource/shell_environment.h"
 
 namespace sparkplan::formats {
 namespace {
-
-struct Volume {
-  std::string path;  ///< The same in the container.
-  bool read_only = false;
-};
-
-std::vector<Volume> volumes_of(const NodeSpec& node) {
-  std::vector<Volume> volumes;
-  // NCCL in the container reads the container's file.
-  if (node.sections.contains("nccl")) volumes.push_back({"/etc/nccl.conf", true});
-  if (const auto storage = node.sections.find("storage"); storage != node.sections.end()) {
-    for (const StorageMount& mount : storage_mounts(storage->second)) {
-      volumes.push_back({mount.target, mount.read_only()});
-    }
-  }
-  return volumes;
-}
 
 /// Compose replaces "$NAME" in values; "$$" is a dollar sign. Source: Compose specification, interpolation.
 std::string compose_text(const std::string& text) {
@@ -58,11 +42,9 @@ constexpr std::string_view kComposeSettings = R"(    image: "${IMAGE:?set IMAGE 
 ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   for (const NodeSpec* node : selected) {
-    exported.text += "# on " + node->name.str() +
-                     "\ndocker run --gpus all --network host --ipc host --init --device /dev/infiniband"
-                     " --cap-add IPC_LOCK --ulimit memlock=-1 --ulimit stack=67108864 --ulimit nofile=1048576"
-                     " --ulimit core=0 --oom-score-adj 800";
-    for (const Volume& one : volumes_of(*node)) {
+    exported.text += "# on " + node->name.str() + "\ndocker run " +
+                     join(job_container_flags(ContainerEngine::kDocker, {true, true}), " ");
+    for (const BindMount& one : job_mounts(*node)) {
       exported.text += " \\\n  -v " + shell_quote(one.path + ":" + one.path + (one.read_only ? ":ro" : ""));
     }
     for (const auto& [name, value] : variables_of(cluster, *node, hosts, registry)) {
@@ -82,9 +64,9 @@ ExportedText compose(const Cluster& cluster, const Hosts& hosts, const Hosts& se
       compose_text(project_name(cluster.name)) + "\nservices:\n";
   for (const NodeSpec* node : selected) {
     exported.text += "  " + compose_text(node->name.str()) + ":\n" + std::string(kComposeSettings);
-    const std::vector<Volume> volumes = volumes_of(*node);
-    if (!volumes.empty()) exported.text += "    volumes:\n";
-    for (const Volume& one : volumes) {
+    const std::vector<BindMount> mounts = job_mounts(*node);
+    if (!mounts.empty()) exported.text += "    volumes:\n";
+    for (const BindMount& one : mounts) {
       exported.text += "      - {type: bind, source: " + compose_text(one.path) +
                        ", target: " + compose_text(one.path) + (one.read_only ? ", read_only: true" : "") + "}\n";
     }

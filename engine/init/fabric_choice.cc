@@ -7,13 +7,13 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/init/derived_fabric.h"
 #include "engine/init/fabric_candidates.h"
 #include "engine/init/frame.h"
-#include "engine/init/free_networks.h"
+#include "engine/init/new_fabric.h"
 #include "engine/load/address.h"
 #include "engine/load/fabric.h"
 
@@ -22,25 +22,6 @@ namespace {
 
 constexpr int kOffsetOfIds = 10;
 constexpr int kUsualMtu = 9000;
-
-std::optional<Cluster> cluster_with(const Members& members, const Value& section, const Registry& registry) {
-  Value file = frame_of(members);
-  file.set("fabric", section);
-  return cluster_of(file, registry);
-}
-
-/// The interfaces that the file derives for a node; nothing if one of them cannot be derived.
-std::optional<std::vector<FoundInterface>> derived(const NodeSpec& node, const Facts& facts) {
-  const FabricInterfaces fabric = fabric_interfaces(node, facts, "");
-  if (!fabric.diagnostics.empty()) return std::nullopt;
-  std::vector<FoundInterface> interfaces;
-  for (const ObservedPort& one : fabric.interfaces) {
-    FoundInterface interface { one.interface, "", one.link_local, one.mtu };
-    if (!one.address.empty()) interface.address = one.address_text();
-    interfaces.push_back(std::move(interface));
-  }
-  return interfaces;
-}
 
 /// Numbers the unmanaged members so that their found addresses would derive from their ids. Nothing if the addresses
 /// allow no such ids.
@@ -72,7 +53,7 @@ class Choice {
       keep_what_is_there();
     } else if (std::none_of(members_.nodes.begin(), members_.nodes.end(),
                             [](const auto& one) { return one.managed(); })) {
-      derive_by_carrier();
+      propose_fabric(members_, registry_, result_);
     }
     if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
     add_devices();
@@ -104,7 +85,7 @@ class Choice {
 
   bool keep_by_topology(const Members& members) {
     for (const Value& section : fabric_candidates(members, found_)) {
-      const auto cluster = cluster_with(members, section, registry_);
+      const auto cluster = cluster_with_fabric(members, section, registry_);
       if (!cluster || !gives_what_was_found(*cluster)) continue;
       result_.section = section;
       result_.why = "These addresses already exist, and derive from the nodes' ids.";
@@ -118,7 +99,7 @@ class Choice {
   bool gives_what_was_found(const Cluster& cluster) const {
     for (std::size_t i = 0; i < count(); ++i) {
       if (found_[i].interfaces.empty()) continue;
-      const auto interfaces = derived(cluster.nodes[i], facts(i));
+      const auto interfaces = derived_interfaces(cluster.nodes[i], facts(i));
       if (!interfaces || (*interfaces != found_[i].interfaces && !only_adds_link_local(*interfaces, found_[i]))) {
         return false;
       }
@@ -178,7 +159,7 @@ class Choice {
     const std::string finding = finding_against_it();
     result_.why = (something_is_there ? "The existing configuration" : "The configuration derived from their ports") +
                   (" is not valid in a file: " + finding + ".");
-    result_.remarks.push_back(left_out_remark(finding));
+    result_.remarks.push_back(no_fabric_remark(finding));
     for (std::size_t i = 0; i < count(); ++i) {
       for (const FoundInterface& one : found_[i].interfaces) result_.why += "\n" + told(members_.nodes[i].name, one);
     }
@@ -186,11 +167,6 @@ class Choice {
     if (keep_managed_alone()) return;
     result_.section = Value();
     result_.of_nodes.clear();
-  }
-
-  static Diagnostic left_out_remark(const std::string& why) {
-    return finding(Severity::kWarning, "init.no-fabric", "the fabric of these machines is omitted: " + why,
-                   "correct the addresses on the machines, then run init again; the file lists them as comments");
   }
 
   static std::string told(const std::string& node, const FoundInterface& one) {
@@ -258,134 +234,6 @@ class Choice {
       result_.why += "\nOnly " + fold_names(took_over) +
                      " took the fabric over from other definitions: adopt: take-over would do so on all nodes.";
     }
-  }
-
-  /// True if both halves of the port exist on every node and, with `carrier`, are connected.
-  bool all_have(int port, bool carrier) const {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (was_read(i) && !has(i, port, carrier)) return false;
-    }
-    return true;
-  }
-
-  bool has(std::size_t i, int port, bool carrier) const {
-    // A bond takes the addresses of its interfaces, but not their cables.
-    const auto links = fabric_links(facts(i), true);
-    return 2 == std::count_if(links.begin(), links.end(), [&](const LinkFacts* link) {
-             return spark_port_of(*link) == port && (link->carrier || !carrier);
-           });
-  }
-
-  bool all_are_sparks() const {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i) || !is_dgx_spark(facts(i))) return false;
-    }
-    return true;
-  }
-
-  void derive_by_carrier() {
-    if (count() < 2) {
-      result_.why = "A single node has no cable: add the other nodes, and `fabric: {topology: direct, port: 1}`.";
-      return;
-    }
-    const bool pair = count() == 2;
-    if (all_have(0, true) && all_have(1, true)) {
-      take(Value::map({{"topology", pair ? "dual-cable" : "ring"}}), pair ? 4 : 2 * count(),
-           pair ? "Both ports of both nodes have a peer."
-                : "Both ports of all nodes have a peer, as in a ring. The file assumes cables from port 0 of each "
-                  "node to port 1 of the next; if that is wrong, name them in `cables`.");
-      return;
-    }
-    const std::string topology = pair ? "direct" : "switch";
-    for (const bool carrier : {true, false}) {
-      for (const int port : {1, 0}) {
-        if (carrier ? !all_have(port, true) : !may_be_meant(port)) continue;
-        const std::string number = std::to_string(port);
-        take(Value::map({{"topology", topology}, {"port", port}}), 2,
-             carrier ? "Port " + number + " of all nodes has a peer."
-                     : "No port has a peer on all nodes: port " + number + " is a guess.");
-        return;
-      }
-      if (carrier && take_port_of_each(topology)) return;
-    }
-    result_.why =
-        "No suitable QSFP port was found, so the file has no fabric. To use other network cards, name their "
-        "interfaces: see \"interfaces\" of `fabric` in cluster.yaml(5).";
-  }
-
-  /// The cables are in different ports, one at each node.
-  bool take_port_of_each(const std::string& topology) {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i) || has(i, 0, true) == has(i, 1, true)) return false;
-    }
-    take(Value::map({{"topology", topology}, {"port", 1}}), 2, "Each node has a peer on one port, not on the same.");
-    for (std::size_t i = 0; i < count() && !result_.section.is_null(); ++i) {
-      if (has(i, 0, true)) result_.of_nodes[members_.nodes[i].name] = Value::map({{"port", 0}});
-    }
-    return true;
-  }
-
-  void take(Value section, std::size_t networks, const std::string& why) {
-    result_.why = why + " The addresses are new.";
-    const auto subnets = networks_for_new_fabric(members_, networks);
-    if (!subnets) {
-      const std::string finding = "all private networks contain addresses or routes of these machines";
-      result_.why = why + " The file has no fabric, because " + finding + ": name networks in `subnets`.";
-      result_.remarks.push_back(left_out_remark(finding));
-      result_.remarks.back().hint = "name networks to use in `subnets` of `fabric`";
-      return;
-    }
-    if (!subnets->empty()) {
-      section.set("subnets", list_of_texts(*subnets));
-      result_.why += " The default networks from 192.168.100.0/24 on are in use.";
-    }
-    result_.section = std::move(section);
-    for (const int port : {0, 1}) {
-      if (const auto given = result_.section.integer_or("port", port); given == port) tell_who_holds(port);
-    }
-  }
-
-  /// Reports bonds and bridges that hold the port: the user has to dissolve them before the apply.
-  void tell_who_holds(int port) {
-    std::map<std::string, std::vector<std::string>> held;  // "enp1s0f1np1 belongs to bond0" -> nodes
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i)) continue;
-      for (const LinkFacts* link : fabric_links(facts(i), true)) {
-        if (spark_port_of(*link) != port || link->master.empty()) continue;
-        held[link->name + " belongs to " + link->master].push_back(members_.nodes[i].name);
-      }
-    }
-    if (held.empty()) return;
-    std::vector<std::string> told;
-    for (const auto& [what, nodes] : held) told.push_back(printable("on " + fold_names(nodes) + " " + what));
-    result_.why += "\nRemove the bond or bridge of these interfaces before `apply`: " + join(told, "; ") + ".";
-  }
-
-  /// True for a port that is not connected, or that a Spark does not show because it has no cable. False for a port
-  /// that carries our connection.
-  bool may_be_meant(int port) const {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i)) continue;
-      const auto links = fabric_links(facts(i), true);
-      for (const LinkFacts& link : facts(i).links) {
-        if (spark_port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
-      }
-    }
-    return (all_have(port, false) || all_are_sparks()) && has_fitting_halves(port);
-  }
-
-  /// Without this check, a plan would report the port as missing.
-  bool has_fitting_halves(int port) const {
-    const char* const topology = count() == 2 ? "direct" : "switch";
-    Value section = Value::map({{"topology", topology}, {"port", port}});
-    if (const auto free = networks_for_new_fabric(members_, 2); free && !free->empty())
-      section.set("subnets", list_of_texts(*free));
-    const auto cluster = cluster_with(members_, section, registry_);
-    if (!cluster) return false;
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (was_read(i) && !derived(cluster->nodes[i], facts(i))) return false;
-    }
-    return true;
   }
 
   /// RDMA devices in software belong to no PCI function, so only their addresses show their interface.

@@ -10,15 +10,16 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
+#include "engine/job/containers.h"
 #include "engine/job/process_tree.h"
 
 namespace sparkplan::job {
 namespace {
 
 constexpr std::chrono::milliseconds kSweep{3000};
+constexpr std::chrono::milliseconds kContainers{10'000};
 constexpr std::size_t kLongestName = 64;
 
 int name_pipe = -1;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one per process.
@@ -35,9 +36,15 @@ int name_pipe = -1;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variable
   // Only the child: its orphans stay to be found by the sweep.
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  std::array<char, kLongestName + 1> id{};
-  if (::read(names, id.data(), kLongestName) < 0) id[0] = '\0';
-  end_job(id.data(), 0, kSweep);
+  std::array<char, 2 * kLongestName + 1> text{};
+  if (::read(names, text.data(), text.size() - 1) < 0) text[0] = '\0';
+  const std::string id(text.data());
+  const std::string engine(id.empty() ? "" : text.data() + id.size() + 1);
+  // First the containers: their engine removes them best while their own processes still live.
+  if (!engine.empty()) (void)remove_containers(engine, id, kContainers);
+  end_job(id, 0, kSweep);
+  // A client that was still running may have asked for one more.
+  if (!engine.empty()) (void)remove_containers(engine, id, kContainers);
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
@@ -63,10 +70,11 @@ void start_guardian() {
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);
 }
 
-void name_job_to_guardian(const char* id) {
+void name_job_to_guardian(const std::string& id, const std::string& container_engine) {
   if (name_pipe < 0) return;
+  const std::string text = id.substr(0, kLongestName) + '\0' + container_engine.substr(0, kLongestName - 1);
   // The pipe is empty and takes a short text at once.
-  if (::write(name_pipe, id, ::strnlen(id, kLongestName)) < 0) ::_exit(EXIT_FAILURE);
+  if (::write(name_pipe, text.data(), text.size()) < 0) ::_exit(EXIT_FAILURE);
 }
 
 }  // namespace sparkplan::job

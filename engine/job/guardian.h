@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace sparkplan::job {
 
 /// Splits this process in two. The parent, the guardian, never returns: it waits for the child, ends all processes that
@@ -7,7 +9,8 @@ namespace sparkplan::job {
 /// rank remains if SIGKILL ends the child.
 void start_guardian();
 
-/// Tells the guardian the id of the job, so that it also finds processes that a service manager has adopted.
-void name_job_to_guardian(const char* id);
+/// Tells the guardian the id of the job, so that it also finds processes that a service manager has adopted, and the
+/// engine of its containers, if it has any.
+void name_job_to_guardian(const std::string& id, const std::string& container_engine);
 
 }  // namespace sparkplan::job

@@ -11,8 +11,11 @@
 #include <cerrno>
 #include <utility>
 
+#include "engine/job/containers.h"
 #include "engine/job/guardian.h"
+#include "engine/job/look.h"
 #include "engine/job/process_tree.h"
+#include "engine/job/shown_record.h"
 
 namespace sparkplan::job {
 namespace {
@@ -156,6 +159,7 @@ void JobServer::take(const JobCommand& command) {
     if (job_) return fail(make_error(ErrorCode::kInvalidInput, "the job has been started already"));
     return start(*started);
   }
+  if (std::holds_alternative<LookAtJob>(command) && job_) return send(look_at_job(job_->id, ranks_));
   if (!std::holds_alternative<StopJob>(command)) return;
   if (!job_) return fail(make_error(ErrorCode::kInvalidInput, "there is no job to stop"));
   begin_end(RankEnding::kStopped, milliseconds(job_->grace_ms));
@@ -163,7 +167,8 @@ void JobServer::take(const JobCommand& command) {
 
 void JobServer::start(StartJob job) {
   job_ = std::move(job);
-  name_job_to_guardian(job_->id.c_str());
+  name_job_to_guardian(job_->id, job_->containers.engine);
+  if (!job_->command.empty()) show_record({job_->id, job_->who, job_->command});
   started_ = Clock::now();
   for (const RankSpec& spec : job_->ranks) {
     std::optional<StartFault> fault;
@@ -206,7 +211,8 @@ void JobServer::check_clocks() {
 /// Repeated until none is left: a rank may have started another process meanwhile.
 void JobServer::kill_late_ranks(Clock::time_point now) {
   const std::string id = job_ ? job_->id : "";
-  if (now < *kill_at_ + limits_.sweep) {
+  const bool contained = job_ && !job_->containers.engine.empty();
+  if (!contained && now < *kill_at_ + limits_.sweep) {
     (void)signal_job(id, SIGKILL, 0);
     return;
   }
@@ -266,7 +272,13 @@ void JobServer::begin_end(RankEnding why, milliseconds grace) {
 
 void JobServer::kill_all() {
   swept_ = true;
+  const std::string engine = job_ ? job_->containers.engine : "";
+  // First the containers: their engine removes them best while their own processes still live. After the sweep, no
+  // client is left that could ask for one more.
+  if (!engine.empty()) (void)remove_containers(engine, job_->id, limits_.containers);
+  reap();  // The clients of the containers, with their exit codes.
   left_ = end_job(job_ ? job_->id : "", 0, limits_.sweep);
+  if (!engine.empty()) containers_left_ = remove_containers(engine, job_->id, limits_.containers);
   reap();
   for (RankProcess& rank : ranks_) {
     if (std::exchange(rank.ended, true)) continue;
@@ -298,6 +310,7 @@ void JobServer::finish() {
   for (const pid_t pid : left_) {
     if (finished.left.size() < 16) finished.left.push_back(pid);
   }
+  finished.containers_left = containers_left_;
   if (!failed_) send(finished);
   finished_ = true;
   finish_before_ = Clock::now() + std::max(limits_.silence, kLastPatience);

@@ -12,13 +12,15 @@
 
 namespace sparkplan::job {
 
-/// What the tests shorten.
+/// Deadlines, which the tests shorten.
 struct JobLimits {
   std::chrono::milliseconds silence{kLongestJobSilence};
   std::chrono::milliseconds heartbeat{kJobHeartbeat};
   /// The grace when the controller is lost: nothing may be left 5 s later.
   std::chrono::milliseconds lost_grace{1500};
   std::chrono::milliseconds sweep{2000};
+  /// For the removal of containers, before and after the sweep. Both together are shorter than the silence.
+  std::chrono::milliseconds containers{5000};
 };
 
 /// Starts the ranks of one job, passes their output on and ends all of their processes. One thread, which never waits
@@ -69,6 +71,7 @@ class JobServer {
   std::optional<Clock::time_point> kill_at_;        ///< The end of the grace.
   std::optional<Clock::time_point> finish_before_;  ///< The controller has to fetch the last message until then.
   std::vector<pid_t> left_;
+  std::vector<std::string> containers_left_;
   Clock::time_point heard_;
   Clock::time_point spoke_;
   Clock::time_point started_;

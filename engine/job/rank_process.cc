@@ -14,7 +14,7 @@
 namespace sparkplan::job {
 namespace {
 
-/// What the child sends through a pipe that a successful execve() closes.
+/// The child's message through a pipe that a successful execve() closes.
 struct ChildFault {
   int errno_value = 0;
   int step = 0;

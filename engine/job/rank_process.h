@@ -27,7 +27,7 @@ struct StartFault {
   std::string step;  ///< "execute", "change to the directory"
 };
 
-/// Starts the rank in a session of its own, with /dev/null as its input. `fault` is set if no process could be made.
+/// Starts the rank in a new session, with /dev/null as its input. `fault` is set if no process could be made.
 RankProcess start_rank(const RankSpec& spec, const StartJob& job, std::optional<StartFault>& fault);
 
 /// After the end of the process: why its command was not executed. Nothing: it was.

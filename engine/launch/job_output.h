@@ -41,6 +41,8 @@ class LineSplitter {
   using Take = std::function<void(std::string_view line)>;
 
   void feed(std::string_view bytes, const Take& take);
+  /// The beginning of a line whose end is missing.
+  std::string_view unfinished() const { return line_; }
   /// Passes on a last line without an end.
   void finish(const Take& take);
 
@@ -68,7 +70,7 @@ class PrefixedLines final : public JobOutput {
   std::map<OutputSource, LineSplitter> streams_;
 };
 
-/// The bytes of each stream in a file of its own.
+/// One file for the bytes of each stream.
 class OutputFiles final : public JobOutput {
  public:
   /// The name of a stream's file in the folder: "spark-01.out".

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include "engine/core/ascii.h"
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/launch/container_rank.h"
 #include "engine/model/ipv4.h"
 #include "engine/verify/levels/nccl_environment.h"
 
@@ -19,7 +22,7 @@ using Variables = std::map<std::string, std::string>;
 constexpr std::array<std::string_view, 7> kOwnVariables{"RANK",        "LOCAL_RANK",  "WORLD_SIZE",      "NODE_RANK",
                                                         "MASTER_ADDR", "MASTER_PORT", "LOCAL_WORLD_SIZE"};
 
-/// Open MPI tells a rank its number in variables of its own. A constant: no text of the user becomes part of it.
+/// Open MPI passes the rank's number in variables with other names. A constant: no text of the user becomes part of it.
 constexpr std::string_view kMpiRankScript =
     "export RANK=\"$OMPI_COMM_WORLD_RANK\" LOCAL_RANK=\"$OMPI_COMM_WORLD_LOCAL_RANK\" "
     "NODE_RANK=\"$OMPI_COMM_WORLD_NODE_RANK\"; NODE_RANK=$((RANK / LOCAL_WORLD_SIZE)); exec \"$@\"";
@@ -68,9 +71,23 @@ std::vector<std::string> torchrun_argv(const JobRequest& request, const std::vec
   return argv;
 }
 
+/// The variables that have the same value on all nodes. mpirun takes them from its own environment, because the
+/// arguments of a process can be read by every user of the node.
+Variables shared_variables(const JobRequest& request, const std::vector<JobMember>& members) {
+  Variables shared = variables_of(request, members, 0);
+  for (std::size_t at = 1; at < members.size(); ++at) {
+    const Variables others = variables_of(request, members, at);
+    std::erase_if(shared, [&](const auto& variable) {
+      const auto found = others.find(variable.first);
+      return found == others.end() || found->second != variable.second;
+    });
+  }
+  return shared;
+}
+
 /// mpirun gives the variables of each node to the ranks of that node.
 std::vector<std::string> mpirun_argv(const JobRequest& request, const std::vector<JobMember>& members,
-                                     const std::string& id) {
+                                     const Variables& shared, const std::string& id) {
   std::vector<std::string> argv{"mpirun"};
   for (std::size_t at = 0; at < members.size(); ++at) {
     if (at > 0) argv.emplace_back(":");
@@ -79,7 +96,9 @@ std::vector<std::string> mpirun_argv(const JobRequest& request, const std::vecto
     argv.insert(argv.end(), {"-np", ranks, "--host", members[at].address + ":" + ranks, "--bind-to", "none"});
     auto variables = variables_of(request, members, at);
     variables[std::string(kJobVariable)] = id;
-    for (const auto& [name, value] : variables) argv.insert(argv.end(), {"-x", name + "=" + value});
+    for (const auto& [name, value] : variables) {
+      argv.insert(argv.end(), {"-x", shared.contains(name) ? name : name + "=" + value});
+    }
     argv.insert(argv.end(), {"sh", "-c", std::string(kMpiRankScript), "rank"});
     argv.insert(argv.end(), request.argv.begin(), request.argv.end());
   }
@@ -101,8 +120,11 @@ std::vector<RankSpec> ranks_of(const JobRequest& request, const std::vector<JobM
   }
   if (at > 0) return {};
   // mpirun refuses root without these, and other users do not need them.
-  RankSpec rank{0, mpirun_argv(request, members, id), {}};
-  rank.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}, {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+  Variables shared = shared_variables(request, members);
+  RankSpec rank{0, mpirun_argv(request, members, shared, id), {}};
+  rank.environment = std::move(shared);
+  rank.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
+  rank.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   return {std::move(rank)};
 }
 
@@ -117,25 +139,61 @@ std::optional<ObservedPort> first_half(const NodeSpec& node, const Facts* facts,
   return std::nullopt;
 }
 
+/// True for an address that means the same machine everywhere. A name may mean something else on a node.
+bool is_public(const std::string& address) {
+  if (const auto ipv4 = parse_ipv4(address)) return !address.starts_with("127.");
+  return address.find(':') != std::string::npos && address != "::1";
+}
+
+/// The addresses that `node` cannot claim: those of all other nodes in the file.
+std::set<std::string> addresses_of_others(const Cluster& cluster, const NodeSpec& node) {
+  std::set<std::string> taken;
+  for (const NodeSpec& other : cluster.nodes) {
+    if (other.name == node.name) continue;
+    taken.insert(other.address);
+    for (const FabricPort& port : other.fabric) taken.insert(port.address);
+  }
+  return taken;
+}
+
+/// The address that the node claims for itself; empty if the claim cannot be true.
+std::string claimed_address(const NodeSpec& node, const Facts* facts, const Cluster& cluster) {
+  if (facts == nullptr || !is_public(facts->ssh_server_address)) return {};
+  if (facts->ssh_server_address.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) return {};
+  return addresses_of_others(cluster, node).contains(facts->ssh_server_address) ? "" : facts->ssh_server_address;
+}
+
+std::vector<std::string> management_addresses(const std::vector<const NodeSpec*>& nodes,
+                                              const std::vector<const Facts*>& facts, const Cluster& cluster) {
+  std::vector<std::string> claimed;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool known = is_public(nodes[i]->address);
+    claimed.push_back(known ? "" : claimed_address(*nodes[i], facts[i], cluster));
+  }
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    // Two nodes with one claim: nothing says which of them is right.
+    const bool is_alone = std::count(claimed.begin(), claimed.end(), claimed[i]) == 1;
+    addresses.push_back(!claimed[i].empty() && is_alone ? claimed[i] : nodes[i]->address);
+  }
+  return addresses;
+}
+
 }  // namespace
 
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
-                                        const std::vector<const Facts*>& facts, const std::string& profile) {
+                                        const std::vector<const Facts*>& facts, const Cluster& cluster) {
   std::vector<std::string> fabric;
-  std::vector<std::string> management;
   std::optional<ObservedPort> first;
   bool shared = true;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto half = first_half(*nodes[i], facts[i], profile);
+    const auto half = first_half(*nodes[i], facts[i], cluster.profile);
     if (i == 0) first = half;
     shared = shared && half && first && half->prefix_length == first->prefix_length &&
              in_one_network(half->address, first->address, first->prefix_length);
     if (half) fabric.push_back(half->address);
-    const bool known = facts[i] != nullptr && !facts[i]->ssh_server_address.empty();
-    // The name in the file may mean something else on a node.
-    management.push_back(known ? facts[i]->ssh_server_address : nodes[i]->address);
   }
-  return shared ? fabric : management;
+  return shared ? fabric : management_addresses(nodes, facts, cluster);
 }
 
 Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts, const Registry& registry) {
@@ -144,7 +202,8 @@ Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const F
     const std::map<std::string, NodeExports> no_exports;
     for (const ResourceType* type : registry.of_section("profile_env")) {
       for (const auto& one : type->desired({cluster, node, no_exports}, section->second, facts).resources) {
-        variables[one.id.name] = one.desired.text_or("value", "");
+        const Value* value = one.desired.find("value");
+        if (value != nullptr && value->is_string()) variables[one.id.name] = *value->string();
       }
     }
   }
@@ -158,6 +217,7 @@ Result<void> check_request(const JobRequest& request) {
   if (request.argv.empty() || request.argv.front().empty()) {
     return failure(ErrorCode::kInvalidInput, "no command is given", "sparkplan run -- python3 train.py");
   }
+  SPARK_CHECK(check_container(request));
   for (const auto name : kOwnVariables) {
     if (request.environment.contains(std::string(name))) {
       return failure(ErrorCode::kInvalidInput, "--env cannot set " + std::string(name),
@@ -170,6 +230,7 @@ Result<void> check_request(const JobRequest& request) {
 Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,
                                       const std::string& id) {
   SPARK_CHECK(check_request(request));
+  const bool contained = !request.image.empty();
   std::vector<NodeJob> jobs;
   for (std::size_t at = 0; at < members.size(); ++at) {
     StartJob start;
@@ -177,10 +238,16 @@ Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vect
     start.ranks = ranks_of(request, members, at, id);
     // mpirun starts ranks there; this node's starter ends them.
     start.hold = start.ranks.empty();
-    start.directory = request.directory;
+    start.directory = contained ? "" : request.directory;
+    for (RankSpec& rank : start.ranks) {
+      if (contained) rank = in_container(std::move(rank), request, members[at], id);
+    }
+    if (contained) start.containers.engine = to_string(request.engine);
     start.time_limit_ms = request.time_limit.count();
     start.grace_ms = request.grace.count();
     start.together = true;
+    start.who = request.who;
+    start.command = cut_text(join(request.argv, " "), kLongestJobCommand);
     jobs.push_back({members[at].node, std::move(start)});
   }
   return jobs;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/domain/container/job_container.h"
 #include "engine/launch/job_run.h"
 #include "engine/model/cluster.h"
 #include "engine/model/facts.h"
@@ -21,7 +22,7 @@ enum class Launcher : std::uint8_t {
   kMpirun,    ///< One mpirun on the first node, which starts all ranks over ssh.
 };
 
-/// What the user asks for.
+/// The request of the user.
 struct JobRequest {
   std::vector<std::string> argv;
   Launcher launcher = Launcher::kNone;
@@ -31,6 +32,9 @@ struct JobRequest {
   int master_port = 29500;                         ///< Source: torchrun, its default.
   std::chrono::milliseconds time_limit{0};
   std::chrono::milliseconds grace{10'000};
+  std::string who = {};    ///< "anna@laptop"
+  std::string image = {};  ///< Empty: no container.
+  ContainerEngine engine = ContainerEngine::kDocker;
 };
 
 /// A node that takes part, in the order of its rank.
@@ -38,18 +42,21 @@ struct JobMember {
   const NodeSpec* node = nullptr;
   std::string address;                             ///< For the ranks of other nodes.
   std::map<std::string, std::string> environment;  ///< See rank_environment().
+  ContainerHardware hardware = {};                 ///< For the node's containers.
 };
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
-/// network, else the management addresses.
+/// network, else the management addresses. A node's own answer replaces only a name or a loopback address of the file,
+/// and only if no other node of the cluster has that address.
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
-                                        const std::vector<const Facts*>& facts, const std::string& profile);
+                                        const std::vector<const Facts*>& facts, const Cluster& cluster);
 
-/// What the cluster implies for every rank of a node: the variables of `profile_env` and of the fabric.
+/// The variables that the cluster implies for every rank of a node: those of `profile_env` and of the fabric. Secrets
+/// are left out: only the node has their values.
 std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
                                                     const Registry& registry);
 
-/// Errors: kInvalidInput (no command, or a variable that follows from the nodes).
+/// Errors: kInvalidInput (no command, a variable that follows from the nodes, an image that no engine takes).
 Result<void> check_request(const JobRequest& request);
 
 /// The processes of each node. Errors: those of check_request().

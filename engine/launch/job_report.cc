@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "engine/core/text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -15,7 +17,7 @@ std::string signal_text(int number) {
 std::string why_not_started(const RankEnded& ended) {
   if (ended.failed_step == "execute" && ended.errno_value == ENOENT) return "command not found";
   const char* reason = ::strerrordesc_np(ended.errno_value);
-  return "not started: " + ended.failed_step + ": " + (reason == nullptr ? "unknown error" : reason);
+  return "not started: " + printable(ended.failed_step) + ": " + (reason == nullptr ? "unknown error" : reason);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ struct JobNodeReport {
   std::string name;
   std::optional<Error> error;  ///< The node failed or was lost.
   std::vector<RankReport> ranks;
-  std::vector<std::int64_t> left;  ///< Processes of the job that could not be ended.
+  std::vector<std::int64_t> left;                 ///< Processes of the job that could not be ended.
+  std::vector<std::string> containers_left = {};  ///< Their ids, or why they could not be read or removed.
 };
 
 /// One condition for a start.
@@ -34,14 +35,14 @@ struct PreflightCheck {
   std::string name;  ///< "gpu", "port"
   std::vector<std::string> nodes;
   CheckStatus status = CheckStatus::kPass;
-  std::string text;  ///< What was found.
+  std::string text;  ///< The finding.
   std::string fix;   ///< Empty if nothing has to be done.
 };
 
 /// The outcome of `exec` or `run`.
 struct JobReport {
   std::string command;            ///< "exec", "run"
-  std::vector<std::string> argv;  ///< What was started.
+  std::vector<std::string> argv;  ///< The command, as given.
   std::vector<JobNodeReport> nodes;
   std::vector<PreflightCheck> preflight;  ///< Of `run`. After a failure nothing is started.
   bool interrupted = false;               ///< Ctrl-C.

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
-#include "engine/fleet/last_line.h"
+#include "engine/fleet/session/last_line.h"
 #include "engine/launch/output_queue.h"
-#include "engine/remote/job_client.h"
+#include "engine/remote/programs/job_client.h"
 
 namespace sparkplan {
 namespace {
@@ -18,16 +20,17 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kPatience{50};
-/// After the grace: for the sweep on the node, and the last messages.
+/// After the grace or the time limit: for the sweep on the node, and the last messages.
 constexpr milliseconds kPatienceAfterGrace{15'000};
 
-/// What the threads of the nodes share.
+/// The state that the threads of the nodes share.
 class SharedRun {
  public:
   SharedRun(std::size_t nodes, JobOutput& output) : queue(output), unopened_(nodes) {}
 
   OutputQueue queue;
   std::atomic<bool> end_all{false};
+  std::optional<JobWatch> watch;
   std::atomic<std::size_t> at_work{0};  ///< Nodes with ranks that have not finished. At 0, nodes that hold end.
 
   /// Waits until every node is connected or has failed. False: one has failed, or the user stopped the run.
@@ -48,7 +51,7 @@ class SharedRun {
   bool all_opened_ = true;
 };
 
-/// The job on one node, in a thread of its own.
+/// The job on one node, in a separate thread.
 class NodeRun {
  public:
   NodeRun(std::size_t place, const NodeJob& job, const JobRunOptions& options, SharedRun& shared, JobNodeReport& report)
@@ -75,6 +78,11 @@ class NodeRun {
     for (const RankSpec& rank : job_.start.ranks) report_.ranks.push_back({rank.rank, 0, {}, {}, false});
     SPARK_CHECK(client.send(job_.start));
     spoke_ = heard_ = Clock::now();
+    if (job_.start.time_limit_ms > 0) {
+      // The node enforces the limit. This bound holds if it does not.
+      deadline_ = heard_ + milliseconds(job_.start.time_limit_ms + job_.start.grace_ms) + kPatienceAfterGrace;
+    }
+    if (shared_.watch) shared_.watch->note_start();
     while (true) {
       SPARK_CHECK(speak(client));
       // Without room, the node is not heard: its silence then proves nothing.
@@ -84,11 +92,9 @@ class NodeRun {
       }
       SPARK_TRY(auto answer, client.receive(kPatience));
       const auto now = Clock::now();
-      if (!answer) {
-        SPARK_CHECK(check_patience(now));
-        continue;
-      }
-      heard_ = now;
+      if (answer) heard_ = now;
+      SPARK_CHECK(check_patience(now));
+      if (!answer) continue;
       SPARK_TRY(const bool finished, take(*std::move(answer)));
       if (finished) return {};
     }
@@ -105,6 +111,11 @@ class NodeRun {
       spoke_ = now;
       return client.send(StopJob{});
     }
+    if (const int looks = shared_.watch ? shared_.watch->looks() : 0; looks != looks_) {
+      looks_ = looks;
+      spoke_ = now;
+      return client.send(LookAtJob{});
+    }
     if (now - spoke_ < milliseconds(kJobHeartbeat)) return {};
     spoke_ = now;
     return client.send(KeepJob{});
@@ -119,6 +130,9 @@ class NodeRun {
     if (give_up_at_ && now > *give_up_at_) {
       return failure(ErrorCode::kUnreachable, "the command could not be stopped in time");
     }
+    if (deadline_ && now > *deadline_) {
+      return failure(ErrorCode::kUnreachable, "the node did not end the command at its time limit");
+    }
     return {};
   }
 
@@ -129,6 +143,7 @@ class NodeRun {
       rank->pid = started->pid;
     } else if (auto* output = std::get_if<RankOutput>(&answer)) {
       SPARK_TRY([[maybe_unused]] const auto* rank, rank_of(output->rank));
+      if (shared_.watch) shared_.watch->note_output();
       if (!output->bytes.empty()) {
         shared_.queue.put({place_, output->rank, output->error}, std::move(output->bytes));
       }
@@ -137,8 +152,12 @@ class NodeRun {
       rank->ended = *ended;
       if (options_.together && !rank->succeeded()) shared_.end_all = true;
       if (options_.rank_ended) options_.rank_ended(place_, *ended);
+    } else if (auto* seen = std::get_if<JobSeen>(&answer)) {
+      SPARK_CHECK(check_seen(*seen));
+      if (shared_.watch) shared_.watch->put(place_, std::move(*seen));
     } else if (const auto* finished = std::get_if<JobFinished>(&answer)) {
       report_.left = finished->left;
+      report_.containers_left = finished->containers_left;
       const bool complete = std::all_of(report_.ranks.begin(), report_.ranks.end(),
                                         [](const RankReport& rank) { return rank.ended.has_value(); });
       if (!complete) return failure(ErrorCode::kFailed, "the process starter reported no end of a rank");
@@ -147,6 +166,16 @@ class NodeRun {
       return failure(bounded(std::move(failed->error)));
     }
     return false;
+  }
+
+  /// A node can report only its own ranks, and each once.
+  Result<void> check_seen(const JobSeen& seen) {
+    std::set<int> reported;
+    for (const SeenRank& one : seen.ranks) {
+      if (one.rank >= 0) SPARK_CHECK(rank_of(one.rank));
+      if (!reported.insert(one.rank).second) return failure(ErrorCode::kFailed, "the node reports a rank twice");
+    }
+    return {};
   }
 
   Result<RankReport*> rank_of(int number) {
@@ -165,7 +194,9 @@ class NodeRun {
   JobNodeReport& report_;
   Clock::time_point spoke_;
   Clock::time_point heard_;
-  std::optional<Clock::time_point> give_up_at_;
+  std::optional<Clock::time_point> give_up_at_;  ///< Set when the stop was sent.
+  std::optional<Clock::time_point> deadline_;
+  int looks_ = 0;  ///< The number of looks that the node was asked for.
 };
 
 }  // namespace
@@ -178,6 +209,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
   SharedRun shared(jobs.size(), output);
   const auto starts_ranks = [](const NodeJob& job) { return !job.start.hold; };
   shared.at_work = static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), starts_ranks));
+  if (options.watch.count() > 0) shared.watch.emplace(jobs.size(), options.watch, options.watch_report);
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -189,6 +221,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
       });
     }
   }
+  shared.watch.reset();
   shared.queue.finish();
   report.output_error = shared.queue.error();
   report.interrupted = options.stop.stop_requested();

@@ -9,12 +9,13 @@
 
 #include "engine/launch/job_output.h"
 #include "engine/launch/job_report.h"
-#include "engine/remote/agent_client.h"
+#include "engine/launch/job_watch.h"
+#include "engine/remote/programs/agent_client.h"
 #include "engine/wire/job_messages.h"
 
 namespace sparkplan {
 
-/// What one node does in a job.
+/// The part of one node in a job.
 struct NodeJob {
   const NodeSpec* node = nullptr;
   StartJob start;
@@ -31,6 +32,9 @@ struct JobRunOptions {
   /// Called from several threads: a rank has ended, or a node is lost.
   std::function<void(std::size_t node, const RankEnded& ended)> rank_ended;
   std::function<void(std::size_t node, const Error& error)> node_failed;
+  /// Not 0: `watch_report` is called when no rank has printed for that long, and no sooner after the last report.
+  std::chrono::milliseconds watch{0};
+  JobWatch::Report watch_report;
 };
 
 /// Starts the job on all nodes, passes on its output and waits for its end. Nothing of it is left on a node afterwards,

@@ -6,17 +6,19 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 
 namespace sparkplan {
 namespace {
 
-enum Question : int { kGpus, kGpuProcesses, kListening };
+enum Question : int { kGpus, kGpuProcesses, kListening, kDockerImage, kPodmanImage };
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr int kListenState = 0x0a;
 constexpr std::size_t kMostShown = 5;
+constexpr std::size_t kLongestProcess = 200;
 
 PreflightCheck check_of(const char* name, std::vector<std::string> nodes, CheckStatus status, std::string text,
                         std::string fix = {}) {
@@ -27,6 +29,13 @@ std::vector<std::string> names_of(const std::vector<PreflightNode>& nodes) {
   std::vector<std::string> names;
   for (const PreflightNode& node : nodes) names.push_back(node.spec->name.str());
   return names;
+}
+
+/// True for "PID, NAME". A wrapper or another version of nvidia-smi may print anything else.
+bool names_process(std::string_view line) {
+  long pid = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), pid);
+  return error == std::errc() && pid > 0 && line.substr(static_cast<std::size_t>(end - line.data())).starts_with(", ");
 }
 
 /// The changes of a plan, shortened.
@@ -46,6 +55,7 @@ class Judge {
   Judge(const std::vector<PreflightNode>& nodes, const std::string& profile) : nodes_(nodes), profile_(profile) {}
 
   std::vector<PreflightCheck> run(int master_port) {
+    judge_locks();
     judge_sync();
     judge_gpus();
     judge_same("driver", "GPU driver", [](const Facts& facts) { return facts.host.gpu_driver; });
@@ -71,6 +81,15 @@ class Judge {
       checks_.push_back(check_of(name, names_of(nodes_), CheckStatus::kPass, std::move(text)));
   }
 
+  /// A change under way could cut the job's connections.
+  void judge_locks() {
+    for (const PreflightNode& node : nodes_) {
+      if (node.plan == nullptr || node.plan->lock_holder.empty()) continue;
+      fail("lock", node, "locked by " + node.plan->lock_holder, "wait for that run");
+    }
+    pass("lock", "no other run changes a node");
+  }
+
   void judge_sync() {
     for (const PreflightNode& node : nodes_) {
       if (node.plan == nullptr || node.plan->error) continue;
@@ -88,7 +107,9 @@ class Judge {
       counts.insert(count_gpus(node.answers));
       std::vector<std::string> processes;
       for (const auto line : split_lines(node.answers.gpu_processes)) {
-        if (!trim(line).empty() && processes.size() < kMostShown) processes.push_back(printable(trim(line)));
+        if (names_process(trim(line)) && processes.size() < kMostShown) {
+          processes.push_back(printable(trim(line).substr(0, kLongestProcess)));
+        }
       }
       if (processes.empty()) continue;
       fail("gpu", node, "the GPU is in use by " + join(processes, "; "), "wait for these processes, or end them");
@@ -175,10 +196,15 @@ class Judge {
 
 }  // namespace
 
-std::vector<RankSpec> questions() {
-  return {{kGpus, {"nvidia-smi", "-L"}, {}},
-          {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
-          {kListening, {"cat", "/proc/net/tcp", "/proc/net/tcp6"}, {}}};
+std::vector<RankSpec> questions(const std::string& image) {
+  std::vector<RankSpec> ranks{
+      {kGpus, {"nvidia-smi", "-L"}, {}},
+      {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
+      {kListening, {"cat", "/proc/net/tcp", "/proc/net/tcp6"}, {}}};
+  if (image.empty()) return ranks;
+  ranks.push_back({kDockerImage, image_question(ContainerEngine::kDocker, image), {}});
+  ranks.push_back({kPodmanImage, image_question(ContainerEngine::kPodman, image), {}});
+  return ranks;
 }
 
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails) {
@@ -194,9 +220,32 @@ std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTa
       if (rank.rank == kGpus) answers.has_gpu_tool = rank.succeeded();
       if (rank.rank == kGpuProcesses) answers.gpu_processes = text;
       if (rank.rank == kListening) answers.listening = text;
+      const std::string printed = tails.tail_of(node, rank.rank).text;
+      if (rank.rank == kDockerImage) answers.images[0] = image_answer(rank, printed);
+      if (rank.rank == kPodmanImage) answers.images[1] = image_answer(rank, printed);
     }
   }
   return all;
+}
+
+std::vector<RankSpec> gpu_load_question() {
+  return {{0, {"nvidia-smi", "--query-gpu=utilization.gpu,power.draw", "--format=csv,noheader"}, {}}};
+}
+
+std::vector<std::string> gpu_loads_in(const JobReport& report, const OutputTails& tails) {
+  constexpr std::size_t kLongestLoad = 80;
+  std::vector<std::string> loads(report.nodes.size());
+  for (std::size_t node = 0; node < loads.size(); ++node) {
+    const auto& ranks = report.nodes[node].ranks;
+    if (ranks.empty() || !ranks.front().succeeded()) continue;
+    const std::string text = tails.tail_of(node, 0).text;
+    std::vector<std::string> lines;
+    for (const auto line : split_lines(text)) {
+      if (!trim(line).empty()) lines.emplace_back(trim(line));
+    }
+    loads[node] = shown_text(join(lines, "; "), kLongestLoad);
+  }
+  return loads;
 }
 
 int count_gpus(const PreflightAnswers& answers) {

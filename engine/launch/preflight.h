@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/doctor/check_status.h"
+#include "engine/launch/image_check.h"
 #include "engine/launch/job_output.h"
 #include "engine/launch/job_report.h"
 #include "engine/launch/job_run.h"
@@ -22,6 +23,7 @@ struct PreflightAnswers {
   std::string gpus;           ///< nvidia-smi -L
   std::string gpu_processes;  ///< nvidia-smi --query-compute-apps=pid,process_name
   std::string listening;      ///< /proc/net/tcp and tcp6
+  ImageAnswers images = {};   ///< Of `run --image`.
 };
 
 /// A node as the preflight sees it.
@@ -32,10 +34,15 @@ struct PreflightNode {
   PreflightAnswers answers;
 };
 
-/// The commands that ask a node, as ranks of a job.
-std::vector<RankSpec> questions();
+/// The commands that ask a node, as ranks of a job. `image` may be empty.
+std::vector<RankSpec> questions(const std::string& image = {});
 /// The answers in a job that has asked, by node. `tails` has the output.
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails);
+
+/// The command that asks for the load of the GPUs.
+std::vector<RankSpec> gpu_load_question();
+/// The load by node: "96 %, 45.31 W", for several GPUs "96 %, 45.31 W; 3 %, 12.00 W". Empty: not known.
+std::vector<std::string> gpu_loads_in(const JobReport& report, const OutputTails& tails);
 
 /// The number of GPUs in the output of nvidia-smi -L.
 int count_gpus(const PreflightAnswers& answers);

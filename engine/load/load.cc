@@ -52,7 +52,7 @@ std::vector<Diagnostic> first_of(std::vector<Diagnostic> findings) {
   findings.resize(kMostFindings);
   std::stable_sort(findings.begin(), findings.end(), by_place);
   last.code = "file.more-findings";
-  last.message = "and " + std::to_string(more) + " more findings, of which this is the first place";
+  last.message = "and " + std::to_string(more) + " more findings; the first of them is here";
   last.hint = "correct the others first";
   last.notes.clear();
   findings.push_back(std::move(last));

@@ -137,7 +137,7 @@ struct ExtendedFacts {
   std::vector<NcclFileFacts> nccl_files;
   std::map<std::string, std::string> nccl_profile;  ///< NCCL's variables in /etc/profile.d and /etc/environment.
   std::vector<FstabFacts> fstab;
-  std::vector<std::string> own_name_addresses;  ///< What /etc/hosts gives for the node's own host name, in its order.
+  std::vector<std::string> own_name_addresses;  ///< Of the node's host name in /etc/hosts, in the file's order.
   ContainerFacts containers;
   std::optional<GpuFacts> gpu;  ///< Nothing: there is no nvidia-smi.
   /// Percent of the last 10 seconds in which all programs waited for memory. Nothing: the kernel does not count it.

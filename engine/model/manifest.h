@@ -91,7 +91,7 @@ struct Manifest {
 /// The names of the managed resources, by type. A type without names has only an artifact left, from an interrupted
 /// run.
 std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest);
-/// Those of names_managed() whose last applied value holds a secret.
+/// The names of names_managed() whose last applied value holds a secret.
 std::map<std::string, std::vector<std::string>> secret_names(const Manifest& manifest);
 
 /// The format that this build writes. A newer manifest is refused; the error names its version.

@@ -3,18 +3,14 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 #include "engine/core/result.h"
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan::nccl {
 
-/// The exit status of a rank whose input has ended.
-inline constexpr int kInputEndedStatus = 75;
-
-/// Commands from a file descriptor, read by a separate thread. When the input ends, the whole process ends at once,
-/// even if NCCL or the driver is waiting.
+/// Commands from a file descriptor, as read_from_controller() reads them: when the input ends, the process ends, even
+/// if NCCL or the driver is waiting. A rank must not stay on the GPU.
 class CommandStream {
  public:
   explicit CommandStream(int input);
@@ -23,9 +19,8 @@ class CommandStream {
   Result<RankCommand> next();
 
  private:
-  void read_all();
+  void put(Result<RankCommand> command);
 
-  int input_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Result<RankCommand>> commands_;

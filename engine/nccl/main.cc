@@ -1,47 +1,31 @@
 // One rank of the NCCL test. sparkplan starts it over SSH, one per node; it ends when its input ends.
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstring>
-#include <string>
 
+#include "engine/carried/controller_stream.h"
+#include "engine/carried/own_program.h"
 #include "engine/nccl/command_stream.h"
 #include "engine/nccl/rank.h"
-#include "engine/wire/build_id.h"
 #include "engine/wire/frame.h"
 
 namespace {
 
 using namespace sparkplan;
 
-constexpr std::size_t kNotesWithin = std::size_t{64} << 10;
-
-std::string own_build() {
-  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
-  std::string beginning(kNotesWithin, '\0');
-  const auto size = ::read(file, beginning.data(), beginning.size());
-  ::close(file);
-  beginning.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  return elf_build_id(beginning).value_or("");
-}
-
 void greet(int output) {
-  utsname machine{};
-  ::uname(&machine);
   // A partial write is not checked: the first frame reports any output error.
-  if (::write(output, kPreamble.data(), kPreamble.size()) < 0) ::_exit(nccl::kInputEndedStatus);
-  nccl::send_answer(output, RankHello{own_build(), machine.machine});
+  if (::write(output, kPreamble.data(), kPreamble.size()) < 0) ::_exit(kInputEndedStatus);
+  nccl::send_answer(output, RankHello{own_build(), machine_architecture()});
 }
 
 /// Reserves standard output for frames: the output of NCCL and its plug-ins goes to standard error.
 int take_output() {
   const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (output < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) ::_exit(nccl::kInputEndedStatus);
+  if (output < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) ::_exit(kInputEndedStatus);
   return output;
 }
 

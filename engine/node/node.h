@@ -115,7 +115,8 @@ class NodeReader {
     return failure(found.error());
   }
 
-  /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied.
+  /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied, kUnsupported (more than
+  /// 50,000: users can fill some directories).
   virtual Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const = 0;
 
   /// As read_file() and status(), for a file in a user's home. A symbolic link at the home itself or below it is

@@ -31,8 +31,8 @@ struct NodePlanInput {
 std::map<std::string, std::vector<std::string>> names_to_observe(const std::vector<Resource>& desired,
                                                                  const Manifest* manifest);
 
-/// Those of names_to_observe() whose content is a secret, before the apply or after it: the node reports digests of
-/// them, and never the content.
+/// The names of names_to_observe() whose content is a secret, before the apply or after it. The node reports digests
+/// of them, and never the content.
 std::map<std::string, std::vector<std::string>> secrets_to_observe(const std::vector<Resource>& desired,
                                                                    const Manifest* manifest);
 

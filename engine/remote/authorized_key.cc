@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "engine/core/text.h"
-#include "engine/remote/installation.h"
-#include "engine/remote/ssh_session.h"
+#include "engine/remote/programs/installation.h"
+#include "engine/remote/ssh/ssh_session.h"
 
 namespace sparkplan {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
-#include "engine/remote/transport.h"
+#include "engine/remote/transport/transport.h"
 
 namespace sparkplan {
 

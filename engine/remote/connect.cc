@@ -1,4 +1,4 @@
-#include "engine/remote/transport.h"
+#include "engine/remote/transport/transport.h"
 
 namespace sparkplan {
 

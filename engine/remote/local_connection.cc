@@ -9,9 +9,9 @@
 #include <cerrno>
 
 #include "engine/process/child_process.h"
-#include "engine/remote/agent_image.h"
-#include "engine/remote/ssh_session.h"
-#include "engine/remote/transport.h"
+#include "engine/remote/programs/agent_image.h"
+#include "engine/remote/ssh/ssh_session.h"
+#include "engine/remote/transport/transport.h"
 
 namespace sparkplan {
 namespace {

@@ -104,7 +104,7 @@ ExitCode exit_code(const JobReport& report) {
   for (const JobNodeReport& node : report.nodes) {
     const bool stopped = node.error && node.error->code == ErrorCode::kInterrupted;
     if (node.error) codes.insert(stopped ? ExitCode::kCommandFailed : exit_code_of(*node.error));
-    if (!node.left.empty()) codes.insert(ExitCode::kNodeFailed);
+    if (!node.left.empty() || !node.containers_left.empty()) codes.insert(ExitCode::kNodeFailed);
     for (const RankReport& rank : node.ranks) {
       if (rank.ended && !rank.succeeded()) codes.insert(ExitCode::kCommandFailed);
     }

@@ -7,7 +7,7 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "engine/report/check_report.h"
+#include "engine/report/checks/check_report.h"
 
 namespace sparkplan {
 namespace {
@@ -40,11 +40,16 @@ Value to_value(const JobNodeReport& node) {
     for (const auto pid : node.left) left.push_back(pid);
     value.set("left", std::move(left));
   }
+  if (!node.containers_left.empty()) {
+    Value left{Value::List{}};
+    for (const std::string& one : node.containers_left) left.push_back(one);
+    value.set("containers_left", std::move(left));
+  }
   return value;
 }
 
 bool succeeded(const JobNodeReport& node) {
-  return !node.error && node.left.empty() &&
+  return !node.error && node.left.empty() && node.containers_left.empty() &&
          std::all_of(node.ranks.begin(), node.ranks.end(), [](const RankReport& rank) { return rank.succeeded(); });
 }
 
@@ -68,7 +73,7 @@ std::string lines_of_preflight(const std::vector<PreflightCheck>& checks) {
   return text;
 }
 
-/// The first end that is a failure of its own explains those of the others: they were stopped.
+/// The first rank that failed explains why the others were stopped.
 bool is_consequence(const RankEnded& ended, const JobReport& report) {
   return report.command == "run" && !report.interrupted && ended.ending == RankEnding::kStopped;
 }
@@ -88,6 +93,10 @@ std::string lines_of_node(const JobNodeReport& node, const JobReport& report) {
     std::vector<std::string> pids;
     for (const auto pid : node.left) pids.push_back(std::to_string(pid));
     text += "! " + node.name + ": still running, because no signal ends it: pid " + join(pids, ", ") + "\n";
+  }
+  if (!node.containers_left.empty()) {
+    text +=
+        "! " + node.name + ": containers of the job are left: " + printable(join(node.containers_left, ", ")) + "\n";
   }
   return text;
 }

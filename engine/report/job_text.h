@@ -5,7 +5,7 @@
 
 #include "engine/core/value.h"
 #include "engine/launch/job_report.h"
-#include "engine/report/text_style.h"
+#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 

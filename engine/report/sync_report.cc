@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -85,7 +86,10 @@ void add_line(std::vector<NodeLine>& lines, const ContentOfNode& node) {
 
 std::string text_of(const ContentReport& item, const TextStyle& style) {
   std::string text = paint(printable(item.item.name), Colour::kBold, style);
-  if (item.error) return text + "\n  " + paint("! ", Colour::kRed, style) + printable(item.error->describe()) + "\n";
+  if (item.error) {
+    text += "\n  " + paint("! ", Colour::kRed, style) + printable(item.error->describe()) + "\n";
+    return item.error->hint.empty() ? text : text + wrapped("hint: " + printable(item.error->hint), 6, style) + "\n";
+  }
   text += fmt::format("  {} in {}\n", content_size_text(item.bytes), files_text(item.files));
   std::vector<NodeLine> lines;
   for (const ContentOfNode& node : item.nodes) add_line(lines, node);
@@ -152,14 +156,15 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
   std::set<std::string> lacking;
   std::int64_t bytes = 0;
   std::size_t without_source = 0;
+  std::size_t without_consent = 0;
   for (const ContentReport& item : report.items) {
     text += text_of(item, style);
-    if (item.error) ++without_source;
+    if (item.error) ++(item.error->code == ErrorCode::kRefused ? without_consent : without_source);
     for (const ContentOfNode& node : item.nodes) {
       if (node.error) failed.insert(node.node);
       if (node.status == ContentStatus::kSent) {
         received.insert(node.node);
-        bytes += node.bytes_received;
+        bytes += std::min(node.bytes_received, std::numeric_limits<std::int64_t>::max() - bytes);
       } else if (!node.error && !node.comparison.in_sync()) {
         lacking.insert(node.node);
       }
@@ -172,6 +177,7 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
     parts.push_back(counted(lacking.size(), "node") + (dry_run ? " would receive content" : " still lack content"));
   }
   if (!failed.empty()) parts.push_back(counted(failed.size(), "node") + " failed");
+  if (without_consent > 0) parts.push_back(counted(without_consent, "item") + " without consent");
   if (without_source > 0) parts.push_back(counted(without_source, "item") + " without a source");
   return text + "Sync: " + (parts.empty() ? "nothing to do" : join(parts, ", ")) + ".\n";
 }
@@ -219,11 +225,20 @@ std::string question_text(const ContentReport& report) {
   return text;
 }
 
+std::string spread_question_text(const ContentReport& report) {
+  std::string source;
+  for (const ContentOfNode& node : report.nodes) {
+    if (node.is_source) source = printable(node.node);
+  }
+  return printable(report.item.name) + ": the file names no source, and only " + source + " has " +
+         files_text(report.unshared.size()) + ": " + first_of(report.unshared) + "\n";
+}
+
 ExitCode exit_code(const SyncReport& report) {
   std::set<ExitCode> codes;
   if (report.interrupted) codes.insert(ExitCode::kNodeFailed);
   for (const ContentReport& item : report.items) {
-    if (item.error) codes.insert(ExitCode::kNodeFailed);
+    if (item.error) codes.insert(exit_code_of(*item.error));
     for (const ContentOfNode& node : item.nodes) {
       if (!node.error) continue;
       codes.insert(node.too_little_space ? ExitCode::kVerificationFailed : exit_code_of(*node.error));

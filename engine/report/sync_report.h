@@ -8,7 +8,7 @@
 #include "engine/core/value.h"
 #include "engine/plan/report.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/text_style.h"
+#include "engine/report/text/text_style.h"
 #include "engine/sync/sync_run.h"
 
 /// The output of `sync`, and what other commands say about content. In texts, all content of nodes and of the file
@@ -32,6 +32,9 @@ std::string progress_text(const TransferProgress& progress);
 
 /// The names that differ on the nodes, and what is lost, for the question.
 std::string question_text(const ContentReport& report);
+
+/// The files that only the source has, for the question.
+std::string spread_question_text(const ContentReport& report);
 
 /// 9 before 4 before 6 before 8; content that is missing after a dry run is no failure.
 ExitCode exit_code(const SyncReport& report);

@@ -91,11 +91,23 @@ bool ResourceType::may_follow_from_other_steps(const Observation& /*before*/, co
   return false;
 }
 
+ChangesAhead changes_ahead(std::span<const Step> steps) {
+  ChangesAhead ahead;
+  for (const Step& step : steps) {
+    if (!std::holds_alternative<Present>(step.after)) continue;
+    for (const ResourceId& resource : step.resources) ahead[resource.type].try_emplace(resource.name);
+  }
+  return ahead;
+}
+
 std::vector<Ineffective> ResourceType::foresee(const ChangesAhead& /*ahead*/, const NodeReader& /*node*/) const {
   return {};
 }
 
-std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, Node& /*node*/) const { return {}; }
+std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, const ChangesAhead& /*ahead*/,
+                                             Node& /*node*/) const {
+  return {};
+}
 
 std::vector<Ineffective> ResourceType::check_effect(const std::map<std::string, Value>& /*desired*/,
                                                     const NodeReader& /*node*/) const {

@@ -117,7 +117,7 @@ struct Desired {
 /// The resources to observe. Orphans (in the manifest, no longer desired) are included.
 struct ObserveRequest {
   std::vector<std::string> names;
-  /// Those of `names` whose content is a secret, now or after the apply. It is read as a secret_token().
+  /// The `names` whose content is a secret, now or after the apply. It is read as a secret_token().
   std::set<std::string> secret = {};
 };
 
@@ -146,6 +146,9 @@ struct StepsInput {
 /// What a plan makes or changes on a node: type -> resource name -> desired value. The value is null for types without
 /// foresee(), because it may be large or secret.
 using ChangesAhead = std::map<std::string, std::map<std::string, Value>>;
+
+/// The resources that these steps make or change, with null values. Steps that end with Absent are left out.
+ChangesAhead changes_ahead(std::span<const Step> steps);
 
 /// An artifact that one of the node's tools rejects, and the reason.
 struct Objection {
@@ -217,8 +220,9 @@ class ResourceType {
 
   /// I/O. Before the first write of a run: lets the node's own tools check the content that `steps`, all of this type's
   /// steps, will write. Writes only to Node::make_scratch_directory() and to caches. An artifact with an objection is
-  /// not written, and neither is the rest of its group.
-  virtual std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const;
+  /// not written, and neither is the rest of its group. As for foresee(), what another resource of `ahead` may bring is
+  /// not missing.
+  virtual std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& ahead, Node& node) const;
 
   /// I/O, read-only. After an apply: the parts of `desired` (by resource name) that do not take effect for reasons
   /// outside this type. They are reported as warnings and cause neither a change nor an exit code.

@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 namespace sparkplan {
 namespace {
@@ -14,7 +15,7 @@ bool same_properties(const CopyEntry& source, const CopyEntry& node, const std::
   return same_owner && source.mode == node.mode;
 }
 
-/// Compares a file of which the node has one of equal size.
+/// Compares a file with the node's file of the same name and size.
 void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison& found) {
   if (source.sum.empty() || node.sum.empty()) {
     if (source.size == 0) return;
@@ -75,6 +76,19 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
     }
   }
   return best;
+}
+
+std::vector<std::string> unshared_files(const std::vector<NamedListing>& listings, std::size_t source) {
+  std::set<std::string_view> others;
+  for (std::size_t i = 0; i < listings.size(); ++i) {
+    if (i == source || listings[i].listing == nullptr) continue;
+    for (const CopyEntry& entry : listings[i].listing->entries) others.insert(entry.path);
+  }
+  std::vector<std::string> unshared;
+  for (const CopyEntry& entry : listings[source].listing->entries) {
+    if (entry.kind != CopyKind::kDirectory && !others.contains(entry.path)) unshared.push_back(entry.path);
+  }
+  return unshared;
 }
 
 }  // namespace sparkplan

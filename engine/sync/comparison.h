@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-/// What one node has of a tree. `entries` are sorted by path.
+/// A tree as one node has it. `entries` are sorted by path.
 struct Listing {
   bool exists = false;
   bool was_received = false;
@@ -21,7 +21,7 @@ struct Listing {
   std::int64_t bytes() const;
 };
 
-/// What a node lacks of the source's tree. Files that only the node has are not compared: a sync leaves them.
+/// The files of the source's tree that a node lacks. Files that only the node has are not compared: a sync leaves them.
 struct Comparison {
   std::vector<std::string> missing;  ///< Names that are not there.
   std::int64_t missing_bytes = 0;
@@ -45,5 +45,8 @@ struct NamedListing {
   const Listing* listing = nullptr;  ///< Null: the node was not read.
 };
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
+
+/// Pure. Files and links of the source whose name no other node has.
+std::vector<std::string> unshared_files(const std::vector<NamedListing>& listings, std::size_t source);
 
 }  // namespace sparkplan

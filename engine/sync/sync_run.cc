@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
-#include "engine/fleet/fan_out.h"
-#include "engine/remote/copy_client.h"
+#include "engine/core/bounded_text.h"
+#include "engine/fleet/session/fan_out.h"
+#include "engine/fleet/session/last_line.h"
+#include "engine/remote/programs/copy_client.h"
 
 namespace sparkplan {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds kPatience{200};
-constexpr std::chrono::seconds kLongestSilence{60};
 
 /// One node in a run.
 struct SyncNode {
@@ -32,18 +30,16 @@ bool is_unreachable(const Error& error) {
   return error.code == ErrorCode::kUnreachable || error.code == ErrorCode::kUntrusted;
 }
 
-/// The answer to a command. Progress is passed on, and counts as a sign of life.
-template <class Answer>
-Result<Answer> await(CopyClient& client, const std::function<void(const CopyAnswer&)>& other = {}) {
-  auto last_sign = Clock::now();
-  while (Clock::now() - last_sign < kLongestSilence) {
-    SPARK_TRY(auto answer, client.receive(kPatience));
-    if (!answer) continue;
-    last_sign = Clock::now();
-    if (auto* wanted = std::get_if<Answer>(&*answer)) return std::move(*wanted);
-    if (other) other(*answer);
-  }
-  return failure(ErrorCode::kUnreachable, "sparkplan-copy gave no sign of life");
+/// Above these, a node reads all of its files in place of a list of names.
+constexpr std::size_t kMostNamesToRead = 2000;
+constexpr std::size_t kMostNameBytesToRead = std::size_t{1} << 20;
+
+/// The names to read, for CopyLook; empty: all.
+std::vector<std::string> names_to_read(const std::vector<std::string>& names) {
+  std::size_t bytes = 0;
+  for (const std::string& name : names) bytes += name.size();
+  if (names.size() > kMostNamesToRead || bytes > kMostNameBytesToRead) return {};
+  return names;
 }
 
 class SyncRun {
@@ -63,7 +59,7 @@ class SyncRun {
       on_each([&](SyncNode& node) { connect(node); });
     }
     for (const ContentItem& item : items) {
-      report_.items.push_back(ContentReport{item, 0, 0, {}, {}});
+      report_.items.emplace_back().item = item;
       handle(report_.items.back());
     }
     report_.interrupted = run_.stop.stop_requested();
@@ -76,10 +72,16 @@ class SyncRun {
     fan_out(
         nodes_, run_.workers,
         [&](SyncNode& node) {
-          if (!node.skipped && !node.error) work(node);
+          if (node.skipped || node.error) return;
+          last_line([&] { work(node); },
+                    [&](Error error) {
+                      if (node.shown != nullptr) return fail(node, std::move(error));
+                      node.error = std::move(error);
+                    });
         },
         [](SyncNode& node) {
-          if (node.client && !node.error) (void)node.client->send(CopyAlive{});
+          if (!node.client || node.error) return;
+          last_line([&] { (void)node.client->send(CopyAlive{}); }, [](Error) {});
         });
   }
 
@@ -131,7 +133,7 @@ class SyncRun {
   Result<CopyOpened> open(SyncNode& node, const ContentItem& item, bool write) {
     if (!std::exchange(node.started, false)) SPARK_CHECK(node.client->restart());
     SPARK_CHECK(node.client->send(CopyOpen{item.path, item.owner, write, options_.rate}));
-    return await<CopyOpened>(*node.client);
+    return await<CopyOpened>(*node.client, options_.patience, 0, [](CopyAnswer&) {});
   }
 
   /// Lists the tree. With `paths`, reads these files first.
@@ -153,24 +155,48 @@ class SyncRun {
     listing.free_bytes = opened.free_bytes;
     listing.partial_bytes = opened.partial_bytes;
     if (!opened.exists) return listing;
-    SPARK_CHECK(node.client->send(CopyLook{read, read && options_.verify, true, paths}));
-    const auto take = [&](const CopyAnswer& answer) {
-      const auto* part = std::get_if<CopyEntries>(&answer);
-      if (part == nullptr || listing.entries.size() > kMostCopyEntries) return;
-      listing.entries.insert(listing.entries.end(), part->entries.begin(), part->entries.end());
+    SPARK_CHECK(node.client->send(CopyLook{read, read && options_.verify, false, names_to_read(paths)}));
+    ListingParts parts(false);
+    const auto take = [&](CopyAnswer& answer) {
+      if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
     };
-    SPARK_TRY(auto looked, await<CopyLooked>(*node.client, take));
-    if (listing.entries.size() > kMostCopyEntries) return failure(ErrorCode::kFailed, "the node lists too many files");
+    const std::int64_t to_read = read ? node.listing.bytes() : 0;
+    SPARK_TRY(auto looked, await<CopyLooked>(*node.client, options_.patience, to_read, take));
+    SPARK_TRY(listing.entries, parts.take());
     listing.changed = std::move(looked.changed);
     return listing;
   }
 
-  std::optional<std::size_t> find_source(ContentReport& report) {
-    std::vector<NamedListing> listings;
-    for (const SyncNode& node : nodes_) {
-      listings.push_back({node.spec->name.str(), has_failed(node) ? nullptr : &node.listing});
+  /// Adds the digests of chunks that the source knows: of files that are still those of its listing. Only the nodes
+  /// that receive need them.
+  Result<void> add_digests(SyncNode& source) {
+    SPARK_CHECK(source.client->send(CopyLook{false, false, true, {}}));
+    ListingParts parts(true);
+    const auto take = [&](CopyAnswer& answer) {
+      if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
+    };
+    SPARK_TRY(const auto looked, await<CopyLooked>(*source.client, options_.patience, 0, take));
+    SPARK_TRY(auto entries, parts.take());
+    std::map<std::string_view, CopyEntry*> there;
+    for (CopyEntry& entry : entries) there.emplace(entry.path, &entry);
+    for (CopyEntry& entry : source.listing.entries) {
+      const auto now = there.find(entry.path);
+      if (now == there.end() || now->second->size != entry.size || now->second->mtime_ns != entry.mtime_ns) continue;
+      entry.digests = std::move(now->second->digests);
     }
-    const auto source = choose_source(listings, report.item.from);
+    return {};
+  }
+
+  std::vector<NamedListing> listings() const {
+    std::vector<NamedListing> all;
+    for (const SyncNode& node : nodes_) {
+      all.push_back({node.spec->name.str(), has_failed(node) ? nullptr : &node.listing});
+    }
+    return all;
+  }
+
+  std::optional<std::size_t> find_source(ContentReport& report) {
+    const auto source = choose_source(listings(), report.item.from);
     if (!source) {
       const std::string& from = report.item.from;
       report.error = from.empty() ? make_error(ErrorCode::kNotFound, "no node that was read has " + report.item.name)
@@ -183,6 +209,7 @@ class SyncRun {
 
   void compare(ContentReport& report, std::size_t source) {
     const Listing& right = nodes_[source].listing;
+    if (report.item.from.empty()) report.unshared = unshared_files(listings(), source);
     report.bytes = right.bytes();
     report.files = static_cast<std::size_t>(std::count_if(
         right.entries.begin(), right.entries.end(), [](const auto& entry) { return entry.kind == CopyKind::kFile; }));
@@ -238,14 +265,25 @@ class SyncRun {
       // Behind cables, a node that has everything may be the only way to one that has not.
       if (i == source || lacks || !cluster_.cables.empty()) places.push_back(i);
     }
-    if (any_lacks) transfer_to(report, source, places, replace);
+    if (!any_lacks) return;
+    if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
+      report.error =
+          make_error(ErrorCode::kRefused,
+                     "without `from`, only " + nodes_[source].spec->name.str() + " has " +
+                         counted(report.unshared.size(), "file") + ": " + shown_text(report.unshared.front()),
+                     "name the node in `from`, or look at its files; `sparkplan sync --yes` sends them");
+      return;
+    }
+    transfer_to(report, source, places, replace);
   }
 
   void transfer_to(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places, bool replace) {
     on_each([&](SyncNode& node) {
       const auto place = static_cast<std::size_t>(&node - nodes_.data());
       if (std::find(places.begin(), places.end(), place) == places.end()) return;
-      if (auto opened = open(node, report.item, true); !opened) fail(node, std::move(opened).error());
+      if (auto opened = open(node, report.item, true); !opened) return fail(node, std::move(opened).error());
+      if (place != source) return;
+      if (auto added = add_digests(node); !added) fail(node, std::move(added).error());
     });
     if (has_failed(nodes_[source])) return;
     std::vector<TransferMember> members;
@@ -262,6 +300,7 @@ class SyncRun {
     // Connections share the rate, and a chunk is passed on when it is whole: with many, each hop would wait longer.
     if (options_.rate > 0) options.streams = 2;
     options.stop = run_.stop;
+    options.patience = patience_for(report.bytes, members.size(), options_.rate, options.streams);
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
       if (options_.progress) options_.progress(report.item, members[member].node->name.str(), progress);
     };

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/fleet/fleet_session.h"
+#include "engine/fleet/session/fleet_session.h"
+#include "engine/sync/answer_limits.h"
 #include "engine/sync/comparison.h"
 #include "engine/sync/content_item.h"
 #include "engine/sync/transfer.h"
@@ -43,8 +44,9 @@ struct ContentReport {
   ContentItem item;
   std::int64_t bytes = 0;  ///< On the source.
   std::size_t files = 0;
-  std::optional<Error> error;        ///< No node has it, or its source was not read.
-  std::vector<ContentOfNode> nodes;  ///< In the order of the cluster.
+  std::optional<Error> error;         ///< No node has it, its source was not read, or consent is missing.
+  std::vector<std::string> unshared;  ///< Without `from`: files of the source that no other node has.
+  std::vector<ContentOfNode> nodes;   ///< In the order of the cluster.
 };
 
 struct SyncReport {
@@ -59,11 +61,14 @@ struct SyncOptions {
   std::int64_t rate = 0;  ///< Bytes per second, per node and direction; 0: no limit.
   /// Whether the differing files of these nodes may be replaced. Called between the phases, on the caller's thread.
   std::function<bool(const ContentReport& item)> may_replace;
+  /// Whether ContentReport::unshared may be sent to the other nodes. As above.
+  std::function<bool(const ContentReport& item)> may_spread;
+  AnswerPatience patience;  ///< With each node's answers before the transfer.
   /// From several threads.
   std::function<void(const ContentItem& item, const std::string& node, const TransferProgress& progress)> progress;
 };
 
-/// What each node has of each item, without reading a file's content and without writing.
+/// The state of each item on each node. Reads no file's content, and writes nothing.
 SyncReport look_at_content(const Cluster& cluster, const RunOptions& run);
 
 /// Brings every item to every selected node. Items are handled one after another.

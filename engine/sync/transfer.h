@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/model/cluster.h"
-#include "engine/remote/copy_client.h"
+#include "engine/remote/programs/copy_client.h"
 #include "engine/sync/comparison.h"
 
 namespace sparkplan {
@@ -36,16 +36,29 @@ struct TransferOutcome {
   double seconds = 0;
 };
 
+/// How long a node may keep a transfer.
+struct TransferPatience {
+  std::chrono::milliseconds silence{15'000};     ///< Without a message; before it has begun four times as long.
+  std::chrono::milliseconds begin{300'000};      ///< Until it has compared what it has.
+  std::chrono::milliseconds late_begin{60'000};  ///< Then the others no longer wait for one that has not begun.
+  std::chrono::milliseconds stall{60'000};       ///< Without a byte more: then it receives from another node.
+  std::chrono::milliseconds finish{600'000};     ///< As `stall`, once it has all bytes.
+  std::chrono::milliseconds total{900'000};      ///< For everything.
+};
+/// Pure. For a tree of this size, with a limit of `rate` bytes per second (0: none) over `streams` connections.
+TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int64_t rate, int streams);
+
 struct TransferOptions {
   bool encrypt = false;
   int streams = 8;  ///< Connections from one node to the next.
   std::stop_token stop;
-  std::chrono::milliseconds longest_silence{15'000};  ///< Then a node counts as dead.
+  TransferPatience patience;
   std::function<void(std::size_t member, const TransferProgress& progress)> progress;
 };
 
 /// Brings the source's tree to all other members, from node to node. A member that fails is left out, and the ones that
-/// received from it receive from another. Outcomes are in the order of `members`.
+/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. Outcomes are in the
+/// order of `members`. Ends within `patience.total`, whatever the nodes send.
 std::vector<TransferOutcome> transfer(const Cluster& cluster, const std::vector<TransferMember>& members,
                                       std::size_t source, const std::vector<CopyEntry>& entries,
                                       const TransferOptions& options);

@@ -5,7 +5,7 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
-#include "engine/fleet/fan_out.h"
+#include "engine/fleet/session/fan_out.h"
 
 namespace sparkplan {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <numeric>
 
-#include "engine/fleet/fan_out.h"
+#include "engine/fleet/session/fan_out.h"
 
 namespace sparkplan {
 

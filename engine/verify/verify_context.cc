@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/fleet/run_identity.h"
+#include "engine/fleet/session/run_identity.h"
 #include "engine/model/ipv4.h"
 
 namespace sparkplan {

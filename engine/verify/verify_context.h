@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/domain/fabric/fabric_interfaces.h"
-#include "engine/remote/agent_client.h"
+#include "engine/remote/programs/agent_client.h"
 #include "engine/resource/registry.h"
 #include "engine/verify/check.h"
 

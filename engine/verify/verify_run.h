@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/fleet/fleet_session.h"
-#include "engine/fleet/node_snapshot.h"
+#include "engine/fleet/session/fleet_session.h"
+#include "engine/fleet/session/node_snapshot.h"
 #include "engine/plan/report.h"
 #include "engine/verify/verify_context.h"
 

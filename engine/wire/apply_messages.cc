@@ -56,6 +56,7 @@ void list_fields(FieldVisitor& field, ApplyRequest& request) {
   field("after_steps", request.after_steps, kRequired.at_most(kMostResources));
   field("window_seconds", request.window_seconds, kOptional.within(0, kLongestWindow));
   field("secrets", request.secrets, kOptional.unless(request.secrets.empty()).at_most(kMostSecrets));
+  field("ignore_jobs", request.ignore_jobs, kOptional.unless(!request.ignore_jobs));
 }
 
 void list_fields(FieldVisitor& field, CommitRequest& request) {
@@ -66,6 +67,9 @@ void list_fields(FieldVisitor& field, CommitRequest& request) {
   field("audit", request.audit, kMessageText);
 }
 
-void list_fields(FieldVisitor& field, ReleaseRequest& request) { field("audit", request.audit, kMessageText); }
+void list_fields(FieldVisitor& field, ReleaseRequest& request) {
+  field("audit", request.audit, kMessageText);
+  field("ignore_jobs", request.ignore_jobs, kOptional.unless(!request.ignore_jobs));
+}
 
 }  // namespace sparkplan

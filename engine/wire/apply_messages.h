@@ -91,6 +91,7 @@ struct ApplyRequest {
   /// ConfirmRequest. The lock is released, because the trial itself blocks other runs.
   std::int64_t window_seconds = 0;
   std::vector<SecretValue> secrets = {};  ///< Never together with a window: a trial is recorded with its request.
+  bool ignore_jobs = false;  ///< Also carries out disruptive steps while a job runs, which are refused otherwise.
 };
 
 /// The end of a run on a node, with the manifest's new content. Needs the lock.
@@ -108,7 +109,8 @@ struct CommitRequest {
 struct ReleaseRequest {
   static constexpr std::string_view kName = "release";
   using Reply = void;
-  std::string audit;  ///< One line for syslog.
+  std::string audit;         ///< One line for syslog.
+  bool ignore_jobs = false;  ///< As in ApplyRequest.
 };
 
 struct UnlockRequest {

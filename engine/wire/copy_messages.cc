@@ -43,11 +43,15 @@ bool is_path_below_tree(std::string_view path) {
 bool stays_in_tree(std::string_view path, std::string_view target) {
   if (target.empty() || target.front() == '/' || target.find('\0') != std::string_view::npos) return false;
   const auto places = split(path, '/');
-  auto depth = static_cast<std::ptrdiff_t>(places.size()) - 1;
+  auto above = places.size() - 1;
+  bool goes_up = true;
   for (const auto part : split(target, '/')) {
     if (part.empty() || part == ".") continue;
-    depth += part == ".." ? -1 : 1;
-    if (depth < 0) return false;
+    if (part != "..") {
+      goes_up = false;
+    } else if (!goes_up || above-- == 0) {
+      return false;
+    }
   }
   return true;
 }
@@ -143,6 +147,8 @@ void list_fields(FieldVisitor& field, CopyFetch& command) {
   field("own", command.own, kRequired);
   list_secrets(field, command.tokens, command.keys);
 }
+
+void list_fields(FieldVisitor& field, CopyDrop& command) { field("link", command.link, kRequired); }
 
 void list_fields(FieldVisitor& field, CopyDigests& message) {
   field.base64("records", message.records, kRequired.no_longer_than(kLongestDigests));

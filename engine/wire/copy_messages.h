@@ -27,6 +27,9 @@ inline constexpr std::size_t kLongestCopyPath = 4096;
 inline constexpr std::size_t kMostCopyStreams = 16;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
+/// The chunks of all files of a tree (40 TB), and the bytes of all its names, links' targets and owners.
+inline constexpr std::int64_t kMostCopyChunks = 5'000'000;
+inline constexpr std::size_t kMostCopyNameBytes = std::size_t{64} << 20;
 
 /// The program's first message.
 struct CopyHello {
@@ -132,6 +135,12 @@ struct CopyFetch {
   std::string tokens;
   std::string keys;  ///< As in CopyServe.
 };
+/// Ends the connections of a CopyFetch. What they have not brought is fetched over other links. No CopyLinkLost
+/// follows.
+struct CopyDrop {
+  static constexpr std::string_view kName = "drop";
+  std::int64_t link = 0;
+};
 /// Digests that became known: 4 bytes of the file's place among the entries, 4 of the chunk's, both big-endian, and the
 /// digest. From a source, and to receivers.
 struct CopyDigests {
@@ -139,13 +148,13 @@ struct CopyDigests {
   std::string records;
 };
 
-/// Sent every second during a transfer.
+/// Sent every second during a transfer, also while it begins, and during a CopyLook.
 struct CopyProgress {
   static constexpr std::string_view kName = "progress";
   std::int64_t done_bytes = 0;      ///< Present and verified.
   std::int64_t received_bytes = 0;  ///< Over the network, by this process.
   std::int64_t sent_bytes = 0;
-  std::int64_t read_bytes = 0;  ///< Of a CopyLook that reads.
+  std::int64_t read_bytes = 0;  ///< Read from the disk, by a CopyLook that reads or to check what was received.
   std::string doing;            ///< The current file.
 };
 /// All connections of a link have ended before the transfer was complete.
@@ -170,14 +179,15 @@ struct CopyAlive {
 };
 
 using CopyCommand =
-    std::variant<CopyOpen, CopyLook, CopyExpect, CopyBegin, CopyServe, CopyFetch, CopyDigests, CopyAlive>;
+    std::variant<CopyOpen, CopyLook, CopyExpect, CopyBegin, CopyServe, CopyFetch, CopyDigests, CopyAlive, CopyDrop>;
 using CopyAnswer = std::variant<CopyHello, CopyOpened, CopyEntries, CopyLooked, CopyBegun, CopyServing, CopyDigests,
                                 CopyProgress, CopyLinkLost, CopyComplete, CopyFailure>;
 
 /// A path below a tree: relative, of UTF-8, without empty parts, "." and "..", and not of the folder that keeps
 /// unfinished files.
 bool is_path_below_tree(std::string_view path);
-/// True if the link at `path` leads to a name within the tree: relative, never above its root.
+/// True if the link at `path` leads to a name within the tree: relative, never above its root. ".." may only be at the
+/// beginning: behind a name that is itself a link it would lead elsewhere than it reads.
 bool stays_in_tree(std::string_view path, std::string_view target);
 /// The folder in a tree that keeps unfinished files.
 inline constexpr std::string_view kPartialFolder = ".sparkplan-partial";
@@ -198,6 +208,7 @@ void list_fields(FieldVisitor& field, CopyBegun& answer);
 void list_fields(FieldVisitor& field, CopyServe& command);
 void list_fields(FieldVisitor& field, CopyServing& answer);
 void list_fields(FieldVisitor& field, CopyFetch& command);
+void list_fields(FieldVisitor& field, CopyDrop& command);
 void list_fields(FieldVisitor& field, CopyDigests& message);
 void list_fields(FieldVisitor& field, CopyProgress& answer);
 void list_fields(FieldVisitor& field, CopyLinkLost& answer);

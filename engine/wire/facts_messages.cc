@@ -16,6 +16,7 @@ void list_fields(FieldVisitor& field, FactsReply& reply) {
   field("export_errors", reply.export_errors, kOptional.at_most(kMostTypes));
   field("last_verify", reply.last_verify);
   field("known_roster", reply.known_roster, kOptional.no_longer_than(kDigestLength).unless(reply.known_roster.empty()));
+  field("jobs", reply.jobs, kOptional.unless(reply.jobs.empty()).first(kMostRunningJobs));
   field("observed", reply.observed, kOptional.unless(reply.observed.types.empty()));
 }
 

@@ -13,6 +13,7 @@
 #include "engine/model/manifest.h"
 #include "engine/model/resource.h"
 #include "engine/wire/apply_messages.h"
+#include "engine/wire/job_record.h"
 #include "engine/wire/measure_messages.h"
 #include "engine/wire/trial_messages.h"
 
@@ -35,7 +36,8 @@ struct FactsReply {
   std::map<std::string, Error> export_errors;    ///< Types whose exports could not be read.
   std::optional<VerifySummary> last_verify;      ///< The latest run of `verify`. Nothing: none was stored.
   std::string known_roster;  ///< One of FactsRequest::known_rosters, in place of the roster in `manifest`; else empty.
-  ObservedState observed;    ///< The resources of names_managed(); empty unless requested.
+  std::vector<RunningJob> jobs;  ///< Of `exec` and `run`, on this node.
+  ObservedState observed;        ///< The resources of names_managed(); empty unless requested.
 };
 
 struct FactsRequest {
@@ -57,7 +59,7 @@ struct ObserveNodeRequest {
   static constexpr std::string_view kName = "observe";
   using Reply = ObservedState;
   std::map<std::string, std::vector<std::string>> names;  ///< By type.
-  /// Those of `names` whose content is a secret, by type: it is reported as a digest.
+  /// The `names` whose content is a secret, by type. The node reports a digest of it.
   std::map<std::string, std::vector<std::string>> secret = {};
 };
 

@@ -10,7 +10,7 @@ namespace {
 /// A node keeps 50; a newer version may keep more.
 constexpr std::size_t kMostJournals = 256;
 
-/// What is printed as the id of a run is one: no other text passes for more of the line.
+/// The printed id of a run has the form of one. So a node cannot put other text into the line.
 void check_run(FieldVisitor& field, std::string_view name, const std::string& run) {
   field.check(name, !field.reading() || run.empty() || is_run_id(run), "expected the id of a run");
 }

@@ -17,6 +17,7 @@ constexpr std::size_t kMostLeft = 256;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestArgument = std::size_t{128} << 10;
 constexpr std::size_t kLongestId = 64;
+constexpr std::size_t kLongestSeenText = 80;
 constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostRank = 1 << 20;
 
@@ -24,6 +25,8 @@ bool is_id(const std::string& id) {
   return !id.empty() && id.size() <= kLongestId &&
          std::all_of(id.begin(), id.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
+
+bool is_engine(const std::string& name) { return name.empty() || name == "docker" || name == "podman"; }
 
 /// execve() takes texts that end at the first NUL.
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
@@ -65,6 +68,11 @@ void list_fields(FieldVisitor& field, StartJob& command) {
   field("grace_ms", command.grace_ms, kOptional.within(0, kLongest));
   field("together", command.together);
   field("hold", command.hold);
+  field("container_engine", command.containers.engine, kShortText);
+  if (field.reading()) field.check("container_engine", is_engine(command.containers.engine), "expected an engine");
+  field("who", command.who, kShortText);
+  // "command" is the name of the message itself.
+  field("shown_command", command.command, kMessageText);
 }
 
 void list_fields(FieldVisitor& field, RankStarted& answer) {
@@ -89,8 +97,38 @@ void list_fields(FieldVisitor& field, RankEnded& answer) {
   field("duration_ms", answer.duration_ms, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
 }
 
+std::span<const std::string_view> names_of(SeenSocketState /*state*/) {
+  static constexpr std::array<std::string_view, 3> kNames{"no_answer", "unacknowledged", "closed_by_peer"};
+  return kNames;
+}
+
+void list_fields(FieldVisitor& field, SeenProcess& process) {
+  field("pid", process.pid, kRequired.within(1, std::numeric_limits<std::int32_t>::max()));
+  field("name", process.name, kOptional.cut_at(kLongestSeenText));
+  field("state", process.state, kOptional.cut_at(kLongestSeenText));
+  field("waits_in", process.waits_in, kOptional.cut_at(kLongestSeenText));
+  field("cpu_ms", process.cpu_ms, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
+}
+
+void list_fields(FieldVisitor& field, SeenSocket& socket) {
+  field("state", socket.state, kRequired);
+  field("local", socket.local, kOptional.cut_at(kLongestSeenText));
+  field("remote", socket.remote, kOptional.cut_at(kLongestSeenText));
+}
+
+void list_fields(FieldVisitor& field, SeenRank& rank) {
+  field("rank", rank.rank, kRequired.within(-1, kMostRank));
+  field("processes", rank.processes, kOptional.at_most(kMostSeenProcesses));
+  field("sockets", rank.sockets, kOptional.at_most(kMostSeenSockets));
+}
+
+void list_fields(FieldVisitor& field, JobSeen& answer) {
+  field("ranks", answer.ranks, kOptional.at_most(kMostRanks + 1));
+}
+
 void list_fields(FieldVisitor& field, JobFinished& answer) {
   field("left", answer.left, kOptional.within(1, std::numeric_limits<std::int32_t>::max()).at_most(kMostLeft));
+  field("containers_left", answer.containers_left, kShortText.at_most(kMostLeft));
 }
 
 void list_fields(FieldVisitor& field, JobFailure& answer) { field("error", answer.error, kRequired); }

@@ -11,6 +11,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/fields.h"
+#include "engine/wire/job_record.h"
 
 /// The messages between the controller and a process starter (program sparkplan-job), as frames. The starter greets
 /// first. It ends its ranks when its input ends, or when no message arrives for kLongestJobSilence.
@@ -40,6 +41,11 @@ struct RankSpec {
   std::map<std::string, std::string> environment;  ///< Added to the login environment.
 };
 
+/// The containers of a job: those with the label sparkplan.job=ID. Neither engine ends them with its client.
+struct JobContainers {
+  std::string engine;  ///< "docker" or "podman"; empty: the job has none.
+};
+
 /// Starts all ranks of this node. Sent once.
 struct StartJob {
   static constexpr std::string_view kName = "start";
@@ -49,6 +55,9 @@ struct StartJob {
   std::int64_t time_limit_ms = 0;  ///< 0: none.
   std::int64_t grace_ms = 10'000;  ///< Between SIGTERM and SIGKILL.
   bool together = false;           ///< The failure of one rank ends the others.
+  std::string who = {};            ///< For JobRecord.
+  std::string command = {};        ///< For JobRecord. Empty: the job is not shown to other runs.
+  JobContainers containers = {};   ///< Removed at the end of the job.
   bool hold = false;               ///< Other programs start processes of the job here: it lasts until StopJob.
 };
 
@@ -60,6 +69,11 @@ struct KeepJob {
 /// Ends all ranks: SIGTERM, then SIGKILL after the grace.
 struct StopJob {
   static constexpr std::string_view kName = "stop";
+};
+
+/// Asks what the processes of the job are doing: JobSeen. Nothing is stopped or changed.
+struct LookAtJob {
+  static constexpr std::string_view kName = "look";
 };
 
 struct RankStarted {
@@ -100,10 +114,52 @@ struct JobAlive {
   static constexpr std::string_view kName = "alive";
 };
 
+/// A process of a job. Source: proc(5).
+struct SeenProcess {
+  std::int64_t pid = 0;
+  std::string name;         ///< /proc/PID/comm
+  std::string state;        ///< One letter: "S", "D", "T".
+  std::string waits_in;     ///< /proc/PID/wchan; empty: it runs, or the kernel does not say.
+  std::int64_t cpu_ms = 0;  ///< Processor time since its start.
+};
+
+/// Why a socket is a sign of a missing peer.
+enum class SeenSocketState : std::uint8_t {
+  kNoAnswer,        ///< The peer does not answer a connection request.
+  kUnacknowledged,  ///< The peer does not acknowledge data, which is sent again.
+  kClosedByPeer,    ///< The peer has closed the connection.
+};
+std::span<const std::string_view> names_of(SeenSocketState state);
+
+/// A TCP connection of a job without a working peer.
+struct SeenSocket {
+  SeenSocketState state = SeenSocketState::kNoAnswer;
+  std::string local;  ///< "192.168.100.11:43210", "[fe80::1]:29500"
+  std::string remote;
+
+  bool operator==(const SeenSocket&) const = default;
+};
+
+/// The processes of one rank, its own one first.
+struct SeenRank {
+  int rank = 0;  ///< -1: processes of the job that this starter has not started, such as those of mpirun.
+  std::vector<SeenProcess> processes;
+  std::vector<SeenSocket> sockets;
+};
+inline constexpr std::size_t kMostSeenProcesses = 32;  ///< Of one rank.
+inline constexpr std::size_t kMostSeenSockets = 32;    ///< Of one rank.
+
+/// The answer to LookAtJob. Ranks that have ended are left out.
+struct JobSeen {
+  static constexpr std::string_view kName = "seen";
+  std::vector<SeenRank> ranks;
+};
+
 /// The last message: all ranks have ended, and all of their output was sent.
 struct JobFinished {
   static constexpr std::string_view kName = "finished";
-  std::vector<std::int64_t> left;  ///< Processes of the job that SIGKILL did not end, such as those of root.
+  std::vector<std::int64_t> left;            ///< Processes of the job that SIGKILL did not end, such as those of root.
+  std::vector<std::string> containers_left;  ///< Their ids, or why they could not be read or removed.
 };
 
 /// The starter cannot do what was asked, and has ended.
@@ -112,18 +168,24 @@ struct JobFailure {
   Error error;
 };
 
-using JobCommand = std::variant<StartJob, KeepJob, StopJob>;
-using JobAnswer = std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobFinished, JobFailure>;
+using JobCommand = std::variant<StartJob, KeepJob, StopJob, LookAtJob>;
+using JobAnswer =
+    std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobSeen, JobFinished, JobFailure>;
 
 void list_fields(FieldVisitor& field, JobHello& answer);
 void list_fields(FieldVisitor& field, RankSpec& rank);
 void list_fields(FieldVisitor& field, StartJob& command);
 inline void list_fields(FieldVisitor& /*field*/, KeepJob& /*command*/) {}
 inline void list_fields(FieldVisitor& /*field*/, StopJob& /*command*/) {}
+inline void list_fields(FieldVisitor& /*field*/, LookAtJob& /*command*/) {}
 void list_fields(FieldVisitor& field, RankStarted& answer);
 void list_fields(FieldVisitor& field, RankOutput& answer);
 void list_fields(FieldVisitor& field, RankEnded& answer);
 inline void list_fields(FieldVisitor& /*field*/, JobAlive& /*answer*/) {}
+void list_fields(FieldVisitor& field, SeenProcess& process);
+void list_fields(FieldVisitor& field, SeenSocket& socket);
+void list_fields(FieldVisitor& field, SeenRank& rank);
+void list_fields(FieldVisitor& field, JobSeen& answer);
 void list_fields(FieldVisitor& field, JobFinished& answer);
 void list_fields(FieldVisitor& field, JobFailure& answer);
 void list_fields(FieldVisitor& field, JobCommand& command);

@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "engine/core/file_mode.h"
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
@@ -16,6 +14,7 @@
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
+#include "resources/file/compilation.h"
 #include "resources/file/drop_ins.h"
 #include "resources/file/places.h"
 
@@ -23,35 +22,14 @@
 namespace sparkplan::file {
 namespace {
 
-constexpr const char* kUsers = "users";
-constexpr const char* kGroups = "groups";
-constexpr const char* kAbsent = "absent";
-constexpr const char* kInEffect = "in_effect";
 /// Kinds of this type's own artifacts: a folder by its path, and the restart of a service by its unit.
 constexpr std::string_view kFolderKind = "folder";
 constexpr std::string_view kRestartKind = "restart";
-constexpr const char* kWithoutDirectory = "without_directory";
-constexpr std::string_view kRoot = "root";
-constexpr std::string_view kDefaultMode = "0644";
-constexpr std::string_view kDefaultSecretMode = "0400";
 constexpr std::uint32_t kOthers = 0007;
 constexpr std::uint32_t kOthersWrite = 0002;
 /// The largest uid_t and gid_t.
 constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
-
-/// The secret that the record has as its content; null for a text.
-const Value* secret_of(const Value& record) {
-  const Value* content = record.find("content");
-  return content == nullptr ? nullptr : secret_reference(*content);
-}
-
-std::uint32_t mode_of(const Value& record) {
-  const std::string_view unless_said = secret_of(record) == nullptr ? kDefaultMode : kDefaultSecretMode;
-  return static_cast<std::uint32_t>(std::stoul(record.text_or("mode", unless_said), nullptr, 8));
-}
-
-std::string directory_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 /// The names that the records have below `key`, with their numbers on the node. Unknown names are left out.
 Result<Value> numbers_of(const Value& section, std::string_view key, AccountDatabase database, const NodeReader& node) {
@@ -76,89 +54,6 @@ bool can_stand_in_file(const std::string& text) {
   }
   return true;
 }
-
-/// Compiles the section of one node, using the exports of that node.
-class Compilation {
- public:
-  Compilation(const ClusterView& view, const TypeInfo& info)
-      : view_(view), info_(info), own_(view.export_of(view.self.name, info.name)) {
-    const Value* packages = view.export_of(view.self.name, "package");
-    packages_to_come_ = packages != nullptr && !items_of(packages->find("missing")).empty();
-  }
-
-  void add(const Value& record) {
-    const std::string path = record.text_or("path", "");
-    const Value* secret = secret_of(record);
-    Value content = record.text_or("content", "");
-    if (secret != nullptr) {
-      const std::string key = own_ == nullptr ? std::string() : own_->text_or(kSecretKeyExport, "");
-      if (key.empty())
-        return refuse(finding(kNoSecretKey, no_secret_key(path), std::string(kNoSecretKeyHint), record.where));
-      content = token_in(view_, *secret, key);
-    }
-    if (packages_to_come_ && is_among(kAbsent, path)) {
-      // A package may bring its directory, or a file of that name, which sparkplan then replaces.
-      content = known_after_packages();
-    } else if (is_among(kWithoutDirectory, path)) {
-      return refuse(finding("file.no-directory", "there is no directory " + directory_of(path) + " for " + path,
-                            "create it first: sparkplan writes files, not directories", place_of(record, "path")));
-    }
-    Value uid = number(record, "owner", kUsers);
-    Value gid = number(record, "group", kGroups);
-    if (uid.is_null() || gid.is_null()) return;
-    Resource resource;
-    resource.id = {info_.name, path};
-    resource.desired = Value::map({{"content", std::move(content)},
-                                   {"gid", std::move(gid)},
-                                   {"mode", file_mode_text(mode_of(record))},
-                                   {"uid", std::move(uid)}});
-    if (is_of_logind(path)) resource.desired.set(kInEffect, true);
-    resource.where = record.where;
-    if (secret != nullptr) resource.secret_source = secret_text(*secret);
-    result_.resources.push_back(std::move(resource));
-  }
-
-  Desired take() && { return std::move(result_); }
-
- private:
-  /// Whether the node has exported `path` in the list `key`.
-  bool is_among(std::string_view key, const std::string& path) const {
-    const Value::List& paths = items_of(own_ == nullptr ? nullptr : own_->find(key));
-    return std::find(paths.begin(), paths.end(), Value(path)) != paths.end();
-  }
-
-  Value known_after_packages() const {
-    return Value::Unknown{"known after the packages are installed", view_.self.name.str() + "/package"};
-  }
-
-  /// The number of the account, or its unknown value. Null, with a finding, if the node has no such account.
-  Value number(const Value& record, std::string_view key, std::string_view database) {
-    const std::string name = record.text_or(key, kRoot);
-    if (name == kRoot) return 0;
-    if (own_ == nullptr) return view_.export_or_unknown(view_.self.name, info_.name, database);
-    const Value* numbers = own_->find(database);
-    const Value* found = numbers == nullptr ? nullptr : numbers->find(name);
-    if (found != nullptr && found->integer() != nullptr) return *found;
-    if (packages_to_come_) return known_after_packages();
-    const bool user = database == kUsers;
-    refuse(finding(user ? "file.no-user" : "file.no-group",
-                   std::string("there is no ") + (user ? "user " : "group ") + name,
-                   user ? "create the account first, or name another owner" : "run groupadd first, or name another",
-                   place_of(record, key)));
-    return {};
-  }
-
-  void refuse(Diagnostic finding) {
-    result_.diagnostics.push_back(std::move(finding));
-    result_.incomplete = true;
-  }
-
-  const ClusterView& view_;
-  const TypeInfo& info_;
-  const Value* own_;  ///< Null if the node exported nothing.
-  bool packages_to_come_ = false;
-  Desired result_;
-};
 
 class FileType final : public ResourceType {
  public:
@@ -186,9 +81,7 @@ class FileType final : public ResourceType {
   }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
-    Compilation compilation(view, info_);
-    for (const Value& record : items_of(section)) compilation.add(record);
-    return std::move(compilation).take();
+    return compile(view, section, info_);
   }
 
   std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
@@ -268,7 +161,8 @@ class FileType final : public ResourceType {
         file = directory.error();
       } else if (*directory) {
         file = sparkplan::read_artifact(artifact, *this, node);
-        if (request.secret.contains(name)) file = sealed(std::move(file), node);
+        // A file that only looks like a token is sealed too: its content then is not taken for a digest.
+        if (request.secret.contains(name) || holds_secret(file)) file = sealed(std::move(file), node);
       }
       observed.artifacts[artifact] = file;
       if (const ArtifactId folder = folder_of(name); !folder.name.empty() && directory) {

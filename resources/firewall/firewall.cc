@@ -208,7 +208,8 @@ class FirewallType final : public ResourceType {
   }
 
   /// ufw treats a rule for the same network and interface as the same rule. Adding ours would replace a foreign one.
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     std::vector<Objection> objections;
     for (const Step& step : steps) {
       if (std::holds_alternative<Absent>(step.after)) continue;

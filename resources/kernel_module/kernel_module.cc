@@ -188,7 +188,8 @@ class KernelModuleType final : public ResourceType {
     return found;
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     std::vector<Objection> objections;
     for (const Step& step : steps) {
       if (step.artifact.kind != kModuleKind || !is_loaded(step.after)) continue;

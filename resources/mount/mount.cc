@@ -161,7 +161,8 @@ class MountType final : public ResourceType {
     return observation_of(*mount, node.live());
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     return node.live() ? objections_to(steps, node) : std::vector<Objection>();
   }
 

@@ -10,6 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "resources/netplan/foreign_files.h"
+#include "resources/netplan/link_settling.h"
 #include "resources/netplan/live_routes.h"
 #include "resources/netplan/network_manager.h"
 #include "resources/netplan/trial.h"
@@ -23,21 +24,9 @@ constexpr milliseconds kToolDeadline{30'000};
 /// networkd configures in the background: well below a second for static addresses.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPatienceForTheRenderer{2'000};
-/// networkd removes addresses and restores them 10 to 35 ms later, on eight hosts that share two CPUs.
-constexpr milliseconds kSettled{100};
-/// A ConnectX-7 has its carrier about two seconds after it comes up.
-constexpr milliseconds kPatienceForCarrier{5'000};
-constexpr milliseconds kPause{10};
 
 bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
 bool is_ipv6_link_local(const std::string& address) { return address.starts_with("fe80:"); }
-
-Result<std::optional<LinkFacts>> find_link(const std::string& interface, const NodeReader& node) {
-  SPARK_TRY(const auto links, node.links());
-  const auto found =
-      std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == interface; });
-  return found == links.end() ? std::optional<LinkFacts>() : std::optional(*found);
-}
 
 Result<void> run_tool(std::vector<std::string> argv, Node& node) {
   SPARK_TRY(const CommandOutput output, node.run(argv, kToolDeadline));
@@ -86,79 +75,6 @@ Result<void> let_renderer_read_its_files(const std::string& interface, Node& nod
   SPARK_TRY(const GeneratedChanges changed, install_generated_files(interfaces, node));
   if (changed.for_networkd) SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   return changed.profiles.empty() ? Result<void>() : load_profiles(changed.profiles, node);
-}
-
-/// networkd gives addresses only to an interface with a carrier: without one, MTU and "up" are all there is.
-bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
-  return link.up && !link.carrier && wanted.boolean_or("up", false) && link.mtu == wanted.integer_or("mtu", link.mtu);
-}
-
-/// Fields that are missing in `wanted` are not compared.
-bool has_all_of(const Value& state, const Value& wanted) {
-  const Value::Map* fields = wanted.entries();
-  return fields != nullptr && std::all_of(fields->begin(), fields->end(), [&](const MapEntry& field) {
-           const Value* shown = state.find(field.key);
-           return shown != nullptr && *shown == field.value;
-         });
-}
-
-/// Whether networkd has reported, since it got these files, that the interface is configured. Its state file is meant
-/// for libsystemd, so nothing depends on it: without a report, the kernel is watched for longer.
-/// Source: systemd, src/network/networkd-link.c, link_save(); src/libsystemd/sd-network/sd-network.c.
-bool networkd_is_done(const std::string& interface, const NodeReader& node) {
-  const auto index = node.read_file("/sys/class/net/" + interface + "/ifindex");
-  if (!index) return false;
-  const std::string said = "/run/systemd/netif/links/" + std::string(trim(*index));
-  const auto given = node.status(generated_for_networkd(interface));
-  const auto told = node.status(said);
-  if (!given || !told || told->changed_at_nanos <= given->changed_at_nanos) return false;
-  const auto text = node.read_file(said);
-  if (!text) return false;
-  const auto lines = split_lines(*text);
-  return std::find(lines.begin(), lines.end(), "ADMIN_STATE=configured") != lines.end();
-}
-
-/// The proof that the kernel's state is final: networkd removes addresses and restores them while it configures an
-/// interface.
-enum class SettledBy : std::uint8_t {
-  kTime,      ///< The kernel has shown it for kSettled without a break.
-  kNetworkd,  ///< As kTime, or networkd reports that it is done.
-};
-
-/// The state of the link, with those of the routes in `wanted` that the kernel has.
-Result<Value> state_for(const LinkFacts& link, const Value& wanted, const NodeReader& node) {
-  Value state = encode_link_state(link);
-  const Value* routes = wanted.find("routes");
-  if (routes == nullptr) return state;
-  std::vector<Route> declared;
-  for (const std::string& text : texts_in(routes)) {
-    if (auto route = parse_route(text)) declared.push_back(*std::move(route));
-  }
-  SPARK_TRY(const auto shown, shown_routes(link.name, declared, node));
-  state.set("routes", list_of_texts(shown));
-  return state;
-}
-
-/// True once the kernel shows `wanted` and keeps it; false after `patience`.
-Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
-                        const NodeReader& node, SettledBy by = SettledBy::kTime) {
-  milliseconds waited{0};
-  milliseconds shown_for{0};
-  while (true) {
-    SPARK_TRY(const auto link, find_link(interface, node));
-    SPARK_TRY(const Value state, link ? state_for(*link, wanted, node) : Result<Value>(Value()));
-    const bool shown = link && has_all_of(state, wanted);
-    const bool no_peer = link && waited >= kPatienceForCarrier && is_all_without_carrier(*link, wanted);
-    if (!shown && !no_peer) {
-      if (waited >= patience) return false;
-      shown_for = milliseconds(0);
-    } else if (shown_for >= kSettled || (shown && by == SettledBy::kNetworkd && networkd_is_done(interface, node))) {
-      return true;
-    }
-    node.pause(kPause);
-    waited += kPause;
-    shown_for += kPause;
-  }
 }
 
 LinkState state_for_netlink(const std::string& interface, const Value& wanted, const LinkFacts& now) {

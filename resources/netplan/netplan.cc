@@ -197,7 +197,8 @@ class NetplanType final : public ResourceType {
     return as_artifact(observe_link(artifact.name, node));
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     NetplanFiles changed;
     for (const Step& step : steps) {
       if (is_text_artifact(step.artifact)) changed[step.artifact.name] = content_of(step.after);

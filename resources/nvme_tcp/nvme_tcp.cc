@@ -126,7 +126,8 @@ class NvmeTcpType final : public ResourceType {
     return observation_of(*connection, node.live());
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     std::vector<Objection> objections;
     for (const Step& step : steps) {
       if (step.artifact.kind != connection_artifact("").kind || !node.live()) continue;

@@ -12,7 +12,9 @@
 #include "engine/resource/steps.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/package/apt.h"
+#include "resources/package/artifacts.h"
 #include "resources/package/dpkg_status.h"
+#include "resources/package/preparation.h"
 #include "resources/package/sources.h"
 
 /// Installed Debian packages, and those that no upgrade may change: `packages: [nvme-cli, {name: perftest, hold:
@@ -21,26 +23,13 @@ namespace sparkplan::package {
 namespace {
 
 constexpr const char* kState = "state";
-constexpr const char* kInstalled = "installed";
-constexpr const char* kAutomatic = "automatic";
-constexpr const char* kVersion = "version";
 /// The requested packages that this package needs: observed, never desired.
 constexpr const char* kNeeds = "needs";
 constexpr const char* kMissing = "missing";
 constexpr const char* kName = "name";
 constexpr const char* kHold = "hold";
-constexpr const char* kHeld = "held";
 /// The resource of a hold is "nvme-cli/hold", beside "nvme-cli". No package name has a slash.
 constexpr std::string_view kHoldSuffix = "/hold";
-/// An installed package of any version. `automatic` marks one that apt installed as a dependency.
-constexpr std::string_view kPackageKind = "package";
-/// As kPackageKind, for a package with a declared version.
-constexpr std::string_view kVersionKind = "package_version";
-/// As kVersionKind, for a package that is to be held in that version: the hold does not keep sparkplan from changing
-/// it.
-constexpr std::string_view kHeldVersionKind = "package_held_version";
-/// `apt-mark hold`.
-constexpr std::string_view kHoldKind = "package_hold";
 
 /// "nvme-cli=2.3-1" -> "nvme-cli", "2.3-1"
 struct Wish {
@@ -62,28 +51,6 @@ std::string package_of(const std::string& resource) {
   return is_hold(resource) ? resource.substr(0, resource.size() - kHoldSuffix.size()) : resource;
 }
 
-ArtifactId package_artifact(const std::string& name) { return {std::string(kPackageKind), name}; }
-ArtifactId version_artifact(const std::string& name) { return {std::string(kVersionKind), name}; }
-ArtifactId held_version_artifact(const std::string& name) { return {std::string(kHeldVersionKind), name}; }
-ArtifactId hold_artifact(const std::string& name) { return {std::string(kHoldKind), name}; }
-bool has_version(std::string_view kind) { return kind == kVersionKind || kind == kHeldVersionKind; }
-Held held_by(const ArtifactId& artifact) { return artifact.kind == kHeldVersionKind ? Held::kMayChange : Held::kStay; }
-
-Observation asked_for() { return Present{Value::map({{kInstalled, true}}), {}}; }
-Observation on_hold() { return Present{Value::map({{kHeld, true}}), {}}; }
-Observation of_version(const std::string& version) { return Present{Value::map({{kVersion, version}}), {}}; }
-
-/// A package that apt installed as a dependency existed before it was requested, so `automatic` keeps it from removal.
-Observation artifact_of(std::string_view kind, const KnownPackage* package) {
-  if (package == nullptr || !package->installed()) return Absent{};
-  if (kind == kHoldKind) return package->held ? on_hold() : Observation(Absent{});
-  Observation artifact = has_version(kind) ? of_version(package->version) : asked_for();
-  if (package->automatic) std::get<Present>(artifact).value.set(kAutomatic, true);
-  return artifact;
-}
-
-bool is_automatic(const Observation& artifact) { return present_value(artifact).boolean_or(kAutomatic, false); }
-
 Observation resource_of(const KnownPackage* package, const std::set<std::string>& asked) {
   if (package == nullptr || !package->installed()) return Absent{};
   Value::List needs;
@@ -99,96 +66,6 @@ Observation hold_of(const KnownPackage* package) {
 }
 
 NotApplicable not_in_a_tree() { return {"packages are installed on running nodes only"}; }
-
-std::string version_in(const Observation& artifact) { return present_value(artifact).text_or(kVersion, ""); }
-
-std::string specification(const ArtifactId& artifact, const Observation& after) {
-  const std::string version = version_in(after);
-  return version.empty() ? artifact.name : artifact.name + "=" + version;
-}
-
-std::string list_of(const std::set<std::string>& names) {
-  return join(std::vector<std::string>(names.begin(), names.end()), ", ");
-}
-
-/// apt's objections to the steps of a run. Package lists are updated at most once, if they are old or an install fails.
-class Preparation {
- public:
-  explicit Preparation(Node& node) : node_(node) {}
-
-  std::optional<Error> objection_to_install(const Step& step) {
-    if (!updated_ && lists_are_old(node_)) update();
-    auto error = try_install(step);
-    if (!error || updated_) return error;
-    update();
-    return try_install(step);
-  }
-
-  std::optional<Error> objection_to_removal(const std::string& name, const std::set<std::string>& all) const {
-    const auto simulation = simulate_removal(name, node_);
-    if (!simulation) return simulation.error();
-    const auto status = DpkgStatus::read(node_);
-    if (!status) return status.error();
-    std::set<std::string> expected;
-    for (const std::string& one : all) expected.insert(status->name_to_apt(one));
-    std::set<std::string> others;
-    std::set_difference(simulation->removes.begin(), simulation->removes.end(), expected.begin(), expected.end(),
-                        std::inserter(others, others.end()));
-    if (others.empty()) return std::nullopt;
-    return make_error(ErrorCode::kRefused, list_of(others) + " would be removed with " + name,
-                      "remove " + list_of(others) + " first if it is not needed, or keep " + name + " in the file");
-  }
-
- private:
-  void update() {
-    updated_ = true;
-    if (auto updated = update_lists(node_); !updated) update_failure_ = updated.error().message;
-  }
-
-  std::optional<Error> try_install(const Step& step) const {
-    const std::string wanted = specification(step.artifact, step.after);
-    const auto simulation = simulate_install(wanted, held_by(step.artifact), node_);
-    if (!simulation) return simulation.error();
-    if (!simulation->removes.empty()) {
-      return make_error(ErrorCode::kRefused, "installing " + wanted + " would remove " + list_of(simulation->removes),
-                        "install it by hand if that is what you want");
-    }
-    if (!simulation->complaint.empty()) return unknown(wanted, simulation->complaint);
-    const auto status = DpkgStatus::read(node_);
-    if (!status) return status.error();
-    if (auto error = other_held(step, *simulation, *status)) return error;
-    const KnownPackage* now = status->find(step.artifact.name);
-    const bool there = now != nullptr && (now->installed() || now->broken());
-    if (there || simulation->installs.contains(status->name_to_apt(step.artifact.name))) return std::nullopt;
-    return unknown(wanted, "apt would install " + list_of(simulation->installs) + " instead");
-  }
-
-  /// apt may change this held package, and no other one.
-  static std::optional<Error> other_held(const Step& step, const Simulation& simulation, const DpkgStatus& status) {
-    std::set<std::string> others;
-    for (const std::string& name : simulation.installs) {
-      const KnownPackage* package = status.find(name);
-      const bool other = name != status.name_to_apt(step.artifact.name);
-      if (other && package != nullptr && package->held && package->installed()) others.insert(name);
-    }
-    if (others.empty()) return std::nullopt;
-    return make_error(ErrorCode::kRefused,
-                      "installing " + specification(step.artifact, step.after) + " would change " + list_of(others) +
-                          ", which the node holds",
-                      "list them with their versions as well, or run `apt-mark unhold` on the node");
-  }
-
-  Error unknown(const std::string& wanted, const std::string& complaint) const {
-    std::string message = "apt cannot install " + wanted + ": " + complaint;
-    if (!update_failure_.empty()) message += "; and the package lists could not be updated: " + update_failure_;
-    return make_error(ErrorCode::kNotFound, std::move(message),
-                      "find the name with `apt-cache search`; the node may lack the package source that has it");
-  }
-
-  Node& node_;
-  bool updated_ = false;
-  std::string update_failure_;
-};
 
 class PackageType final : public ResourceType {
  public:
@@ -334,7 +211,8 @@ class PackageType final : public ResourceType {
     return packages_without_source(ahead, node);
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
+                                 Node& node) const override {
     std::set<std::string> removed;
     for (const Step& step : steps) {
       const bool gone = step.artifact.kind != kHoldKind && std::holds_alternative<Absent>(step.after);
@@ -356,9 +234,12 @@ class PackageType final : public ResourceType {
     if (artifact.kind == kHoldKind) return hold(artifact, std::holds_alternative<Present>(after), node);
     if (std::holds_alternative<Absent>(after)) return take_away(artifact, node);
     if (is_automatic(after) && is_there(artifact, after, node)) return mark_automatic(artifact.name, node);
+    const bool was_held = is_held(artifact.name, node);
     if (auto installed = install(specification(artifact, after), held_by(artifact), node); !installed) {
       return failure(without_remains(artifact, std::move(installed).error(), node));
     }
+    // Some versions of apt end the hold of a package whose version they change.
+    if (was_held && !is_held(artifact.name, node)) SPARK_CHECK(mark_held(artifact.name, true, node));
     if (is_automatic(after)) SPARK_CHECK(mark_automatic(artifact.name, node));
     if (same_state(read_artifact(artifact, node), after)) return {};
     return failure(ErrorCode::kVerifyFailed, "apt reports success, but dpkg does not show " +
@@ -384,6 +265,12 @@ class PackageType final : public ResourceType {
     if (held == wanted) return {};
     return failure(ErrorCode::kVerifyFailed, "apt-mark reports success, but dpkg shows " + artifact.name +
                                                  (wanted ? " without" : " with") + " a hold");
+  }
+
+  static bool is_held(const std::string& name, const NodeReader& node) {
+    const auto status = DpkgStatus::read(node);
+    const KnownPackage* package = status ? status->find(name) : nullptr;
+    return package != nullptr && package->held;
   }
 
   /// True if the package is installed, in the version of `after`, manually or automatically.

@@ -10,6 +10,7 @@
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/same_keys.h"
 #include "resources/ssh_trust/ssh_trust.h"
+#include "resources/ssh_trust/trust_text.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -194,6 +195,17 @@ class TrustOfUser {
   SharedHomes homes_;
 };
 
+/// The other nodes reach this one only if they resolve its address by themselves.
+std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vector<Value>& users) {
+  const NodeSpec& node = view.self;
+  const bool is_alone = view.cluster.nodes.size() < 2;
+  if (users.empty() || is_alone || node.address.empty() || means_one_machine(node.address)) return std::nullopt;
+  return finding(
+      Severity::kWarning, "ssh_trust.address-is-a-name",
+      "the other nodes log in to " + node.name.str() + " only if they can resolve " + in_quotes(node.address),
+      "write the IP address of the node, or a name that all nodes can resolve", node.where);
+}
+
 }  // namespace
 
 Desired desired_trust(const ClusterView& view, const Value& section) {
@@ -206,6 +218,7 @@ Desired desired_trust(const ClusterView& view, const Value& section) {
       result.about_several.push_back(std::move(warning));
     }
   }
+  if (auto warning = unresolvable(view, users)) result.diagnostics.push_back(*std::move(warning));
   for (const Value& user : users) TrustOfUser(view, peers, user).add_to(result);
   return result;
 }

@@ -184,6 +184,8 @@ SshConfig parse_config(std::string_view file) {
   return config;
 }
 
+bool means_one_machine(std::string_view address) { return address.find_first_of(".:") != std::string_view::npos; }
+
 std::string render_config(const SshConfig& config) {
   std::string text = ownership_header();
   std::map<std::string_view, std::vector<std::string_view>> names_of_user;
@@ -200,7 +202,8 @@ std::string render_config(const SshConfig& config) {
     if (known.empty()) continue;
     text.append("\n").append(kMatch);
     append_joined(text, names);
-    text.append(kLocalUser).append(join_set(known)).append("\n  HostName ").append(names.back()).append("\n");
+    text.append(kLocalUser).append(join_set(known)).append("\n");
+    if (means_one_machine(names.back())) text.append("  HostName ").append(names.back()).append("\n");
     if (!port.empty()) text.append(kPort).append(port).append("\n");
     text += "  StrictHostKeyChecking yes\n";
   }

@@ -61,4 +61,8 @@ SshConfig parse_config(std::string_view file);
 /// the local user's own; for other login names, ssh uses its usual keys. Source: ssh_config(5), Match.
 std::string render_config(const SshConfig& config);
 
+/// False for a name without a dot: it may be an alias of the controller's ~/.ssh/config, which no node can resolve. The
+/// names of its node then mean what the other nodes' own files say.
+bool means_one_machine(std::string_view address);
+
 }  // namespace sparkplan::ssh_trust

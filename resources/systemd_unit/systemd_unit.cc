@@ -158,8 +158,8 @@ class SystemdUnitType final : public ResourceType {
     return units_without_program(ahead, node);
   }
 
-  std::vector<Objection> prepare(std::span<const Step> steps, Node& node) const override {
-    return verify_candidates(steps, node);
+  std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& ahead, Node& node) const override {
+    return verify_candidates(steps, ahead, node);
   }
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/domain/ahead/provision.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_text.h"
 #include "resources/systemd_unit/unit_value.h"
@@ -25,12 +26,13 @@ bool is_notice(std::string_view finding) {
 }
 
 /// "NAME: Command PROGRAM is not executable: reason"
-bool blames_another_program(const Candidate& candidate, std::string_view finding) {
+bool blames_another_program(const Candidate& candidate, std::string_view finding, const ChangesAhead& ahead) {
   constexpr std::string_view kBegin = "Command ";
   const std::size_t begin = finding.find(kBegin);
   const std::size_t end = finding.find(" is not executable");
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return false;
   const std::string_view program = finding.substr(begin + kBegin.size(), end - begin - kBegin.size());
+  if (may_bring_file(ahead, std::string(program))) return true;
   // A drop-in does not cause the errors of its unit. Inside a root directory, the program may exist.
   return (candidate.is_drop_in && candidate.text.find(program) == std::string::npos) ||
          candidate.text.find("\nRootDirectory=") != std::string::npos ||
@@ -80,7 +82,7 @@ Result<std::string> analyze(std::span<const Candidate> candidates, const std::st
 }  // namespace
 
 std::vector<std::string> findings_about(const Candidate& candidate, std::string_view output,
-                                        const std::string& directory) {
+                                        const std::string& directory, const ChangesAhead& ahead) {
   const std::string place = place_in(directory, candidate);
   const std::string shown = place.substr(directory.size() + 1);
   std::vector<std::string> findings;
@@ -88,7 +90,7 @@ std::vector<std::string> findings_about(const Candidate& candidate, std::string_
     if (line.starts_with(place + ":")) {
       const std::string_view finding = line.substr(place.size());
       if (!is_notice(finding)) findings.push_back(shown + std::string(finding));
-    } else if (line.starts_with(candidate.name + ": ") && !blames_another_program(candidate, line)) {
+    } else if (line.starts_with(candidate.name + ": ") && !blames_another_program(candidate, line, ahead)) {
       if (!is_notice(line.substr(candidate.name.size()))) findings.emplace_back(line);
     }
   }
@@ -99,10 +101,10 @@ namespace {
 
 /// Each finding once, even if it concerns both the unit file and its drop-in.
 std::vector<std::string> findings_about_all(std::span<const Candidate> candidates, std::string_view output,
-                                            const std::string& directory) {
+                                            const std::string& directory, const ChangesAhead& ahead) {
   std::vector<std::string> all;
   for (const Candidate& candidate : candidates) {
-    for (std::string& finding : findings_about(candidate, output, directory)) {
+    for (std::string& finding : findings_about(candidate, output, directory, ahead)) {
       if (std::find(all.begin(), all.end(), finding) == all.end()) all.push_back(std::move(finding));
     }
   }
@@ -111,7 +113,7 @@ std::vector<std::string> findings_about_all(std::span<const Candidate> candidate
 
 }  // namespace
 
-std::vector<Objection> verify_candidates(std::span<const Step> steps, Node& node) {
+std::vector<Objection> verify_candidates(std::span<const Step> steps, const ChangesAhead& ahead, Node& node) {
   if (!node.live()) return {};
   std::vector<Candidate> all;
   std::map<ArtifactId, std::vector<Candidate>> by_artifact;
@@ -131,7 +133,7 @@ std::vector<Objection> verify_candidates(std::span<const Step> steps, Node& node
       objections.push_back({artifact, Error(output.error()).within("try out " + artifact.name)});
       continue;
     }
-    const std::vector<std::string> findings = findings_about_all(candidates, *output, directory->string());
+    const std::vector<std::string> findings = findings_about_all(candidates, *output, directory->string(), ahead);
     if (findings.empty()) continue;
     objections.push_back(
         {artifact, make_error(ErrorCode::kInvalidInput, "systemd-analyze verify reports: " + join(findings, "; "),

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/remote/transport.h"
+#include "engine/remote/transport/transport.h"
 #include "engine/wire/frame.h"
 
 namespace sparkplan {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "engine/core/digest.h"
-#include "engine/fleet/fan_out.h"
+#include "engine/fleet/session/fan_out.h"
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/registry.h"
 

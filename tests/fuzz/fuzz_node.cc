@@ -8,7 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "engine/resource/artifact.h"
 #include "engine/wire/messages.h"
 #include "tests/fuzz/choices.h"
@@ -78,10 +78,11 @@ void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNod
   Report whole{"plan", "lab", "cluster.yaml", "", {std::move(report)}, desired.diagnostics};
   require_printable(to_text(whole, {}), "a report");
   if (writes == 0) return;
+  const ChangesAhead ahead = changes_ahead(whole.nodes.front().plan.steps);
   for (const auto& [name, steps] : by_type) {
     const auto* type = registry.find(name);
     if (type == nullptr) continue;
-    for (const Objection& objection : type->prepare(steps, node)) (void)sent(objection.error, decode<Error>);
+    for (const Objection& objection : type->prepare(steps, ahead, node)) (void)sent(objection.error, decode<Error>);
     for (const Step& step : steps) {
       (void)sent(read_artifact(step.artifact, *type, node), decode<Observation>);
       if (const auto done = apply_artifact(step.artifact, step.after, *type, node); !done) {

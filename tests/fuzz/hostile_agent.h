@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/remote/agent_client.h"
+#include "engine/remote/programs/agent_client.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/machines.h"
 

@@ -37,7 +37,7 @@ usage: lab.sh COMMAND
   check, up N --arch ARCH  the same with hosts of the architecture ARCH (uname -m), emulated
   check, up N --renderer NetworkManager
                            the same with hosts whose netplan hands all interfaces to NetworkManager
-  check, up N --software jobs
+  check, up N --software jobs|containers
                            the same with hosts that have Open MPI and Slurm
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
@@ -91,7 +91,8 @@ require_flavour() {
     --software) software=$2 ;;
     *) die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'" ;;
   esac
-  [[ $software == none || $software == jobs ]] || die "the lab's software is none or jobs: '$software'"
+  [[ $software == none || $software == jobs || $software == containers ]] ||
+    die "the lab's software is none, jobs or containers: '$software'"
   [[ $renderer == networkd || $renderer == NetworkManager ]] ||
     die "netplan's renderers are networkd and NetworkManager: '$renderer'"
 }

@@ -16,6 +16,10 @@ readonly rootfs_networkmanager_packages=(network-manager)
 # Of hosts that start jobs as a user's do: mpirun, a benchmark over MPI, srun.
 readonly rootfs_jobs_packages=(openmpi-bin netpipe-openmpi slurmctld slurmd slurm-client munge)
 
+# Of hosts that run containers, with a program to make an image of.
+readonly rootfs_containers_packages=(podman crun catatonit busybox-static)
+
+runs_containers() { [[ $software == containers ]]; }
 runs_jobs() { [[ $software == jobs ]]; }
 networkmanager_renders() { [[ $renderer == NetworkManager ]]; }
 
@@ -104,6 +108,7 @@ rootfs_build() {
   emulated || packages+=("${rootfs_native_packages[@]}")
   ! networkmanager_renders || packages+=("${rootfs_networkmanager_packages[@]}")
   ! runs_jobs || packages+=("${rootfs_jobs_packages[@]}")
+  ! runs_containers || packages+=("${rootfs_containers_packages[@]}")
   include=$(IFS=,; printf '%s' "${packages[*]}")
   say "making the root file system for $arch, once (a minute; two under emulation)"
   setpriv --pdeathsig KILL \
@@ -143,6 +148,7 @@ rootfs_configure() {
   ! networkmanager_renders || rootfs_configure_networkmanager "$root"
   # Cases start them with a configuration of their own. The package has made one munge key, so all hosts share it.
   ! runs_jobs || chroot "$root" systemctl --quiet disable slurmctld.service slurmd.service munge.service
+  ! runs_containers || rootfs_configure_containers "$root"
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
   # For those cases that log to it: journald alone is what a fresh machine has.
   chroot "$root" systemctl --quiet disable rsyslog.service
@@ -167,6 +173,16 @@ rootfs_configure() {
   printf 'operator ALL=(ALL:ALL) NOPASSWD: ALL\n' >"$root/etc/sudoers.d/operator"
   printf 'guarded ALL=(ALL:ALL) ALL\n' >"$root/etc/sudoers.d/guarded"
   chmod 0440 "$root/etc/sudoers.d/operator" "$root/etc/sudoers.d/guarded"
+}
+
+# Inside a container, podman has no overlay file system, no keyring and no control groups of its own.
+rootfs_configure_containers() {
+  local root=$1
+  mkdir -p "$root/etc/containers"
+  printf '[containers]\nkeyring = false\ncgroups = "disabled"\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n' \
+    >"$root/etc/containers/containers.conf"
+  printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\ngraphroot = "/var/lib/containers/storage"\n' \
+    >"$root/etc/containers/storage.conf"
 }
 
 # As Ubuntu has it: NetworkManager manages what netplan gives it and nothing else, netplan gives it all

@@ -95,7 +95,7 @@ void collect(const FakeNode& node, const Database& database, const std::string& 
   found.push_back(name);
 }
 
-/// apt refuses to change a held package unless it is told to.
+/// Without this flag, apt refuses to change a held package.
 bool may_change_held(const Call& call) {
   return std::find(call.argv.begin(), call.argv.end(), "--allow-change-held-packages") != call.argv.end();
 }

@@ -33,7 +33,8 @@ std::optional<Error> objection_to(const NodePlan& plan, const Registry& registry
     std::copy_if(plan.steps.begin(), plan.steps.end(), std::back_inserter(steps),
                  [&](const Step& step) { return step.type == type->info().name; });
     if (steps.empty()) continue;
-    if (const auto objections = type->prepare(steps, node); !objections.empty()) return objections.front().error;
+    if (const auto objections = type->prepare(steps, changes_ahead(plan.steps), node); !objections.empty())
+      return objections.front().error;
   }
   return std::nullopt;
 }

@@ -68,8 +68,9 @@ void StepExecutor::ask_the_nodes_own_tools(const std::vector<Step>& steps, Apply
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!reply.results[i].error) by_type[steps[i].type].push_back(steps[i]);
   }
+  const ChangesAhead ahead = changes_ahead(steps);
   for (const auto& [type, its_steps] : by_type) {
-    for (auto& objection : registry_.find(type)->prepare(its_steps, node_)) {
+    for (auto& objection : registry_.find(type)->prepare(its_steps, ahead, node_)) {
       for (std::size_t i = 0; i < steps.size(); ++i) {
         if (steps[i].type != type || steps[i].artifact != objection.artifact) continue;
         fail(reply.results[i], objection.error);

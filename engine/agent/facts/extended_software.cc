@@ -116,7 +116,7 @@ void read_upgrades(const NodeReader& node, SoftwareFacts& software, ExtendedFact
   }
 }
 
-/// What decides which kernel and driver run.
+/// The packages and files that decide which kernel and driver run.
 bool concerns_driver(std::string_view package) {
   constexpr auto kPrefixes = std::to_array<std::string_view>(
       {"linux-image-", "linux-nvidia", "linux-headers-nvidia", "linux-modules-nvidia-", "linux-generic",

@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScratchParent = "/run/sparkplan";
 constexpr std::string_view kScratchPrefix = "try-";
+constexpr std::size_t kMostNames = 50'000;
 
 CommandOutput as_command_output(CapturedOutput output) {
   return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
@@ -128,9 +129,14 @@ Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path)
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+    if (name == "." || name == "..") continue;
+    names.push_back(name);
+    if (names.size() > kMostNames) break;
   }
   ::closedir(directory);
+  if (names.size() > kMostNames) {
+    return failure(ErrorCode::kUnsupported, path.string() + " has more than " + std::to_string(kMostNames) + " names");
+  }
   std::sort(names.begin(), names.end());
   if (!staged_.empty()) show_as_staged(path, names);
   return names;

@@ -5,10 +5,12 @@
 
 namespace sparkplan {
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+std::string utc_now() { return utc_time(std::time(nullptr)); }
+
+std::string utc_time(std::int64_t seconds) {
+  const std::time_t time = seconds;
   std::tm parts{};
-  gmtime_r(&now, &parts);
+  gmtime_r(&time, &parts);
   std::array<char, 32> text{};
   const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   return {text.data(), size};

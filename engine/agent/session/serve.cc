@@ -1,8 +1,6 @@
 #include "engine/agent/session/serve.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,7 +9,7 @@
 #include <deque>
 
 #include "engine/agent/session/session.h"
-#include "engine/wire/build_id.h"
+#include "engine/carried/own_program.h"
 #include "engine/wire/frame.h"
 
 namespace sparkplan {
@@ -21,17 +19,6 @@ constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
 /// A controller waits for each answer, and only sends stops meanwhile.
 constexpr std::size_t kMostPending = 16;
-constexpr std::size_t kNotesWithin = std::size_t{64} << 10;
-
-std::string own_build() {
-  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return "";
-  std::string beginning(kNotesWithin, '\0');
-  const auto size = ::read(file, beginning.data(), beginning.size());
-  ::close(file);
-  beginning.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  return elf_build_id(beginning).value_or("");
-}
 
 /// The stream of requests. It reads ahead only to find a stop between the steps of an apply.
 class RequestStream {
@@ -107,9 +94,7 @@ Result<void> write_fully(int output, std::string_view bytes) {
 }
 
 Result<void> greet(const Registry& registry, int output) {
-  utsname machine{};
-  ::uname(&machine);
-  Hello hello{kProtocolMajor, kProtocolMinor, own_build(), machine.machine, {}};
+  Hello hello{kProtocolMajor, kProtocolMinor, own_build(), machine_architecture(), {}};
   for (const auto& type : registry.types()) hello.types.push_back(type->info().name);
   SPARK_TRY(const auto frame, encode_frame(encode(hello)));
   return write_fully(output, std::string(kPreamble) + frame);

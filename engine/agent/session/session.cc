@@ -16,6 +16,7 @@
 #include "engine/agent/state/journal_reader.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/measurement_history.h"
+#include "engine/agent/state/running_jobs.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/secret_artifact.h"
 
@@ -116,6 +117,7 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
     SPARK_TRY(reply.lock_holder, lock_holder(node_));
   }
   SPARK_TRY(reply.transaction, latest_transaction());
+  if (node_.live()) reply.jobs = running_jobs();
   if (reply.manifest) reply.last_verify = last_verify(node_);
   if (request.observe_managed && reply.manifest)
     reply.observed = observe({names_managed(*reply.manifest), secret_names(*reply.manifest)});
@@ -237,8 +239,18 @@ Result<void> AgentSession::note_saved_plan(const std::string& run, bool finished
   return {};
 }
 
+/// The controller has asked before. A job may have been started since.
+Result<void> AgentSession::check_no_job(bool ignored) const {
+  if (ignored || !node_.live()) return {};
+  const auto jobs = running_jobs();
+  return jobs.empty() ? Result<void>() : failure(busy_with(jobs));
+}
+
 Result<ApplyReply> AgentSession::handle(const ApplyRequest& request) {
   if (!lock_) return needs_lock();
+  if (std::any_of(request.steps.begin(), request.steps.end(), [](const Step& step) { return step.disruptive; })) {
+    SPARK_CHECK(check_no_job(request.ignore_jobs));
+  }
   if (request.window_seconds > 0) return try_out(request);
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
   SPARK_CHECK(note_saved_plan(request.run, false, manifest));
@@ -269,6 +281,8 @@ Result<void> AgentSession::handle(const CommitRequest& request) {
 
 Result<void> AgentSession::handle(const ReleaseRequest& request) {
   if (!lock_) return needs_lock();
+  // A release also removes the process starter.
+  SPARK_CHECK(check_no_job(request.ignore_jobs));
   if (node_.live()) write_audit_line(request.audit);
   return remove_every_trace(node_);
 }

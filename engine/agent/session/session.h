@@ -69,12 +69,15 @@ class AgentSession {
 
   /// Errors: kUnsupported in a directory tree.
   Result<void> check_measurable() const;
+  /// Errors: kBusy, which names the job.
+  Result<void> check_no_job(bool ignored) const;
   Result<ApplyReply> try_out(const ApplyRequest& request);
   ObservedState observe(const ObserveNodeRequest& request) const;
   void see_files_on_trial();
   Result<OfferedManifest> check_records(const FactsRequest& request);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
+  Result<void> end_overdue(Transaction& transaction);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);
   static tl::unexpected<Error> needs_lock();
   Result<Journal> journal_of(const std::string& run, const Manifest& manifest);

@@ -38,9 +38,13 @@ class ArmedTrial final : public Trial {
     SPARK_TRY(const ConnectivitySnapshot snapshot, read_snapshot(transaction_.request().steps, node_));
     SPARK_CHECK(transaction_.keep_snapshot(snapshot, node_));
     SPARK_CHECK(transaction_.set_deadline(window_, node_));
+    // The timer first: an armed change without one would stay until a person ends it. A timer that finds no armed
+    // change does nothing, so the window must still be open after that.
+    SPARK_CHECK(timer_.start(transaction_.run(), transaction_.program(), window_, node_));
     SPARK_CHECK(transaction_.arm(node_));
     armed_ = true;
-    SPARK_CHECK(timer_.start(transaction_.run(), transaction_.program(), window_, node_));
+    SPARK_TRY(const auto report, transaction_.report(node_));
+    if (report.seconds_left <= 0) return failure(ErrorCode::kFailed, "the window ended before the change began");
     transaction_.stage_files(registry_, node_);
     return {};
   }
@@ -99,6 +103,7 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
   switch (report.state) {
     case TransactionState::kArmed:
       if (found->holder() == holder) return {};
+      if (found->is_overdue(node_)) return end_overdue(*found);
       return failure(ErrorCode::kBusy,
                      "a change of " + found->holder().describe() + " waits for confirmation for at most " +
                          std::to_string(report.seconds_left + 1) + " s",
@@ -114,6 +119,16 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
       return found->remove(node_);
   }
   return {};
+}
+
+/// The timer has been lost, for example with a crash of systemd. A claim succeeds once, so it may still come.
+Result<void> AgentSession::end_overdue(Transaction& transaction) {
+  SPARK_TRY(const bool ours, transaction.claim(TransactionState::kRolledBack, node_));
+  if (!ours) return failure(ErrorCode::kBusy, "a change is being rolled back", "wait for it, or set --lock-timeout");
+  SPARK_CHECK(transaction.note_reason("not confirmed in time", node_));
+  SPARK_CHECK(undo(transaction, UndoScope::kAll, registry_, node_, *timer_));
+  SPARK_CHECK(timer_->stop(transaction.run(), node_));
+  return transaction.remove(node_);
 }
 
 Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {

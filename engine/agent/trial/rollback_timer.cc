@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
@@ -23,7 +24,11 @@ constexpr const char* kRecoverUnit = "sparkplan-recover.service";
 constexpr const char* kWantedBy = "sysinit.target.wants";
 constexpr const char* kNoNet = "without it, nothing can roll back the change; pass --no-safety-net to apply it anyway";
 
-std::string unit_name(const std::string& run) { return "sparkplan-rollback-" + run; }
+/// Two names: a new timer starts before the old one stops, so that a crash between leaves one.
+std::array<std::string, 2> unit_names(const std::string& run) {
+  const std::string name = "sparkplan-rollback-" + run;
+  return {name, name + "-extended"};
+}
 
 std::string said(const CommandOutput& output) {
   const std::string text(trim(output.standard_error));
@@ -39,9 +44,9 @@ Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& n
 }
 
 /// A daemon-reload has been seen to mangle a quoted command line, so this checks the command that systemd holds.
-Result<void> check_that_it_waits(const std::string& run, const fs::path& program, LocalNode& node) {
+Result<void> check_that_it_waits(const std::string& unit, const std::string& run, const fs::path& program,
+                                 LocalNode& node) {
   constexpr std::array<std::string_view, 1> kExecStart{"ExecStart"};
-  const auto unit = unit_name(run);
   SPARK_TRY(const bool waits, is_active(unit + ".timer", node, kToolDeadline));
   SPARK_TRY(const auto service, node.units(std::array{unit + ".service"}, kExecStart, kToolDeadline));
   const std::string command = "argv[]=" + program.string() + " --rollback " + run + " ;";
@@ -94,22 +99,22 @@ Result<void> can_be_executed(const fs::path& program) {
 
 Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path& program, std::chrono::seconds window,
                                          LocalNode& node) {
-  const auto unit = unit_name(run);
   SPARK_CHECK(can_be_executed(program));
   if (!node.status("/run/systemd/system")) {
     return failure(ErrorCode::kUnsupported, "systemd is not running on this node", kNoNet);
   }
-  // A second start stops the first timer. The window cannot end in the few milliseconds between, because extensions
-  // come long before its end.
-  const std::vector<std::string> stop{"systemctl", "stop", unit + ".timer"};
-  if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
+  auto [unit, former] = unit_names(run);
+  if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) std::swap(unit, former);
   // Monotonic, so that changes of the clock do not matter. The default accuracy is a minute.
   SPARK_CHECK(output_of(
       {"systemd-run", "--quiet", "--collect", "--unit=" + unit, "--description=sparkplan: undo an unconfirmed change",
        "--on-active=" + std::to_string(window.count()) + "s", "--timer-property=AccuracySec=200ms",
        "--property=Type=oneshot", "--property=TimeoutStartSec=300", program.string(), "--rollback", run},
       node));
-  return check_that_it_waits(run, program, node);
+  SPARK_CHECK(check_that_it_waits(unit, run, program, node));
+  const std::vector<std::string> stop{"systemctl", "stop", former + ".timer"};
+  if (is_active(former + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
+  return {};
 }
 
 Result<void> SystemdRollbackTimer::guard_boot(const std::string& run, const fs::path& program, LocalNode& node) {
@@ -120,7 +125,8 @@ Result<void> SystemdRollbackTimer::guard_boot(const std::string& run, const fs::
 
 Result<void> SystemdRollbackTimer::stop(const std::string& run, LocalNode& node) {
   // First, because it works even on a full disk. Stopping a missing timer, or the one that started us, does no harm.
-  (void)node.run(std::vector<std::string>{"systemctl", "stop", unit_name(run) + ".timer"}, kToolDeadline);
+  const auto [unit, extended] = unit_names(run);
+  (void)node.run(std::vector<std::string>{"systemctl", "stop", unit + ".timer", extended + ".timer"}, kToolDeadline);
   SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kWantedBy / kRecoverUnit));
   return node.remove_file(fs::path(kUnitDirectory) / kRecoverUnit);
 }

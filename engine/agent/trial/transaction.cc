@@ -34,6 +34,8 @@ constexpr std::string_view kDeadline = "deadline";
 constexpr std::string_view kCommands = "manual-commands";
 constexpr std::string_view kSnapshot = "lifeline.json";
 constexpr std::string_view kWorking = "working";
+/// The timer may be late on a busy machine.
+constexpr std::chrono::seconds kGraceForTimer{5};
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
 
 FileContent private_file(std::string bytes) { return FileContent{std::move(bytes), 0600, 0, 0}; }
@@ -155,14 +157,25 @@ Result<TransactionReport> Transaction::report(const LocalNode& node) const {
       if (!trim(line).empty()) report.manual_commands.emplace_back(line);
     }
   }
-  const auto deadline = node.read_file(directory() / kDeadline);
-  if (report.state == TransactionState::kArmed && deadline) {
-    const auto space = deadline->find(' ');
-    std::int64_t at = 0;
-    std::from_chars(deadline->data(), deadline->data() + std::min(space, deadline->size()), at);
-    report.seconds_left = std::max<std::int64_t>(0, at - seconds_since_boot());
+  if (report.state == TransactionState::kArmed) {
+    report.seconds_left = std::max<std::int64_t>(0, seconds_left(node).value_or(0));
   }
   return report;
+}
+
+std::optional<std::int64_t> Transaction::seconds_left(const LocalNode& node) const {
+  const auto deadline = node.read_file(directory() / kDeadline);
+  if (!deadline) return std::nullopt;
+  const auto space = deadline->find(' ');
+  std::int64_t at = 0;
+  const auto* end = deadline->data() + std::min(space, deadline->size());
+  if (std::from_chars(deadline->data(), end, at).ec != std::errc()) return std::nullopt;
+  return at - seconds_since_boot();
+}
+
+bool Transaction::is_overdue(const LocalNode& node) const {
+  const auto left = seconds_left(node);
+  return left && *left < -kGraceForTimer.count();
 }
 
 Result<void> Transaction::arm(LocalNode& node) {

@@ -42,6 +42,9 @@ class Transaction {
   Result<TransactionState> state(const LocalNode& node) const;
   Result<TransactionReport> report(const LocalNode& node) const;
 
+  /// True if the deadline has passed by more than a late timer would take.
+  bool is_overdue(const LocalNode& node) const;
+
   Result<void> arm(LocalNode& node);
   /// The window ends after that time; stored for the reports. Source: clock_gettime(2), CLOCK_BOOTTIME.
   Result<void> set_deadline(std::chrono::seconds window, LocalNode& node);
@@ -74,6 +77,8 @@ class Transaction {
  private:
   Transaction(ApplyRequest request, LockHolder holder) : request_(std::move(request)), holder_(std::move(holder)) {}
   bool is_worked_on(const LocalNode& node) const;
+  /// Negative after the deadline; nothing if none is set.
+  std::optional<std::int64_t> seconds_left(const LocalNode& node) const;
   Result<void> sign_work(const FileDescriptor& file) const;
   bool has(std::string_view name, const LocalNode& node) const;
 

@@ -13,7 +13,7 @@
 #include <iostream>
 
 #include "engine/core/text.h"
-#include "engine/report/diagnostics_text.h"
+#include "engine/report/text/diagnostics_text.h"
 
 namespace sparkplan {
 namespace {

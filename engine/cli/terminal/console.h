@@ -9,7 +9,7 @@
 #include "engine/cli/terminal/screen.h"
 #include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
-#include "engine/report/text_style.h"
+#include "engine/report/text/text_style.h"
 
 namespace spdlog {
 class logger;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "engine/core/result.h"
-#include "engine/remote/secret.h"
+#include "engine/remote/keys/secret.h"
 
 namespace sparkplan {
 

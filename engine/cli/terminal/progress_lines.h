@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/cli/terminal/screen.h"
-#include "engine/fleet/fleet_session.h"
+#include "engine/fleet/session/fleet_session.h"
 
 namespace sparkplan {
 

@@ -27,11 +27,19 @@ std::vector<std::string> long_flags(const CLI::App& app) {
   return names;
 }
 
+/// True for a command that starts another one: its flags are easily taken for sparkplan's.
+bool takes_command(const CLI::App* command) {
+  return command != nullptr && (command->get_name() == "exec" || command->get_name() == "run");
+}
+
 std::string with_hint(const std::string& message, const CLI::App& app) {
   const auto* command = command_of(app);
   const std::string help = command == nullptr
                                ? "`sparkplan --help` lists the commands and the flags of every command"
                                : "`sparkplan " + command->get_name() + " --help` lists its arguments and flags";
+  if (takes_command(command)) {
+    return "sparkplan: error: " + message + "\n  hint: " + help + "; the command comes after `--`\n";
+  }
   return "sparkplan: error: " + message + "\n  hint: " + help + "\n";
 }
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "engine/fleet/node_snapshot.h"
+#include "engine/fleet/session/node_snapshot.h"
 #include "engine/markup/cabling_drawing.h"
 #include "engine/model/cluster.h"
 #include "engine/report/page/page.h"

@@ -2,9 +2,9 @@
 #include <map>
 
 #include "engine/core/text.h"
-#include "engine/report/check_report.h"
-#include "engine/report/html_report.h"
+#include "engine/report/checks/check_report.h"
 #include "engine/report/page/cluster_sections.h"
+#include "engine/report/page/html_report.h"
 #include "engine/report/page/problem_cards.h"
 
 namespace sparkplan {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/markup/markup.h"
-#include "engine/report/matrix.h"
+#include "engine/report/checks/matrix.h"
 #include "engine/report/page/page.h"
 
 namespace sparkplan {

@@ -8,9 +8,9 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/fleet/history.h"
+#include "engine/fleet/history/history.h"
 #include "engine/markup/cabling_drawing.h"
-#include "engine/report/text_style.h"
+#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 namespace {

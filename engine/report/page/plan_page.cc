@@ -1,13 +1,13 @@
 // The page of `plan`.
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/report/grouped_plan.h"
-#include "engine/report/html_report.h"
+#include "engine/report/nodes/status_report.h"
 #include "engine/report/page/cluster_sections.h"
+#include "engine/report/page/html_report.h"
 #include "engine/report/page/problem_cards.h"
-#include "engine/report/plan_for_others.h"
-#include "engine/report/report.h"
-#include "engine/report/status_report.h"
+#include "engine/report/plan/grouped_plan.h"
+#include "engine/report/plan/plan_for_others.h"
+#include "engine/report/plan/report.h"
 
 namespace sparkplan {
 namespace {

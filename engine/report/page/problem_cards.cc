@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "engine/core/bounded_text.h"
-#include "engine/report/report.h"
-#include "engine/report/text_style.h"
+#include "engine/report/plan/report.h"
+#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/markup/line_chart.h"
-#include "engine/report/facts_report.h"
+#include "engine/report/nodes/facts_report.h"
 #include "engine/report/page/heat_map.h"
 
 namespace sparkplan {

@@ -3,13 +3,13 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/report/check_groups.h"
-#include "engine/report/check_report.h"
-#include "engine/report/html_report.h"
+#include "engine/report/checks/check_groups.h"
+#include "engine/report/checks/check_report.h"
+#include "engine/report/checks/verify_verdict.h"
 #include "engine/report/page/cluster_sections.h"
 #include "engine/report/page/heat_map.h"
+#include "engine/report/page/html_report.h"
 #include "engine/report/page/problem_cards.h"
-#include "engine/report/verify_verdict.h"
 
 namespace sparkplan {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/fleet/fan_out.h"
+#include "engine/fleet/session/fan_out.h"
 #include "engine/verify/levels/levels.h"
 
 namespace sparkplan {

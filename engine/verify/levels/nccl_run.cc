@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/remote/nccl_rank_client.h"
+#include "engine/remote/programs/nccl_rank_client.h"
 
 namespace sparkplan {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "engine/model/cluster.h"
 #include "engine/model/collective.h"
-#include "engine/remote/agent_client.h"
+#include "engine/remote/programs/agent_client.h"
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan {

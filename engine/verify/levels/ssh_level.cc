@@ -5,7 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
-#include "engine/fleet/fan_out.h"
+#include "engine/fleet/session/fan_out.h"
 #include "engine/verify/levels/ssh_complaint.h"
 
 namespace sparkplan {

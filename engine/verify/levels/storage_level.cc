@@ -6,9 +6,9 @@
 
 #include "engine/core/text.h"
 #include "engine/domain/storage/storage.h"
-#include "engine/fleet/fan_out.h"
-#include "engine/fleet/last_line.h"
-#include "engine/fleet/node_reply.h"
+#include "engine/fleet/session/fan_out.h"
+#include "engine/fleet/session/last_line.h"
+#include "engine/fleet/session/node_reply.h"
 #include "engine/verify/levels/storage_judgement.h"
 
 namespace sparkplan {

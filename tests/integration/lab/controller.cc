@@ -12,6 +12,7 @@
 #include <valijson/validator.hpp>
 
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan::test {
 namespace {
@@ -25,7 +26,7 @@ std::string content_of(const fs::path& path) {
 
 /// Returns the schema violations of `document`; empty when it is valid.
 std::string complaints(const Json& document, const std::string& schema_file) {
-  const auto text = Json::parse(content_of(fs::path(SPARKPLAN_SOURCE_DIR) / "schemas" / schema_file));
+  const auto text = Json::parse(content_of(fs::path(source_folder()) / "schemas" / schema_file));
   valijson::Schema schema;
   valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);
   valijson::ValidationResults results;

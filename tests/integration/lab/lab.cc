@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan::test {
 namespace {
 
-const std::string kScript = SPARKPLAN_SOURCE_DIR "/tests/lab/lab.sh";
+const std::string kScript = source_folder() + "/tests/lab/lab.sh";
 
 // A busy machine boots hosts slowly.
 const std::string kBootTimeout = "SPARKPLAN_LAB_TIMEOUT=400";
@@ -26,6 +27,7 @@ Slot own_slot;
 Slot aarch64_slot;
 Slot network_manager_slot;
 Slot jobs_slot;
+Slot containers_slot;
 
 /// Boots the lab once. A failed boot is remembered: it takes minutes, and a hundred cases would repeat it.
 template <typename Boot>
@@ -93,8 +95,14 @@ Lab& Lab::jobs() {
   });
 }
 
+Lab& Lab::containers() {
+  return booted(containers_slot, [] {
+    return std::unique_ptr<Lab>(new Lab("c" + name_of_lab().substr(0, 5), 2, {"--software", "containers"}));
+  });
+}
+
 void Lab::end() {
-  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot, &jobs_slot}) {
+  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot, &jobs_slot, &containers_slot}) {
     if (slot->lab && slot->lab->booted_here_ && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) {
       (void)slot->lab->answer("down");
     }

@@ -37,6 +37,8 @@ class Lab {
   static Lab& network_manager();
   /// Two hosts with Open MPI and Slurm, in their own lab; its name starts with "j".
   static Lab& jobs();
+  /// Two hosts with podman, in their own lab; its name starts with "c".
+  static Lab& containers();
   /// Shuts down the labs that this process has booted. With SPARKPLAN_LAB_KEEP set, cases use a running lab and leave
   /// it running.
   static void end();

@@ -42,7 +42,9 @@ class FakeType final : public ResourceType {
     return text.error();
   }
 
-  std::vector<Objection> prepare(std::span<const Step>, Node&) const override { return hooks_.objections; }
+  std::vector<Objection> prepare(std::span<const Step>, const ChangesAhead&, Node&) const override {
+    return hooks_.objections;
+  }
 
   std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired, const NodeReader&) const override {
     std::vector<Ineffective> findings;

@@ -236,7 +236,7 @@ TEST_CASE("iptables-save: the same rules give the same verdicts") {
 
 namespace {
 
-/// What Docker 28 sets up, and a rule of the user.
+/// The chains of Docker 28, and a rule of the user.
 constexpr const char* kDockerRules = R"(*filter
 :INPUT ACCEPT [0:0]
 :FORWARD DROP [0:0]

@@ -239,6 +239,17 @@ TEST_CASE("a directory is listed sorted by name, without its dot entries") {
   CHECK_FALSE(node.list_directory("/d/b"));
 }
 
+TEST_CASE("a directory with more names than any machine needs is refused, and costs no memory") {
+  const ScratchDirectory root;
+  root.make_directory("/full");
+  for (int i = 0; i <= 50'000; ++i) {
+    REQUIRE(::mknod((root / ("/full/" + std::to_string(i))).c_str(), S_IFREG | 0600, 0) == 0);
+  }
+  CHECK(node_at(root).list_directory("/full").error().code == ErrorCode::kUnsupported);
+  std::filesystem::remove(root / "/full/0");
+  CHECK(node_at(root).list_directory("/full")->size() == 50'000);
+}
+
 TEST_CASE("a directory tree runs no commands and has no kernel") {
   const ScratchDirectory root;
   root.write("/proc/sys/vm/swappiness", "60\n");

@@ -71,7 +71,7 @@ TEST_CASE("readiness: a daemon.json that is no JSON is unreadable, and one witho
   CHECK(containers_of(node).unreadable.contains("containers.runtimes"));
 }
 
-TEST_CASE("readiness: the release of a CDI specification is that of its library, and other vendors' are left out") {
+TEST_CASE("readiness: a CDI specification has the release of its library, and other vendors are left out") {
   FakeNode node = node_with_accounts("docker:x:988:\n");
   node.add_file("/etc/cdi/amd.yaml", "kind: amd.com/gpu\n");
   node.add_file("/etc/cdi/nvidia.yaml", "kind: nvidia.com/gpu\nhostPath: /lib/libcuda.so.1\n");

@@ -130,6 +130,17 @@ TEST_CASE("secret steps: a file that has changed since the plan is stale") {
   CHECK(bench.root.read(kFile) == "by hand");
 }
 
+TEST_CASE("secret steps: a file that has become too large to read stops no other step") {
+  SecretBench bench;
+  REQUIRE(bench.apply({bench.step(Absent{}, bench.file(kOld))}, {kOld}));
+  bench.root.write(kFile, std::string(kLargestTextFile + 1, 'x'));
+  Step other = bench.step(Absent{}, bench.file(kNew), "/etc/second");
+  const auto reply = bench.apply({bench.step(bench.file(kOld), bench.file(kNew)), other}, {kNew});
+  REQUIRE(reply);
+  CHECK(bench.root.read("/etc/second") == kNew);
+  CHECK(bench.root.read(kFile).size() == kLargestTextFile + 1);
+}
+
 TEST_CASE("secret steps: a replaced value is kept for root alone, and a failed group restores it") {
   SecretBench bench;
   REQUIRE(bench.apply({bench.step(Absent{}, bench.file(kOld))}, {kOld}));

@@ -5,6 +5,7 @@
 #include <array>
 #include <thread>
 
+#include "engine/agent/session/session.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/agent/trial/transaction_end.h"
 #include "engine/resource/artifact.h"
@@ -179,6 +180,27 @@ TEST_CASE("the timer does not roll back a confirmed change") {
   CHECK(bench.content() == "a = 1\n");
   REQUIRE(roll_back_by_timer("20260301T120000Z-another", bench.registry, bench.node, bench.timer));
   CHECK(bench.content() == "a = 1\n");
+}
+
+TEST_CASE("a run waits for a change on trial, and ends one whose timer has been lost") {
+  Bench bench;
+  bench.write("a = 1\n");
+  auto transaction = bench.armed(one_file("a = 0\n", "a = 1\n"));
+  const auto lock = [&] {
+    AgentSession session(
+        bench.registry, LocalNode::open(bench.root.path()).value(), [] { return false; }, [](std::string_view) {});
+    return session.answer(LockRequest{{"bob@desk", 7, "apply", "now"}, {}});
+  };
+  REQUIRE(transaction.set_deadline(std::chrono::seconds(90), bench.node));
+  const auto refused = lock();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kBusy);
+  CHECK(bench.content() == "a = 1\n");
+
+  REQUIRE(transaction.set_deadline(std::chrono::seconds(-90), bench.node));
+  CHECK(lock());
+  CHECK(bench.content() == "a = 0\n");
+  CHECK_FALSE(Transaction::find(bench.node).value());
 }
 
 TEST_CASE("an unreadable record is named, and no state is guessed") {

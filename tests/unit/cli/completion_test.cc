@@ -7,6 +7,7 @@
 
 #include "engine/cli/usage/completion.h"
 #include "engine/core/text.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
 
@@ -16,8 +17,8 @@ namespace {
 using test::ScratchDirectory;
 using Words = std::set<std::string>;
 
-const std::string kDocuments = SPARKPLAN_SOURCE_DIR "/docs/completion/";
-const std::string kDrivers = SPARKPLAN_SOURCE_DIR "/tests/unit/cli/shells/";
+const std::string kDocuments = test::source_folder() + "/docs/completion/";
+const std::string kDrivers = test::source_folder() + "/tests/unit/cli/shells/";
 
 struct Shell {
   std::string name;

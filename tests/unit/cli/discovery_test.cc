@@ -1,5 +1,5 @@
 // The address that init uses to contact a discovered machine.
-#include "engine/cli/discovery.h"
+#include "engine/cli/discovery/discovery.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

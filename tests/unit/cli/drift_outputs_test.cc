@@ -4,10 +4,11 @@
 #include <set>
 #include <thread>
 
-#include "engine/cli/drift_outputs.h"
+#include "engine/cli/output/drift_outputs.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/reports.h"
 
@@ -181,7 +182,7 @@ TEST_CASE("a failed replacement of the metrics file is an error and leaves nothi
 }
 
 TEST_CASE("the example dashboard is valid JSON, and reads only metrics that drift writes") {
-  std::ifstream file(SPARKPLAN_SOURCE_DIR "/examples/prometheus/sparkplan-dashboard.json", std::ios::binary);
+  std::ifstream file(test::source_folder() + "/examples/prometheus/sparkplan-dashboard.json", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto dashboard = decode_json(text);
   REQUIRE(dashboard);

@@ -115,6 +115,12 @@ TEST_CASE("an unknown flag is named, with the most similar flag of the command o
   CHECK(contains(sparkplan({"export", "--format", "ansibel"}).standard_error, "did you mean ansible?"));
 }
 
+TEST_CASE("a command to start that stands without -- is a usage error that names --") {
+  const auto run = sparkplan({"exec", "hostname", "-f"});
+  CHECK(run.exit_status == 1);
+  CHECK(contains(run.standard_error, "the command comes after `--`"));
+}
+
 TEST_CASE("without a command the first steps are shown, with exit 1") {
   const test::ScratchDirectory folder;
   const auto bare = sparkplan({});

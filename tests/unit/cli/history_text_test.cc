@@ -1,5 +1,5 @@
 // The text and the JSON of `history`.
-#include "engine/cli/history_text.h"
+#include "engine/cli/output/history_text.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Machine names as given on the command line.
-#include "engine/cli/host_argument.h"
+#include "engine/cli/discovery/host_argument.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "engine/agent/state/node_lock.h"
-#include "engine/cli/drift_outputs.h"
+#include "engine/cli/output/drift_outputs.h"
 #include "engine/cli/terminal/screen.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/core/utf8.h"
 #include "engine/plan/saved_plan.h"
-#include "engine/report/diagnostics_text.h"
+#include "engine/report/text/diagnostics_text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"

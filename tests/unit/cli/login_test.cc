@@ -1,10 +1,10 @@
 // The login of a command that consists of two runs: `apply --verify`.
-#include "engine/cli/load_command.h"
+#include "engine/cli/input/load_command.h"
 
 #include <memory>
 #include <stop_token>
 
-#include "engine/remote/unlocked_keys.h"
+#include "engine/remote/keys/unlocked_keys.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

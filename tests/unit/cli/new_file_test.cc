@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/cli/new_file.h"
+#include "engine/cli/output/new_file.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

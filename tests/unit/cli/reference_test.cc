@@ -7,6 +7,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/load/load.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
 
@@ -18,7 +19,7 @@ using test::contains;
 using test::ScratchDirectory;
 using test::sparkplan;
 
-const fs::path kSource = SPARKPLAN_SOURCE_DIR;
+const fs::path kSource = test::source_folder();
 const std::string kManual = "docs/man/sparkplan.1";
 const std::string kFileManual = "docs/man/cluster.yaml.5";
 

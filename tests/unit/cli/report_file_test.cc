@@ -1,5 +1,5 @@
 // --report and --format: the program itself, with a directory as its node.
-#include "engine/cli/report_file.h"
+#include "engine/cli/output/report_file.h"
 
 #include <filesystem>
 

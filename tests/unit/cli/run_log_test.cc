@@ -1,5 +1,5 @@
 // The controller's log of runs.
-#include "engine/cli/run_log.h"
+#include "engine/cli/output/run_log.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "engine/cli/plan_signature.h"
+#include "engine/cli/input/plan_signature.h"
 #include "engine/load/load.h"
 #include "engine/plan/saved_plan.h"
 #include "tests/unit/agent/scratch.h"

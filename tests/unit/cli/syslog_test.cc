@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
-#include "engine/cli/drift_outputs.h"
-#include "engine/cli/syslog_message.h"
+#include "engine/cli/output/drift_outputs.h"
+#include "engine/cli/output/syslog_message.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"

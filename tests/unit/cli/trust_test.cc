@@ -1,5 +1,5 @@
 // The refusals of `sparkplan trust`.
-#include "engine/cli/trust_command.h"
+#include "engine/cli/commands/trust_command.h"
 
 #include "tests/support/catch.h"
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <random>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/address.h"
 #include "engine/copy/digest_index.h"
 #include "engine/core/digest.h"
@@ -216,6 +217,26 @@ struct Trees {
 
 constexpr std::chrono::milliseconds kEnough{60'000};
 
+/// A program that expects the first two files of a source.
+Program& receiver_of_large(Chain& chain, const fs::path& tree) {
+  Program& receiver = chain.programs.emplace_back();
+  receiver.send(CopyOpen{tree.string(), "", true, 0});
+  REQUIRE(receiver.await<CopyOpened>());
+  std::vector<CopyEntry> entries(2);
+  for (CopyEntry& entry : entries) {
+    entry.mode = 0600;
+    entry.user = copy::user_name(::geteuid());
+    entry.group = copy::group_name(::getegid());
+  }
+  entries[0].path = "empty";
+  entries[1].path = "large";
+  entries[1].size = 30 << 20;
+  receiver.send(CopyExpect{entries});
+  receiver.send(CopyBegin{false, false});
+  REQUIRE(receiver.await<CopyBegun>());
+  return receiver;
+}
+
 }  // namespace
 
 TEST_CASE("copy processes: a chain of four brings every file, and a second run sends nothing") {
@@ -271,16 +292,7 @@ TEST_CASE("copy processes: a source that changes while it is read ends the trans
   Chain chain;
   REQUIRE(chain.begin({trees.paths[0]}, false));
   write_file(trees.paths[0] / "large", "shorter");
-  Program& receiver = chain.programs.emplace_back();
-  receiver.send(CopyOpen{trees.paths[1].string(), "", true, 0});
-  REQUIRE(receiver.await<CopyOpened>());
-  std::vector<CopyEntry> entries(2);
-  entries[0].path = "empty";
-  entries[1].path = "large";
-  entries[1].size = 30 << 20;
-  receiver.send(CopyExpect{entries});
-  receiver.send(CopyBegin{false, false});
-  REQUIRE(receiver.await<CopyBegun>());
+  receiver_of_large(chain, trees.paths[1]);
   chain.link(1);
   CHECK_FALSE(chain.run(kEnough));
   CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
@@ -329,6 +341,54 @@ TEST_CASE("copy processes: a connection without a token receives nothing") {
   pollfd readable{socket.get(), POLLIN, 0};
   REQUIRE(::poll(&readable, 1, 10'000) == 1);
   CHECK(::recv(socket.get(), &byte, 1, 0) <= 0);
+}
+
+TEST_CASE("copy processes: many connections without a token do not shut out the real ones") {
+  const Trees trees(2);
+  Chain chain;
+  REQUIRE(chain.begin({trees.paths[0]}, false));
+  Program& receiver = receiver_of_large(chain, trees.paths[1]);
+  const std::string tokens = random_text(kCopyTokenBytes * kStreams, 1);
+  chain.programs[0].send(CopyServe{1, address(0), address(1), tokens, ""});
+  const auto serving = chain.programs[0].await<CopyServing>();
+  REQUIRE(serving);
+  std::vector<copy::FileDescriptor> strangers;
+  const auto to = copy::socket_address(address(0), serving->port);
+  const auto from = copy::socket_address(address(1), 0);
+  REQUIRE(to);
+  REQUIRE(from);
+  for (int i = 0; i < 100; ++i) {
+    auto& socket = strangers.emplace_back(::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(socket.get(), from->get(), from->size) == 0);
+    REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
+  }
+  receiver.send(CopyFetch{1, address(0), serving->port, address(1), tokens, ""});
+  CHECK(chain.run(kEnough));
+}
+
+TEST_CASE("copy processes: a link that brings nothing can be dropped, and another one brings all") {
+  const Trees trees(2);
+  Chain chain;
+  REQUIRE(chain.begin({trees.paths[0]}, false));
+  Program& receiver = receiver_of_large(chain, trees.paths[1]);
+  auto own = copy::socket_address(address(5), 0);
+  REQUIRE(own);
+  const copy::FileDescriptor listener(::socket(own->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(listener.get(), own->get(), own->size) == 0);
+  REQUIRE(::listen(listener.get(), 16) == 0);
+  REQUIRE(::getsockname(listener.get(), own->get(), &own->size) == 0);
+  const std::string tokens = random_text(kCopyTokenBytes * kStreams, 9);
+  receiver.send(CopyFetch{7, address(5), copy::port_of(*own), address(1), tokens, ""});
+  pollfd waiting{listener.get(), POLLIN, 0};
+  REQUIRE(::poll(&waiting, 1, 10'000) == 1);
+  chain.programs[0].send(CopyServe{8, address(0), address(1), tokens, ""});
+  const auto serving = chain.programs[0].await<CopyServing>();
+  REQUIRE(serving);
+  receiver.send(CopyDrop{7});
+  receiver.send(CopyFetch{8, address(0), serving->port, address(1), tokens, ""});
+  CHECK(chain.run(kEnough));
+  const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
+  CHECK(equal);
 }
 
 }  // namespace sparkplan

@@ -1,13 +1,22 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
+#include "engine/copy/content.h"
+#include "engine/copy/copy_session.h"
+#include "engine/copy/digest_index.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/copy/journal.h"
+#include "engine/copy/look.h"
 #include "engine/copy/tree.h"
+#include "engine/core/digest.h"
+#include "engine/core/text.h"
+#include "engine/wire/frame.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 
@@ -58,6 +67,150 @@ TEST_CASE("copy: a FIFO is refused, and a name with a newline is listed") {
   CHECK(listed->front().entry.path == "a\nb");
   REQUIRE(::mkfifo((folder.path() / "fifo").c_str(), 0600) == 0);
   CHECK_FALSE(tree->list());
+}
+
+TEST_CASE("copy: a FIFO in the place of a listed file, an unfinished one or the journal keeps no one waiting") {
+  const test::ScratchDirectory folder;
+  write_file(folder.path() / "file", "text");
+  const auto tree = Tree::open(folder.path().string());
+  REQUIRE(tree);
+  REQUIRE(tree->list());
+  fs::remove(folder.path() / "file");
+  REQUIRE(::mkfifo((folder.path() / "file").c_str(), 0600) == 0);
+  const auto opened = tree->open_file("file", O_RDONLY);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == ErrorCode::kRefused);
+  REQUIRE(::mkfifo((folder.path() / "journal").c_str(), 0600) == 0);
+  Journal journal;
+  const auto begun = journal.open(tree->root());
+  REQUIRE_FALSE(begun);
+  CHECK(begun.error().code == ErrorCode::kRefused);
+}
+
+TEST_CASE("copy: an edit shows in the stamp, also if its time is set back") {
+  const test::ScratchDirectory folder;
+  const auto path = folder.path() / "file";
+  write_file(path, "text");
+  struct stat before {};
+  REQUIRE(::stat(path.c_str(), &before) == 0);
+  const timespec times[2] = {before.st_atim, before.st_mtim};  // NOLINT: the call takes an array.
+  struct stat after = before;
+  // The kernel's clock for files advances in steps of some milliseconds.
+  while (after.st_ctim.tv_sec == before.st_ctim.tv_sec && after.st_ctim.tv_nsec == before.st_ctim.tv_nsec) {
+    write_file(path, "TEXT");
+    REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+    REQUIRE(::stat(path.c_str(), &after) == 0);
+  }
+  CHECK(stamp_of(after).mtime_ns == stamp_of(before).mtime_ns);
+  CHECK(stamp_of(after).size == stamp_of(before).size);
+  CHECK(stamp_of(after) != stamp_of(before));
+}
+
+TEST_CASE("copy: a record without the time of change is not trusted, and the lines behind it keep their files") {
+  const test::ScratchDirectory folder;
+  const std::string name = sha256(folder.path().string()).substr(0, 32) + ".index";
+  const auto digest = digest_of("abc", 3);
+  fs::create_directories(state_directory());
+  const auto index_path = fs::path(state_directory()) / name;
+  write_file(index_path, "F " + base64_encode("old") + " 3 10 5 received\nC 0 0 " + hex(digest) + "\nF " +
+                             base64_encode("new") + " 3 10 20 5 received\nC 1 0 " + hex(digest) + "\n");
+  const auto index = DigestIndex::open(folder.path().string(), false);
+  fs::remove(index_path);
+  REQUIRE(index);
+  CHECK_FALSE(is_known(index->find("old", {3, 10, 0, 5}, 1).front()));
+  CHECK(index->find("new", {3, 10, 20, 5}, 1).front() == digest);
+  CHECK_FALSE(is_known(index->find("new", {3, 10, 21, 5}, 1).front()));
+  CHECK(index->records().size() == 1);
+}
+
+TEST_CASE("copy: sparse files of any size are refused together, and one alone sends no digests") {
+  const test::ScratchDirectory folder;
+  const auto make_sparse = [&](int number) {
+    write_file(folder.path() / std::to_string(number), "");
+    fs::resize_file(folder.path() / std::to_string(number), kLargestCopyFile);
+  };
+  make_sparse(0);
+  const auto tree = Tree::open(folder.path().string());
+  REQUIRE(tree);
+  auto index = DigestIndex::open(folder.path().string(), false);
+  REQUIRE(index);
+  std::atomic<std::int64_t> read_bytes{0};
+  std::vector<CopyEntry> entries;
+  const auto keep = [&](const CopyEntries& part) {
+    entries.insert(entries.end(), part.entries.begin(), part.entries.end());
+  };
+  REQUIRE(look(*tree, *index, CopyLook{false, false, true, {}}, read_bytes, keep));
+  REQUIRE(entries.size() == 1);
+  CHECK(entries.front().digests.empty());
+  for (int i = 1; i < 20; ++i) make_sparse(i);
+  const auto listed = tree->list();
+  REQUIRE_FALSE(listed);
+  CHECK(listed.error().code == ErrorCode::kUnsupported);
+}
+
+TEST_CASE("copy: an answer that fits into no message is a failure, not silence") {
+  int ends[2];  // NOLINT: the call takes an array.
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  const FileDescriptor output(ends[0]);
+  {
+    const FileDescriptor input(ends[1]);
+    AnswerWriter answers(input.get());
+    CopyEntries entries;
+    entries.entries.resize(1);
+    entries.entries.front().path = std::string(kMaxFrameBytes, 'a');
+    answers.send(entries);
+  }
+  std::string bytes(1 << 16, '\0');
+  const auto count = ::read(output.get(), bytes.data(), bytes.size());
+  REQUIRE(count > 0);
+  FrameReader reader;
+  reader.feed(kPreamble);
+  reader.feed({bytes.data(), static_cast<std::size_t>(count)});
+  const auto message = reader.next();
+  REQUIRE(message);
+  REQUIRE(message->has_value());
+  const auto answer = decode<CopyAnswer>(**message);
+  REQUIRE(answer);
+  CHECK(std::holds_alternative<CopyFailure>(*answer));
+}
+
+TEST_CASE("copy: a chunk is served while its file moves to its place") {
+  const test::ScratchDirectory folder;
+  auto tree = Tree::open(folder.path().string());
+  REQUIRE(tree);
+  auto index = DigestIndex::open(folder.path().string(), false);
+  REQUIRE(index);
+  std::vector<CopyEntry> entries(2);
+  entries[0].path = "never";
+  entries[0].size = 3;
+  entries[1].path = "placed";
+  entries[1].size = 3;
+  entries[1].last = true;  // It stays unfinished until the other one is there.
+  const auto digest = digest_of("abc", 3);
+  for (CopyEntry& entry : entries) {
+    entry.digests = packed({digest});
+    entry.mode = 0600;
+    entry.user = user_name(::geteuid());
+    entry.group = group_name(::getegid());
+  }
+  {
+    Content content(*tree, *index);
+    REQUIRE(content.expect(entries));
+    REQUIRE(content.begin(CopyBegin{false, false}));
+    for (auto wanted = content.take_now(); wanted; wanted = content.take_now()) {
+      if (wanted->id.file == 0) continue;
+      REQUIRE(content.deliver(*wanted, std::make_shared<std::vector<char>>(std::vector<char>{'a', 'b', 'c'})));
+    }
+  }
+  // A second process finds the chunk on the disk and not in its cache.
+  Content content(*tree, *index);
+  REQUIRE(content.expect(entries));
+  REQUIRE(content.begin(CopyBegin{false, false}));
+  const std::string partial = sha256(entries[1].path + '\0' + "3").substr(0, 32);
+  fs::rename(folder.path() / kPartialFolder / partial, folder.path() / "placed");
+  const auto bytes = content.read({1, 0});
+  REQUIRE(bytes);
+  CHECK(**bytes == std::vector<char>{'a', 'b', 'c'});
 }
 
 TEST_CASE("copy: blocks of zeros stay holes") {

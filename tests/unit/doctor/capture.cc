@@ -1,4 +1,5 @@
 #include "tests/unit/doctor/capture.h"
+#include "tests/support/source_folder.h"
 
 #include <arpa/inet.h>
 
@@ -213,7 +214,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 }  // namespace
 
 std::string read_capture(const std::string& name) {
-  std::ifstream file(SPARKPLAN_SOURCE_DIR "/tests/unit/doctor/captures/" + name);
+  std::ifstream file(source_folder() + "/tests/unit/doctor/captures/" + name);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -10,8 +10,9 @@
 
 #include "engine/core/json.h"
 #include "engine/doctor/doctor_table.h"
-#include "engine/report/check_report.h"
+#include "engine/report/checks/check_report.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/doctor/capture.h"
 
 namespace sparkplan {
@@ -19,7 +20,7 @@ namespace {
 
 /// All errors of a document against a file in schemas/; empty when it is valid.
 std::string complaints(const std::string& schema_file, const nlohmann::json& document) {
-  std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/" + schema_file);
+  std::ifstream file(test::source_folder() + "/schemas/" + schema_file);
   const auto text = nlohmann::json::parse(file);
   valijson::Schema schema;
   valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(text), schema);

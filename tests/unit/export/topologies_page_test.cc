@@ -9,11 +9,12 @@
 #include "engine/load/load.h"
 #include "engine/resource/registry.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
 
-const std::string kPage = std::string(SPARKPLAN_SOURCE_DIR) + "/docs/topologies.md";
+const std::string kPage = test::source_folder() + "/docs/topologies.md";
 constexpr std::string_view kFence = "```";
 constexpr std::string_view kFileFence = "```yaml";
 

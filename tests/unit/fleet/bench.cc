@@ -1,10 +1,10 @@
 #include "tests/unit/fleet/bench.h"
 
 #include "engine/core/text.h"
-#include "engine/fleet/plan_run.h"
+#include "engine/fleet/planning/plan_run.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/fleet/apply_run.h"
+#include "engine/fleet/apply/apply_run.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan::test {

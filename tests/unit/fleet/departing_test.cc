@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "engine/core/json.h"
-#include "engine/fleet/departing_node.h"
+#include "engine/fleet/session/departing_node.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"

@@ -1,7 +1,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/fleet/fan_out.h"
+#include "engine/fleet/session/fan_out.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -1,12 +1,12 @@
 // The past runs of all nodes, from their journals.
-#include "engine/fleet/history.h"
+#include "engine/fleet/history/history.h"
 
 #include <functional>
 #include <limits>
 
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 

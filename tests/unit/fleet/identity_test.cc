@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "engine/fleet/run_identity.h"
+#include "engine/fleet/session/run_identity.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -1,10 +1,10 @@
 // Replies of a node's agent, as a run reads them.
-#include "engine/fleet/node_reply.h"
+#include "engine/fleet/session/node_reply.h"
 
 #include <stdexcept>
 
 #include "engine/core/text.h"
-#include "engine/fleet/last_line.h"
+#include "engine/fleet/session/last_line.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"

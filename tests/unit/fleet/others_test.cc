@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 

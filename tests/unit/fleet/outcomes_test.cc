@@ -1,6 +1,6 @@
 // The outcome of each change, from the approval to the report.
-#include "engine/fleet/change_outcomes.h"
-#include "engine/fleet/fleet_session.h"
+#include "engine/fleet/planning/change_outcomes.h"
+#include "engine/fleet/session/fleet_session.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -1,5 +1,5 @@
 // Departing nodes: undone and released only with the user's consent.
-#include "engine/fleet/status_run.h"
+#include "engine/fleet/planning/status_run.h"
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"

@@ -4,7 +4,7 @@
 #include "engine/core/json.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 

@@ -1,5 +1,5 @@
 // Records of runs on the controller, and the history with them.
-#include "engine/fleet/run_record.h"
+#include "engine/fleet/history/run_record.h"
 
 #include "tests/support/catch.h"
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "engine/load/load.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 

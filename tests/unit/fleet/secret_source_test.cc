@@ -1,12 +1,12 @@
 // Where the values of secrets come from, and what happens if a source is of no use.
-#include "engine/fleet/secret_source.h"
+#include "engine/fleet/session/secret_source.h"
 
 #include <sys/stat.h>
 
 #include <cstdlib>
 #include <fstream>
 
-#include "engine/fleet/cluster_secrets.h"
+#include "engine/fleet/session/cluster_secrets.h"
 #include "engine/wire/apply_messages.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"

@@ -3,10 +3,10 @@
 #include <cstdlib>
 
 #include "engine/core/json.h"
-#include "engine/fleet/cluster_secrets.h"
+#include "engine/fleet/session/cluster_secrets.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "engine/resource/secret_artifact.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"

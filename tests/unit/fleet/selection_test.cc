@@ -1,4 +1,4 @@
-#include "engine/fleet/selection.h"
+#include "engine/fleet/session/selection.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

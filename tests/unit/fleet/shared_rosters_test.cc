@@ -1,5 +1,5 @@
 // Equal rosters travel once: the controller offers the digests of those that it has.
-#include "engine/fleet/shared_rosters.h"
+#include "engine/fleet/session/shared_rosters.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "engine/core/json.h"
-#include "engine/fleet/node_reply.h"
-#include "engine/remote/agent_client.h"
+#include "engine/fleet/session/node_reply.h"
+#include "engine/remote/programs/agent_client.h"
 #include "engine/wire/facts_messages.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"

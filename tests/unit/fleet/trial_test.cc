@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/fleet/trial_run.h"
+#include "engine/fleet/apply/trial_run.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -20,6 +20,7 @@ struct ScriptedNode {
   std::optional<TransactionReport> transaction;
   std::function<bool(const ProbeTarget&)> reaches = [](const ProbeTarget&) { return true; };
   std::vector<ProbeTarget> probed;
+  std::vector<RunningJob> jobs;  ///< The jobs that its agent finds when a trial is to begin.
   std::atomic<bool> cut{false};  ///< The connection breaks.
   std::atomic<int> users{0};     ///< Threads that are in a call now.
   std::atomic<bool> used_by_two{false};
@@ -71,6 +72,7 @@ Result<Value> answer(ScriptedNode& node, const Request& request) {
   if (std::holds_alternative<FactsRequest>(request)) return facts_of(node);
   if (std::holds_alternative<PingRequest>(request)) node.note_ping();
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
+    if (!node.jobs.empty() && !apply->ignore_jobs) return failure(busy_with(node.jobs));
     node.transaction = TransactionReport{apply->run, TransactionState::kArmed, "", 60, true, false, false, "", {}};
     ApplyReply reply;
     for (const Step& step : apply->steps) reply.results.push_back({step.artifact, StepOutcome::kDone, std::nullopt});
@@ -205,7 +207,7 @@ class TrialBench {
     std::deque<ApplyNode> applied;
     for (PlannedNode& planned : planning.nodes()) applied.emplace_back(planned);
     TrialRun trial(planning, applied,
-                   {std::chrono::seconds(60), 0, [](const FleetNode&) { return Roster{}; },
+                   {std::chrono::seconds(60), 0, [](const FleetNode&) { return Roster{}; }, ignore_jobs,
                     [](const std::string& machine_id) { return machine_id == kOwnMachine; }});
     const FleetNode& first = session.nodes().front();
     trial.add(first, {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
@@ -214,10 +216,13 @@ class TrialBench {
       if (one.error) failed.push_back(one.name());
     }
     why_not = trial.at(first).trial.why_not;
+    deferred = trial.at(first).deferred;
     return trial.at(first).trial.state;
   }
 
+  bool ignore_jobs = false;
   std::string why_not;
+  std::optional<Error> deferred;
   std::vector<std::string> failed;  ///< Nodes that were excluded.
 
  private:
@@ -255,6 +260,25 @@ TEST_CASE("trial: the controller's own machine is kept only if another node reac
   SECTION("no node reaches it") {
     CHECK(bench.carry_out() != Trial::State::kConfirmed);
     CHECK(bench.why_not == "no other node reaches it at 10.0.0.1 any more");
+  }
+}
+
+TEST_CASE("trial: a job that was started since the plan keeps its node from being changed, and not in the run") {
+  TrialBench bench(2);
+  bench.node("n1").jobs = {
+      {"20260301T120000Z-4f9a1c07", "nvidia", 4242, "2026-03-01T12:00:00Z", "anna@laptop", "train"}};
+  SECTION("its disruptive steps are deferred") {
+    CHECK(bench.carry_out() == Trial::State::kWaiting);
+    REQUIRE(bench.deferred);
+    CHECK(bench.deferred->code == ErrorCode::kBusy);
+    CHECK(bench.deferred->message.find("job 20260301T120000Z-4f9a1c07 of nvidia (anna@laptop, process 4242) since "
+                                       "2026-03-01T12:00:00Z: train") != std::string::npos);
+    CHECK(bench.failed.empty());
+  }
+  SECTION("unless the user ignores jobs") {
+    bench.ignore_jobs = true;
+    CHECK(bench.carry_out() == Trial::State::kConfirmed);
+    CHECK_FALSE(bench.deferred);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "engine/fleet/waves.h"
+#include "engine/fleet/planning/waves.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {

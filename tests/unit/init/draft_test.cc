@@ -6,6 +6,7 @@
 
 #include "engine/init/yaml_writer.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/init/machines.h"
 
 namespace sparkplan::test {
@@ -13,7 +14,7 @@ namespace {
 
 /// With SPARKPLAN_ACCEPT=1 the file is written instead; then read the difference.
 void compare_with_golden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/init/drafts/" + name + ".yaml";
+  const std::string path = source_folder() + "/tests/unit/init/drafts/" + name + ".yaml";
   if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   std::ifstream file(path, std::ios::binary);
   const std::string golden{std::istreambuf_iterator<char>(file), {}};

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/init/machines.h"
 
 namespace sparkplan::test {
@@ -42,7 +43,7 @@ std::string frame(int nodes) {
 
 TEST_CASE("every example that is applied over SSH is restored") {
   int tried = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() + "/examples")) {
     if (entry.path().extension() != ".yaml") continue;
     INFO(entry.path().filename().string());
     std::ifstream file(entry.path());

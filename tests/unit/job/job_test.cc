@@ -104,6 +104,20 @@ std::string shell_sleep(const std::string& time) { return "exec sleep " + time; 
 
 }  // namespace
 
+TEST_CASE("a process starter shows its job in its command line, and keeps its name") {
+  Job job(1);
+  auto& start = job.add(0, {"sh", "-c", "read -r name </proc/$PPID/comm; echo $name; cat /proc/$PPID/cmdline"});
+  start.who = "anna@laptop";
+  start.command = "python3 train.py";
+  const auto report = job.run();
+  REQUIRE(report.nodes[0].ranks[0].succeeded());
+  const auto text = job.output.text(0, 0);
+  CHECK(text.rfind("sparkplan-job\n", 0) == 0);
+  const auto record = job_record_in(std::string_view(text).substr(text.find('\n') + 1));
+  REQUIRE(record);
+  CHECK(*record == JobRecord{start.id, "anna@laptop", "python3 train.py"});
+}
+
 TEST_CASE("each rank's streams, exit code and signal are reported") {
   Job job(2);
   job.add(0, {"sh", "-c", "echo out; echo err >&2; exit 3"});

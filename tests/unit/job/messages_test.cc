@@ -11,6 +11,8 @@ StartJob sample() {
   start.id = "20260301T120000Z-4f9a1c07";
   start.ranks.push_back({3, {"python3", "train.py"}, {{"RANK", "3"}}});
   start.time_limit_ms = 1000;
+  start.who = "anna@laptop";
+  start.command = "python3 train.py";
   return start;
 }
 
@@ -27,6 +29,8 @@ TEST_CASE("a job arrives as it was sent") {
   CHECK(start.ranks[0].argv == sample().ranks[0].argv);
   CHECK(start.ranks[0].environment == sample().ranks[0].environment);
   CHECK(start.time_limit_ms == 1000);
+  CHECK(start.who == "anna@laptop");
+  CHECK(start.command == "python3 train.py");
 }
 
 TEST_CASE("output of any bytes arrives unchanged, up to its bound") {
@@ -56,6 +60,38 @@ TEST_CASE("a job that execve() would misread is refused") {
   CHECK(refused([](StartJob& start) { start.id = ""; }));
   CHECK(refused([](StartJob& start) { start.ranks[0].rank = -1; }));
   CHECK(refused([](StartJob& start) { start.grace_ms = -1; }));
+}
+
+TEST_CASE("what a node shows of a job arrives within bounds, and nothing more") {
+  JobSeen seen;
+  seen.ranks.push_back({2, {{42, "python3", "S", "futex_wait_queue", 1500}}, {}});
+  seen.ranks[0].sockets.push_back({SeenSocketState::kClosedByPeer, "10.0.0.1:1", "10.0.0.2:2"});
+  const auto accepted = [](const JobSeen& one) { return decode<JobAnswer>(encode(JobAnswer(one))); };
+  const auto arrived = accepted(seen);
+  REQUIRE(arrived);
+  const auto& rank = std::get<JobSeen>(*arrived).ranks.at(0);
+  CHECK(rank.processes.at(0).waits_in == "futex_wait_queue");
+  CHECK(rank.sockets.at(0) == seen.ranks[0].sockets[0]);
+  seen.ranks[0].processes[0].name = std::string(10'000, 'x');
+  const auto cut = accepted(seen);
+  REQUIRE(cut);
+  CHECK(std::get<JobSeen>(*cut).ranks[0].processes[0].name.size() < 100);
+  seen.ranks[0].processes.resize(kMostSeenProcesses + 1, seen.ranks[0].processes[0]);
+  CHECK_FALSE(accepted(seen));
+  seen.ranks[0].processes.resize(1);
+  seen.ranks[0].processes[0].pid = 0;
+  CHECK_FALSE(accepted(seen));
+  CHECK(std::holds_alternative<LookAtJob>(*decode<JobCommand>(encode(JobCommand(LookAtJob{})))));
+}
+
+TEST_CASE("an engine is docker, podman or none") {
+  StartJob start = sample();
+  for (const std::string name : {"", "docker", "podman"}) {
+    start.containers.engine = name;
+    CHECK(is_accepted(start));
+  }
+  start.containers.engine = "/bin/sh";
+  CHECK_FALSE(is_accepted(start));
 }
 
 TEST_CASE("an end that no process can have is refused") {

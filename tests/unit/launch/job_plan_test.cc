@@ -2,6 +2,7 @@
 #include "engine/launch/job_plan.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tests/support/catch.h"
 #include "tests/unit/job/programs.h"
@@ -46,6 +47,19 @@ std::string after(const Words& words, const std::string& word) {
   const auto found = std::find(words.begin(), words.end(), word);
   return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
 }
+
+/// Two nodes of one cluster, whose file has the addresses 10.0.0.11 and 10.0.0.12.
+struct TwoNodes {
+  TwoNodes() {
+    cluster.nodes = local_nodes(2);
+    for (std::size_t i = 0; i < 2; ++i) cluster.nodes[i].address = "10.0.0.1" + std::to_string(i + 1);
+  }
+  Words addresses() const {
+    return data_addresses({&cluster.nodes[0], &cluster.nodes[1]}, {&facts[0], &facts[1]}, cluster);
+  }
+  Cluster cluster;
+  std::array<Facts, 2> facts;
+};
 
 }  // namespace
 
@@ -125,20 +139,43 @@ TEST_CASE("no word of the user becomes part of a shell line") {
   CHECK(after(argv, "-c").find("touch") == std::string::npos);
 }
 
+TEST_CASE("mpirun's arguments contain no value that --env gives") {
+  Planned planned(2);
+  planned.request.launcher = Launcher::kMpirun;
+  planned.request.environment = {{"WANDB_API_KEY", "canary-4711"}};
+  const auto rank = planned.jobs()[0].start.ranks[0];
+  for (const std::string& word : rank.argv) CHECK(word.find("canary-4711") == std::string::npos);
+  CHECK(std::count(rank.argv.begin(), rank.argv.end(), "WANDB_API_KEY") == 2);
+  CHECK(rank.environment.at("WANDB_API_KEY") == "canary-4711");
+  CHECK_FALSE(rank.environment.contains("NCCL_IB_HCA"));
+}
+
 TEST_CASE("the ranks meet on the fabric only if all nodes share a network there") {
-  auto nodes = local_nodes(2);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    nodes[i].address = "10.0.0.1" + std::to_string(i + 1);
-    nodes[i].fabric.push_back({"enp1s0f1np1", 0, "192.168.100.1" + std::to_string(i + 1), 24, {}, false, {}});
+  TwoNodes two;
+  for (std::size_t i = 0; i < 2; ++i) {
+    two.cluster.nodes[i].fabric.push_back(
+        {"enp1s0f1np1", 0, "192.168.100.1" + std::to_string(i + 1), 24, {}, false, {}});
   }
-  const std::vector<const NodeSpec*> both{&nodes[0], &nodes[1]};
-  CHECK(data_addresses(both, {nullptr, nullptr}, "") == Words{"192.168.100.11", "192.168.100.12"});
-  nodes[1].fabric[0].address = "192.168.101.12";
-  CHECK(data_addresses(both, {nullptr, nullptr}, "") == Words{"10.0.0.11", "10.0.0.12"});
-  nodes[1].fabric.clear();
-  Facts facts;
-  facts.ssh_server_address = "10.0.0.99";
-  CHECK(data_addresses(both, {nullptr, &facts}, "") == Words{"10.0.0.11", "10.0.0.99"});
+  CHECK(two.addresses() == Words{"192.168.100.11", "192.168.100.12"});
+  two.cluster.nodes[1].fabric[0].address = "192.168.101.12";
+  CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.12"});
+}
+
+TEST_CASE("a node's own answer is its address only where the file has a name, and no other node has that address") {
+  TwoNodes two;
+  two.facts[1].ssh_server_address = "10.0.0.99";
+  CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.12"});
+  two.cluster.nodes[1].address = "spark-02.lan";
+  CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.99"});
+  for (const char* claim : {"10.0.0.11", "10.0.0.13:1,10.0.0.14", "127.0.0.1", "", "-x", "fe80::1%$(id)"}) {
+    INFO(claim);
+    two.facts[1].ssh_server_address = claim;
+    CHECK(two.addresses() == Words{"10.0.0.11", "spark-02.lan"});
+  }
+  // Two nodes with one claim.
+  two.cluster.nodes[0].address = "spark-01.lan";
+  for (Facts& facts : two.facts) facts.ssh_server_address = "10.0.0.50";
+  CHECK(two.addresses() == Words{"spark-01.lan", "spark-02.lan"});
 }
 
 TEST_CASE("a variable is a name, an equals sign and any value") {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "engine/launch/job_output.h"
+#include "engine/launch/last_lines.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 
@@ -53,6 +54,21 @@ TEST_CASE("each line has the prefix of its source, and nothing in it controls th
   CHECK(err == "n2: bad\xef\xbf\xbd\n");
   REQUIRE(lines.finish());
   CHECK(out == "n1: one␛[2Jtwo\nn1: thr\n");
+}
+
+TEST_CASE("the last lines of a rank are kept: any, also without an end, and NCCL's") {
+  std::string passed;
+  PrefixedLines lines([](const OutputSource&) { return ""; }, [&](std::string_view text, bool) { passed += text; });
+  LastLinesKept kept(lines);
+  REQUIRE(kept.take({0, 1, true}, "n1:4:5 [0] NCCL INFO Init COMPLETE\n"));
+  REQUIRE(kept.take({0, 1, false}, "step 1\n\n  \nste"));
+  REQUIRE(kept.take({1, 2, false}, "p 2 \x1b[2J" + std::string(5000, 'x')));
+  CHECK(kept.of(0, 1).any == "ste");
+  CHECK(kept.of(0, 1).nccl == "n1:4:5 [0] NCCL INFO Init COMPLETE");
+  CHECK(kept.of(1, 2).any.size() <= LastLinesKept::kLongest);
+  CHECK(kept.of(1, 2).any.find('\x1b') == std::string::npos);
+  CHECK(kept.of(2, 3).any.empty());
+  CHECK(passed.find("step 1\n") != std::string::npos);
 }
 
 TEST_CASE("files have the bytes of each stream, and a link in their place is not followed") {

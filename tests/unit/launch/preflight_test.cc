@@ -70,6 +70,18 @@ TEST_CASE("nodes that are equal and free pass all checks") {
   }
 }
 
+TEST_CASE("a node that another run changes is not ready for a job") {
+  Nodes nodes;
+  NodeReport plan;
+  plan.lock_holder = "anna@laptop (process 42, apply since 2026-03-01T12:00:00Z)";
+  nodes.nodes[1].plan = &plan;
+  const auto check = nodes.check("lock");
+  CHECK(check.status == CheckStatus::kFail);
+  CHECK(check.nodes == std::vector<std::string>{"spark-02"});
+  CHECK(check.text.find("anna@laptop") != std::string::npos);
+  CHECK_FALSE(check.fix.empty());
+}
+
 TEST_CASE("each failure names its node and has a fix") {
   Nodes nodes;
   nodes.nodes[1].answers.gpu_processes = "4711, python3\n";
@@ -85,6 +97,15 @@ TEST_CASE("each failure names its node and has a fix") {
   const auto port = nodes.check("port");
   CHECK(port.status == CheckStatus::kFail);
   CHECK(port.nodes == std::vector<std::string>{"spark-01"});
+}
+
+TEST_CASE("an answer of nvidia-smi that lists no process does not occupy the GPU") {
+  for (const char* answer : {"0, 7, 45, 12.50\n", "No running processes found\n", "-1, x\n", "17\n", "17,x\n"}) {
+    INFO(answer);
+    Nodes nodes;
+    nodes.nodes[1].answers.gpu_processes = answer;
+    CHECK(nodes.check("gpu").status == CheckStatus::kPass);
+  }
 }
 
 TEST_CASE("another driver or NCCL on one node fails, with the versions by node") {

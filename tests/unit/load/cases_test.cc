@@ -8,6 +8,7 @@
 
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -37,7 +38,7 @@ std::string describe(const std::vector<Diagnostic>& diagnostics) {
 }  // namespace
 
 TEST_CASE("every case in cases/ has exactly its expected findings") {
-  const std::filesystem::path folder = std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "tests/unit/load/cases";
+  const std::filesystem::path folder = std::filesystem::path(test::source_folder()) / "tests/unit/load/cases";
   const bool accept = std::getenv("SPARKPLAN_ACCEPT") != nullptr;
   std::set<std::filesystem::path> cases;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) cases.insert(entry.path());

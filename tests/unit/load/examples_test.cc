@@ -4,6 +4,7 @@
 
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -64,7 +65,7 @@ TEST_CASE("a file with every key is valid") {
 
 TEST_CASE("every example loads, names its schema, and has only findings about its layout") {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_folder() + "/examples")) {
     if (entry.path().extension() != ".yaml") continue;
     ++count;
     INFO(entry.path().filename().string());

@@ -182,7 +182,7 @@ TEST_CASE("a file with 24000 wrong entries has 1000 findings, and one that count
   REQUIRE(loaded.diagnostics.size() == kMostFindings + 1);
   CHECK(loaded.diagnostics.back().severity == Severity::kError);
   CHECK(loaded.diagnostics.back().code == "file.more-findings");
-  CHECK(loaded.diagnostics.back().message == "and 23000 more findings, of which this is the first place");
+  CHECK(loaded.diagnostics.back().message == "and 23000 more findings; the first of them is here");
   for (std::size_t i = 0; i < kMostFindings; ++i) REQUIRE(loaded.diagnostics[i].code != "file.more-findings");
 }
 

@@ -9,6 +9,7 @@
 #include "engine/core/text.h"
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -19,10 +20,10 @@ std::size_t below(Random& random, std::size_t limit) { return limit == 0 ? 0 : r
 
 std::vector<std::string> seeds() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_folder() + "/examples")) {
     if (entry.path().extension() == ".yaml") paths.push_back(entry.path());
   }
-  const std::filesystem::path cases = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/load/cases";
+  const std::filesystem::path cases = test::source_folder() + "/tests/unit/load/cases";
   for (const char* const name :
        {"fabric-without-effect", "fabric-not-a-ring", "sections-given-twice", "nodes-ssh-settings",
         "yaml-alias-is-fine", "schema-null-where-nothing-inherited", "fabric-duplicate-addresses"}) {

@@ -7,6 +7,7 @@
 #include "engine/load/schema_words.h"
 #include "engine/load/yaml_document.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -73,7 +74,7 @@ TEST_CASE("every property of the schema is described and every map is closed") {
 }
 
 TEST_CASE("schemas/cluster.schema.json matches the program's own schema") {
-  std::ifstream file(SPARKPLAN_SOURCE_DIR "/schemas/cluster.schema.json");
+  std::ifstream file(test::source_folder() + "/schemas/cluster.schema.json");
   // To update the file: sparkplan schema > schemas/cluster.schema.json
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == cluster_schema(builtin_registry()));
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan::nccl {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 NcclTransport read(const std::string& name) {
-  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/nccl/logs/" + name + ".log");
+  std::ifstream file(test::source_folder() + "/tests/unit/nccl/logs/" + name + ".log");
   REQUIRE(file);
   return transport_in(std::string(std::istreambuf_iterator<char>(file), {}));
 }

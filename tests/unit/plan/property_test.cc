@@ -1,7 +1,7 @@
 #include <random>
 
 #include "engine/core/json.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/plan/fakes.h"
 

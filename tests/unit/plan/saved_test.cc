@@ -10,8 +10,9 @@
 
 #include "engine/core/json.h"
 #include "engine/plan/saved_plan.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/plan/saved_samples.h"
 #include "tests/unit/report/samples.h"
 
@@ -28,7 +29,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 bool fits_schema(const std::string& text) {
-  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/schemas/plan.schema.json");
+  std::ifstream file(test::source_folder() + "/schemas/plan.schema.json");
   const auto schema_document = nlohmann::json::parse(file);
   valijson::Schema schema;
   valijson::SchemaParser().populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document), schema);

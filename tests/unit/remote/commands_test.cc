@@ -5,7 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/process/child_process.h"
-#include "engine/remote/remote_commands.h"
+#include "engine/remote/transport/remote_commands.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "engine/core/text.h"
-#include "engine/remote/agent_image.h"
-#include "engine/remote/remote_commands.h"
+#include "engine/remote/programs/agent_image.h"
+#include "engine/remote/transport/remote_commands.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {

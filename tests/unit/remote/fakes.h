@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/remote/agent_client.h"
+#include "engine/remote/programs/agent_client.h"
 
 namespace sparkplan::test {
 

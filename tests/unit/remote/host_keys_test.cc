@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "engine/remote/host_keys.h"
+#include "engine/remote/ssh/host_keys.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 

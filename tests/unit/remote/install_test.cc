@@ -1,7 +1,7 @@
 // When and how an agent is pushed to a node.
 #include "engine/core/digest.h"
-#include "engine/remote/agent_image.h"
-#include "engine/remote/remote_commands.h"
+#include "engine/remote/programs/agent_image.h"
+#include "engine/remote/transport/remote_commands.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/fakes.h"
 

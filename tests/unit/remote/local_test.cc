@@ -1,7 +1,7 @@
 // The embedded agent as a child process, on a directory used as a node.
 #include "engine/core/digest.h"
 #include "engine/process/child_process.h"
-#include "engine/remote/agent_image.h"
+#include "engine/remote/programs/agent_image.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/remote/fakes.h"

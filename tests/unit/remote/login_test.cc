@@ -1,5 +1,5 @@
 // Logging in by password to the test's own sshd; some servers are slow, some hostile.
-#include "engine/remote/transport.h"
+#include "engine/remote/transport/transport.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/sshd.h"
 

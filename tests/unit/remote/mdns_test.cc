@@ -6,8 +6,8 @@
 #include <array>
 #include <thread>
 
-#include "engine/remote/mdns_message.h"
-#include "engine/remote/mdns_query.h"
+#include "engine/remote/discovery/mdns_message.h"
+#include "engine/remote/discovery/mdns_query.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -1,5 +1,5 @@
 // How a conversation with an agent begins.
-#include "engine/remote/remote_commands.h"
+#include "engine/remote/transport/remote_commands.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/fakes.h"
 

@@ -1,5 +1,5 @@
 // Reading ~/.ssh/config and what it includes.
-#include "engine/remote/ssh_config_files.h"
+#include "engine/remote/config/ssh_config_files.h"
 
 #include <sys/stat.h>
 

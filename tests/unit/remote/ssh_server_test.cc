@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "engine/core/text.h"
-#include "engine/remote/host_keys.h"
+#include "engine/remote/ssh/host_keys.h"
 #include "tests/support/catch.h"
 #include "tests/unit/process/cost.h"
 #include "tests/unit/remote/sshd.h"

@@ -1,5 +1,5 @@
 // The way to a node, from its entry in cluster.yaml and the text of ~/.ssh/config.
-#include "engine/remote/ssh_way.h"
+#include "engine/remote/config/ssh_way.h"
 
 #include "tests/support/catch.h"
 

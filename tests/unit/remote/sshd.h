@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/remote/transport.h"
+#include "engine/remote/transport/transport.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan::test {

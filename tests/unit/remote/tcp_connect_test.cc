@@ -1,5 +1,5 @@
 // Connecting, and how it ends.
-#include "engine/remote/tcp_connect.h"
+#include "engine/remote/ssh/tcp_connect.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/remote/host_keys.h"
+#include "engine/remote/ssh/host_keys.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/sshd.h"
 

@@ -1,5 +1,5 @@
 // Private keys with a passphrase.
-#include "engine/remote/unlocked_keys.h"
+#include "engine/remote/keys/unlocked_keys.h"
 
 #include <libssh/libssh.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/core/digest.h"
-#include "engine/remote/private_key_file.h"
+#include "engine/remote/keys/private_key_file.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 

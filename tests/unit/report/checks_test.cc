@@ -2,9 +2,9 @@
 
 #include "engine/core/json.h"
 #include "engine/core/utf8.h"
-#include "engine/report/check_report.h"
+#include "engine/report/checks/check_report.h"
+#include "engine/report/checks/matrix.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/matrix.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -1,5 +1,5 @@
 // Findings as text for people.
-#include "engine/report/diagnostics_text.h"
+#include "engine/report/text/diagnostics_text.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // The text of `facts`.
 #include "engine/core/text.h"
-#include "engine/report/facts_report.h"
+#include "engine/report/nodes/facts_report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/report/golden.h"
 

@@ -1,5 +1,5 @@
 // Reports as HTML pages. SPARKPLAN_PAGES=FOLDER also writes the pages, for a look at them in a browser.
-#include "engine/report/html_report.h"
+#include "engine/report/page/html_report.h"
 
 #include <cstdlib>
 #include <fstream>

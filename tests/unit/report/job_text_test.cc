@@ -11,6 +11,7 @@
 #include "engine/core/json.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -40,7 +41,7 @@ JobReport report_of(std::vector<RankReport> ranks) {
 int code_of(const JobReport& report) { return static_cast<int>(exit_code(report)); }
 
 bool is_valid(const JobReport& report) {
-  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/schemas/job.schema.json");
+  std::ifstream file(test::source_folder() + "/schemas/job.schema.json");
   const auto schema_document = nlohmann::json::parse(file);
   const auto document = nlohmann::json::parse(public_json(to_json_value(report)));
   valijson::Schema schema;
@@ -56,6 +57,16 @@ std::string text_of(const JobReport& report, bool quiet = false) {
 }
 
 }  // namespace
+
+TEST_CASE("a step that a node names cannot begin a line for another node") {
+  auto rank = rank_with(0, RankEnding::kNotStarted);
+  rank.ended->exit_code.reset();
+  rank.ended->failed_step = "x\n! spark-02: exit code 1";
+  rank.ended->errno_value = 13;
+  const auto text = text_of(report_of({rank}));
+  CHECK(text.find("! spark-01: not started: x") != std::string::npos);
+  CHECK(text.find("\n! spark-02") == std::string::npos);
+}
 
 TEST_CASE("a failed command is 10, after a failed node and before a difference") {
   CHECK(code_of(report_of({rank_with(0), rank_with(0)})) == 0);

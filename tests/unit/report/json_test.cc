@@ -7,8 +7,9 @@
 #include <valijson/validator.hpp>
 
 #include "engine/core/json.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/report/samples.h"
 
 namespace sparkplan {
@@ -23,7 +24,7 @@ nlohmann::json json_of(const Report& report) { return nlohmann::json::parse(publ
 
 /// Every schema error; empty when the document is valid.
 std::string complaints(const nlohmann::json& document) {
-  std::ifstream file(std::string(SPARKPLAN_SOURCE_DIR) + "/schemas/report.schema.json");
+  std::ifstream file(test::source_folder() + "/schemas/report.schema.json");
   const nlohmann::json schema_document = nlohmann::json::parse(file);
   valijson::Schema schema;
   valijson::SchemaParser parser;

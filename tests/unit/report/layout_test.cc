@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/report/folded_names.h"
-#include "engine/report/report.h"
+#include "engine/report/changes/folded_names.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/report/cluster_of_eight.h"
 #include "tests/unit/report/samples.h"

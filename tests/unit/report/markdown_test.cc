@@ -1,4 +1,4 @@
-#include "engine/report/plan_markdown.h"
+#include "engine/report/plan/plan_markdown.h"
 
 #include "engine/core/text.h"
 #include "tests/support/catch.h"

@@ -1,9 +1,9 @@
 // The text of a saved plan, apart from its changes.
-#include "engine/report/saved_plan_text.h"
+#include "engine/report/plan/saved_plan_text.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/plan/saved_plan_check.h"
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/unit/plan/fakes.h"
 #include "tests/unit/plan/saved_samples.h"

@@ -1,5 +1,5 @@
 // The text and the JSON of `status`.
-#include "engine/report/status_report.h"
+#include "engine/report/nodes/status_report.h"
 
 #include "engine/core/text.h"
 #include "engine/report/exit_code.h"
@@ -103,8 +103,36 @@ TEST_CASE("quiet status lists only the nodes that need attention") {
   CHECK(has(text, "Status: "));
 }
 
+TEST_CASE("status shows the running jobs of each node, with user, time and command") {
+  auto report = eight_nodes();
+  report.nodes[1].jobs = {
+      {"20261123T181500Z-4f9a1c07", "nvidia", 4242, "2026-11-23T18:15:00Z", "anna@laptop", "python3 train.py"}};
+  const std::string text = to_text(report, clock_of_tests(), {});
+  CHECK(has(text, "    job 20261123T181500Z-4f9a1c07 of nvidia (anna@laptop) since today 19:15: python3 train.py\n"));
+  const Value json = to_json_value(report);
+  const Value& node = (*json.find("nodes")->list_items())[1];
+  REQUIRE(node.find("jobs") != nullptr);
+  const Value& job = (*node.find("jobs")->list_items())[0];
+  CHECK(job.text_or("user", "") == "nvidia");
+  CHECK(job.text_or("started_by", "") == "anna@laptop");
+  CHECK(job.integer_or("pid", 0) == 4242);
+  CHECK((*json.find("nodes")->list_items())[0].find("jobs") == nullptr);
+}
+
+TEST_CASE("status bounds the jobs that a node can show") {
+  auto report = eight_nodes();
+  for (int i = 0; i < 60; ++i)
+    report.nodes[1].jobs.push_back(
+        {"job-" + std::to_string(i), "x", 1, "2026-11-23T18:15:00Z", "", std::string(500, 'a')});
+  const std::string text = to_text(report, clock_of_tests(), {});
+  CHECK(has(text, "    56 more jobs\n"));
+  CHECK_FALSE(has(text, "job-4 "));
+  CHECK_FALSE(has(text, std::string(101, 'a')));
+}
+
 TEST_CASE("status prints no control character of a node") {
   auto report = eight_nodes();
+  report.nodes[0].jobs = {{"a\x1b[2J", "b\x1b[2J", 1, "c\x1b[2J", "d\x1b[2J", "e\x1b[2J\n! spark-09: failed"}};
   report.nodes[0].os = "evil\x1b[2J";
   report.nodes[0].last_apply = "2026\x1b[2J";
   report.run.nodes[0].lock_holder = "anna\x1b[2J";

@@ -2,8 +2,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/report/report.h"
+#include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/report/samples.h"
 
 namespace sparkplan {
@@ -16,7 +17,7 @@ using testing::sample_reports;
 
 /// SPARKPLAN_ACCEPT=1 writes the current text; read it before you commit it.
 void check_golden(const std::string& name, const std::string& text) {
-  const std::string path = std::string(SPARKPLAN_SOURCE_DIR) + "/tests/unit/report/goldens/" + name + ".txt";
+  const std::string path = test::source_folder() + "/tests/unit/report/goldens/" + name + ".txt";
   if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
   std::ostringstream golden;
   golden << std::ifstream(path, std::ios::binary).rdbuf();

@@ -1,8 +1,8 @@
 // The last line of `verify`, and the shades of its matrices.
-#include "engine/report/verify_verdict.h"
+#include "engine/report/checks/verify_verdict.h"
 
-#include "engine/report/check_report.h"
-#include "engine/report/matrix.h"
+#include "engine/report/checks/check_report.h"
+#include "engine/report/checks/matrix.h"
 #include "tests/support/catch.h"
 #include "tests/unit/report/page_samples.h"
 

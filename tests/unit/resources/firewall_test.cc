@@ -95,7 +95,7 @@ TEST_CASE("firewall: a foreign rule for the same packets is never replaced") {
   step.before = Absent{};
   step.after = there;
   const std::vector<Step> steps{step};
-  const auto objections = type->prepare(steps, node);
+  const auto objections = type->prepare(steps, {}, node);
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].error.code == ErrorCode::kRefused);
   const auto applied = type->apply(artifact, there, node);

@@ -88,13 +88,13 @@ TEST_CASE("kernel_module: a missing module is found before any write") {
   Step step;
   step.artifact = {"module", "nvme_tcp"};
   step.after = Present{Value::map({{"loaded", true}}), {}};
-  const auto objections = type->prepare(std::vector<Step>{step}, node);
+  const auto objections = type->prepare(std::vector<Step>{step}, {}, node);
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].error.message == "the running kernel has no module nvme_tcp");
   CHECK(objections[0].error.hint.find("linux-modules-extra") != std::string::npos);
   CHECK(node.log().empty());
   test::add_module(node, "nvme_tcp");
-  CHECK(type->prepare(std::vector<Step>{step}, node).empty());
+  CHECK(type->prepare(std::vector<Step>{step}, {}, node).empty());
 }
 
 TEST_CASE("kernel_module: a missing rmmod is called by its name") {

@@ -192,7 +192,7 @@ TEST_CASE("package: removing a package that an undeclared one needs is refused, 
   step.before = installed();
   const ResourceType* type = builtin_registry().find("package");
   const std::vector<Step> steps{step};
-  const auto objections = type->prepare(steps, node);
+  const auto objections = type->prepare(steps, {}, node);
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].error.code == ErrorCode::kRefused);
   CHECK(objections[0].error.message == "tool would be removed with lib");
@@ -233,7 +233,7 @@ TEST_CASE("package: a package unknown to apt is named before any write, with a r
   step.before = Absent{};
   step.after = installed();
   const std::vector<Step> steps{step};
-  const auto objections = builtin_registry().find("package")->prepare(steps, node);
+  const auto objections = builtin_registry().find("package")->prepare(steps, {}, node);
   REQUIRE(objections.size() == 1);
   CHECK(objections[0].error.message == "apt cannot install perftets: Unable to locate package perftets");
   CHECK(mentions(objections[0].error.hint, "apt-cache search"));

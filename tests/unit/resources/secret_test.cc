@@ -12,6 +12,7 @@
 namespace sparkplan {
 namespace {
 
+constexpr const char* kForged = "sparkplan-secret:7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a";
 constexpr const char* kPath = "/etc/sparkplan/secrets/nvidia/HF_TOKEN";
 
 const ResourceType& type_named(const std::string& name) { return *builtin_registry().find(name); }
@@ -317,6 +318,14 @@ TEST_CASE("secret: a file with a secret is read as a digest, and is for its owne
   const auto observed = type.observe({{"/etc/app.token"}, {"/etc/app.token"}}, world.node);
   CHECK(type.diff(desired.resources.front(), std::get<Present>(observed.resources.at("/etc/app.token"))).empty());
   CHECK(content_of(observed.artifacts.at(file_artifact("/etc/app.token"))) == token);
+}
+
+TEST_CASE("secret: content that looks like a digest is not taken for one") {
+  World world("files", Value::list());
+  world.node.add_file("/etc/app.token", kForged, 0644);
+  const auto observed = type_named("file").observe({{"/etc/app.token"}, {}}, world.node);
+  const auto content = content_of(observed.artifacts.at(file_artifact("/etc/app.token")));
+  CHECK(content == secret_token(*secret_key(world.node), kForged));
 }
 
 TEST_CASE("secret: a file with a secret that others could read is refused") {

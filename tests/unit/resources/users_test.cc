@@ -1,4 +1,4 @@
-// What the contract cannot know about groups of users: where a membership counts, and what a node refuses.
+// Groups of users, beyond the contract: where a membership counts, and which changes a node refuses.
 #include "engine/resource/accounts.h"
 #include "engine/resource/registry.h"
 #include "tests/support/catch.h"

@@ -6,13 +6,14 @@
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
 
 std::vector<std::filesystem::path> examples() {
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SPARKPLAN_SOURCE_DIR) + "/examples")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_folder() + "/examples")) {
     if (entry.path().extension() == ".yaml") found.push_back(entry.path());
   }
   return found;
@@ -143,7 +144,7 @@ TEST_CASE("every example states what verify will report") {
 
 TEST_CASE("the examples of guides have the guides' own interfaces, addresses and devices") {
   const auto example = [](const std::string& name) {
-    return load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name + "-guide.yaml");
+    return load_example(test::source_folder() + "/examples/" + name + "-guide.yaml");
   };
   using Texts = std::vector<std::string>;
   // "enp1s0f0np0 10.0.0.1/24 9000", without an address "enP2p1s0f0np0 link-local 9000".
@@ -189,7 +190,7 @@ TEST_CASE("the examples of guides have the guides' own interfaces, addresses and
 }
 
 TEST_CASE("the example of applications has every program of its units from itself, a package or its head") {
-  const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/direct-fabric-applications.yaml");
+  const auto loaded = load_example(test::source_folder() + "/examples/direct-fabric-applications.yaml");
   const auto texts_of = [](const NodeSpec& node, const char* section, const char* key) {
     std::map<std::string, std::string> texts;
     for (const Value& one : *node.sections.at(section).list_items()) {
@@ -225,7 +226,7 @@ TEST_CASE("this build has a type for every section of every example") {
                            "link-local-pair.yaml", "direct-fabric-guide.yaml", "direct-fabric-applications.yaml",
                            "dual-cable.yaml", "three-node-ring.yaml", "four-node-switch.yaml", "generic-rdma.yaml"}) {
     INFO(name);
-    const auto loaded = load_example(std::string(SPARKPLAN_SOURCE_DIR) + "/examples/" + name);
+    const auto loaded = load_example(test::source_folder() + "/examples/" + name);
     CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());
   }
 }

@@ -11,7 +11,7 @@ namespace sparkplan::test {
 namespace {
 
 /// A layer and the layers that it may include directly; their own includes are also allowed. A layer is a folder below
-/// engine/, or a room of the agent.
+/// engine/, or a room within such a folder.
 const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"core", {}},
     {"model", {"core"}},
@@ -25,7 +25,13 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"export", {"markup"}},
     {"plan", {"domain"}},
     {"init", {"load", "plan"}},
-    {"remote", {"wire", "process"}},
+    {"remote/keys", {"core"}},
+    {"remote/config", {"model", "process"}},
+    {"remote/discovery", {"model", "process"}},
+    {"remote/transport", {"remote/config", "remote/keys"}},
+    {"remote/ssh", {"remote/transport"}},
+    {"remote/programs", {"remote/transport", "wire"}},
+    {"remote", {"remote/ssh", "remote/programs", "remote/discovery"}},
     {"agent/kernel", {"node", "wire"}},
     {"agent/node", {"agent/kernel", "process"}},
     {"agent/facts", {"agent/node", "domain"}},
@@ -33,34 +39,55 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"agent/apply", {"agent/state"}},
     {"agent/trial", {"agent/apply"}},
     {"agent/measure", {"agent/node"}},
-    {"agent/session", {"agent/facts", "agent/trial", "agent/measure"}},
+    {"agent/session", {"agent/facts", "agent/trial", "agent/measure", "carried"}},
     {"agent", {"agent/session"}},
-    {"nccl", {"wire"}},
-    {"job", {"wire"}},
-    {"copy", {"wire"}},
+    {"carried", {"wire"}},
+    {"nccl", {"carried"}},
+    {"job", {"carried"}},
+    {"copy", {"carried"}},
     {"launch", {"verify"}},
-    {"fleet", {"plan", "load", "remote"}},
+    {"fleet/session", {"plan", "load", "remote"}},
+    {"fleet/planning", {"fleet/session"}},
+    {"fleet/apply", {"fleet/planning"}},
+    {"fleet/history", {"fleet/session"}},
+    {"fleet", {"fleet/apply", "fleet/history"}},
     {"doctor", {"fleet"}},
     {"verify", {"doctor"}},
     {"sync", {"fleet"}},
-    {"report", {"launch", "sync", "markup"}},
-    {"cli", {"report", "export", "init"}},
+    {"report/text", {"model"}},
+    {"report/changes", {"report/text", "plan"}},
+    {"report/plan", {"report/changes"}},
+    {"report/checks", {"report/plan", "verify"}},
+    {"report/nodes", {"report/plan", "verify"}},
+    {"report/page", {"report/checks", "report/nodes", "markup"}},
+    {"report", {"report/page", "launch", "sync"}},
+    {"cli/terminal", {"report"}},
+    {"cli/usage", {"core"}},
+    {"cli/output", {"cli/terminal"}},
+    {"cli/input", {"cli/output"}},
+    {"cli/discovery", {"cli/input", "init"}},
+    {"cli/commands", {"cli/discovery", "export"}},
+    {"cli/flags", {"cli/commands", "cli/usage"}},
+    {"cli", {"cli/flags"}},
+    {"cli/reference", {"cli"}},
 };
 
 /// The beginning of a header's name and the layers that may use that library.
 const std::vector<std::pair<std::string, std::set<std::string>>> kLibraries{
     {"yaml-cpp/", {"load"}},
     {"valijson/", {"load"}},
-    {"libssh/", {"remote"}},
+    {"libssh/", {"remote/keys", "remote/ssh"}},
     {"netlink/", {"agent/kernel"}},
     {"linux/rtnetlink", {"agent/kernel"}},
     {"infiniband/", {"agent/kernel"}},
     {"rdma/", {"agent/kernel"}},
     {"nlohmann/", {"load"}},
     {"boost/", {"process"}},
-    {"CLI/", {"cli"}},
-    {"spdlog/", {"cli"}},
-    {"fmt/", {"export", "verify", "report", "cli"}},
+    {"CLI/", {"cli", "cli/flags", "cli/usage"}},
+    {"spdlog/", {"cli/terminal"}},
+    {"fmt/",
+     {"export", "verify", "report", "report/text", "report/changes", "report/plan", "report/checks", "report/nodes",
+      "report/page", "cli/commands", "cli/output", "cli/usage"}},
     {"nccl", {"nccl"}},
     {"openssl/", {"copy"}},
     {"cuda", {"nccl"}},
@@ -102,12 +129,20 @@ std::vector<Include> includes_of(std::string_view text) {
   return found;
 }
 
-/// "engine", "plan" for engine/plan/planner.cc; "agent/facts" for a room of the agent. The second part is empty for a
-/// file directly below the first.
+/// Whether rooms within the folder of engine/ are layers.
+bool is_divided(std::string_view folder) {
+  const auto first = kArrows.lower_bound(std::string(folder) + "/");
+  return first != kArrows.end() && first->first.starts_with(std::string(folder) + "/");
+}
+
+/// "engine", "plan" for engine/plan/planner.cc; "agent/facts" for a layer within a folder. The second part is empty for
+/// a file directly below the first.
 std::pair<std::string, std::string> place_of(std::string_view path) {
   const auto parts = split(path, '/');
   if (parts.size() < 2) return {std::string(path), ""};
-  if (parts.size() > 3 && parts[1] == "agent") return {std::string(parts[0]), "agent/" + std::string(parts[2])};
+  if (parts.size() > 3 && is_divided(parts[1])) {
+    return {std::string(parts[0]), std::string(parts[1]) + "/" + std::string(parts[2])};
+  }
   return {std::string(parts[0]), parts.size() > 2 ? std::string(parts[1]) : ""};
 }
 

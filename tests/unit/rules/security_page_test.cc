@@ -8,11 +8,12 @@
 
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
 
-const std::string kSource = SPARKPLAN_SOURCE_DIR;
+const std::string kSource = test::source_folder();
 
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

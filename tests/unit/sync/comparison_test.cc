@@ -74,6 +74,12 @@ TEST_CASE("content: without a named source, a whole tree comes before an unfinis
   CHECK(choose_source(all, "") == std::optional<std::size_t>(3));
   CHECK(choose_source(all, "n3") == std::optional<std::size_t>(2));
   CHECK(choose_source(all, "n1") == std::nullopt);
+  // Names only: a directory that others lack is nothing to ask about.
+  auto folder = file("sub", 0, "");
+  folder.kind = CopyKind::kDirectory;
+  const auto extra = listing({file("a", 10, "x"), file("only", 1, ""), folder});
+  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small}, {"n5", &extra}}, 2) == std::vector<std::string>{"only"});
+  CHECK(unshared_files(all, 2).empty());
   const Listing absent;
   CHECK(choose_source({{"n1", &absent}}, "") == std::nullopt);
 }

@@ -7,6 +7,7 @@
 #include "engine/resource/registry.h"
 #include "engine/verify/levels/storage_judgement.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 
 namespace sparkplan {
 namespace {
@@ -97,7 +98,7 @@ TEST_CASE("verify storage: a volume that one of several nodes writes passes", "[
 }
 
 TEST_CASE("verify storage: the unchanged example passes", "[verify]") {
-  std::ifstream file(std::filesystem::path(SPARKPLAN_SOURCE_DIR) / "examples" / "storage-nvme-tcp.yaml");
+  std::ifstream file(std::filesystem::path(test::source_folder()) / "examples" / "storage-nvme-tcp.yaml");
   const Cluster cluster = cluster_of({std::istreambuf_iterator<char>(file), {}});
   std::size_t mounts = 0;
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {

@@ -1,0 +1,110 @@
+#include "engine/agent/state/running_jobs.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "engine/agent/kernel/kernel_file.h"
+#include "engine/agent/node/utc_time.h"
+#include "engine/agent/state/node_lock.h"
+#include "engine/core/ascii.h"
+#include "engine/core/words.h"
+
+namespace sparkplan {
+namespace {
+
+/// Of a new build, which replaced the file while the job ran.
+constexpr std::string_view kDeleted = " (deleted)";
+
+/// The processes with that executable, by number.
+std::vector<std::int64_t> processes_of(const std::string& program) {
+  std::vector<std::int64_t> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (!folder) return found;
+  while (const dirent* one = ::readdir(folder.get())) {
+    const std::string_view name = one->d_name;
+    if (!std::all_of(name.begin(), name.end(), is_digit)) continue;
+    std::error_code gone;
+    const auto executable = std::filesystem::read_symlink("/proc/" + std::string(name) + "/exe", gone).string();
+    if (gone || (executable != program && executable != program + std::string(kDeleted))) continue;
+    std::int64_t pid = 0;
+    std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (pid > 0) found.push_back(pid);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Enough for a record. A user may give a process a command line of megabytes.
+std::string beginning_of(const std::string& path) {
+  std::string text(2 * kJobRecordRoom, '\0');
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto size = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  return text;
+}
+
+/// "Uid:	1000	1000	1000	1000": the real one.
+std::string uid_of(const std::string& process) {
+  const std::string status = kernel_file(process + "/status");
+  for (const auto line : split_lines(status)) {
+    if (!line.starts_with("Uid:")) continue;
+    const auto words = words_of(line);
+    if (words.size() > 1) return std::string(words[1]);
+  }
+  return "";
+}
+
+/// Seconds since 1970 at which the machine was started. Source: proc_stat(5).
+std::int64_t boot_time() {
+  const std::string text = kernel_file("/proc/stat");
+  constexpr std::string_view kName = "btime ";
+  for (const auto line : split_lines(text)) {
+    if (!line.starts_with(kName)) continue;
+    std::int64_t seconds = 0;
+    std::from_chars(line.data() + kName.size(), line.data() + line.size(), seconds);
+    return seconds;
+  }
+  return 0;
+}
+
+std::string start_time_of(std::int64_t pid) {
+  const auto ticks = static_cast<std::int64_t>(start_of_process(pid));
+  const std::int64_t per_second = std::max(1L, ::sysconf(_SC_CLK_TCK));
+  return utc_time(boot_time() + ticks / per_second);
+}
+
+}  // namespace
+
+std::string user_named(std::string_view passwd, std::string_view uid) {
+  for (const auto line : split_lines(passwd)) {
+    const auto fields = split(line, ':');
+    if (fields.size() > 2 && fields[2] == uid && !fields[0].empty()) return std::string(fields[0]);
+  }
+  return "uid " + std::string(uid);
+}
+
+std::vector<RunningJob> running_jobs(const std::string& starter) {
+  std::vector<RunningJob> jobs;
+  for (const auto pid : processes_of(starter)) {
+    const std::string process = "/proc/" + std::to_string(pid);
+    // The guardian has the same executable and no record.
+    const std::string command_line = beginning_of(process + "/cmdline");
+    auto record = job_record_in(command_line);
+    if (!record) continue;
+    // A process that has ended meanwhile has no status any more.
+    const std::string uid = uid_of(process);
+    if (uid.empty()) continue;
+    jobs.push_back({std::move(record->id), user_named(kernel_file("/etc/passwd"), uid), pid, start_time_of(pid),
+                    std::move(record->who), std::move(record->command)});
+    if (jobs.size() == kMostRunningJobs) break;
+  }
+  return jobs;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/wire/job_record.h"
+
+namespace sparkplan {
+
+/// The jobs on this machine: the processes whose executable is the file `starter` and that show a record, by process
+/// id. The kernel attests executable, user and start time; the record is what the starter's user wrote. At most
+/// kMostRunningJobs. Only root sees the jobs of other users. Source: proc(5).
+std::vector<RunningJob> running_jobs(const std::string& starter = std::string(kJobStarterFile));
+
+/// Pure. The name of a user in the text of /etc/passwd; "uid 1234" without an entry.
+std::string user_named(std::string_view passwd, std::string_view uid);
+
+}  // namespace sparkplan

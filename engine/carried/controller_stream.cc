@@ -1,0 +1,60 @@
+#include "engine/carried/controller_stream.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "engine/wire/frame.h"
+
+namespace sparkplan {
+namespace {
+
+void read_all(int input, std::chrono::milliseconds longest_silence, const std::function<void(Result<Value>)>& take) {
+  FrameReader reader;
+  std::string buffer(std::size_t{1} << 16, '\0');
+  bool failed = false;
+  while (true) {
+    // A controller may vanish without closing the connection.
+    pollfd waiting{input, POLLIN, 0};
+    if (::poll(&waiting, 1, static_cast<int>(longest_silence.count())) == 0) ::_exit(kInputEndedStatus);
+    const auto count = ::read(input, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) ::_exit(kInputEndedStatus);
+    if (failed) continue;
+    reader.feed({buffer.data(), static_cast<std::size_t>(count)});
+    while (!failed) {
+      auto message = reader.next();
+      if (message && !*message) break;
+      failed = !message;
+      take(message ? Result<Value>(std::move(**message)) : Result<Value>(failure(std::move(message).error())));
+    }
+  }
+}
+
+}  // namespace
+
+void read_from_controller(int input, std::chrono::milliseconds longest_silence,
+                          std::function<void(Result<Value>)> take) {
+  // Detached: the thread ends with the process, and never before it.
+  std::thread([input, longest_silence, take = std::move(take)] { read_all(input, longest_silence, take); }).detach();
+}
+
+Result<void> send_to_controller(int output, const Value& message) {
+  SPARK_TRY(const auto frame, encode_frame(message));
+  std::string_view bytes = frame;
+  while (!bytes.empty()) {
+    const auto count = ::write(output, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) ::_exit(kInputEndedStatus);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+}  // namespace sparkplan

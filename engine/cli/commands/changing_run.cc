@@ -1,0 +1,90 @@
+#include "engine/cli/commands/changing_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/cli/input/load_command.h"
+#include "engine/cli/output/audit.h"
+#include "engine/cli/output/printing.h"
+#include "engine/cli/output/run_log.h"
+#include "engine/cli/terminal/progress_display.h"
+
+namespace sparkplan {
+namespace {
+
+/// The report without the findings that were shown with the question.
+Report without(const std::vector<Diagnostic>& shown, Report report) {
+  std::erase_if(report.diagnostics,
+                [&](const Diagnostic& one) { return std::find(shown.begin(), shown.end(), one) != shown.end(); });
+  return report;
+}
+
+/// For `history`, which otherwise loses the runs of nodes that leave. No decision and no exit code depends on it.
+void write_record(const Report& report, const Console& console) {
+  const auto record = record_of(report, this_controller(report.command).who, static_cast<int>(exit_code(report)));
+  if (!record) return;
+  if (const auto written = append_to_run_log(run_log_folder(), *record); !written)
+    console.trace("the run is not in this controller's log: " + written.error().describe());
+}
+
+}  // namespace
+
+Result<void> can_ask(const ChangingRun& run, const Console& console) {
+  if (run.yes || console.interactive()) return {};
+  return failure(ErrorCode::kInvalidInput, run.command + " asks before it changes anything, but there is no terminal",
+                 "pass --yes");
+}
+
+Result<ApplyOptions> apply_options(const SafetyOptions& safety) {
+  const auto window = safety.confirm_timeout;
+  if (!safety.no_safety_net && (window < std::chrono::seconds(5) || window > std::chrono::minutes(30))) {
+    return failure(ErrorCode::kInvalidInput, "--confirm-timeout takes 5s to 30m",
+                   "choose a time in which sparkplan can reconnect: a shorter one rolls back every change");
+  }
+  ApplyOptions apply;
+  apply.allow_management_change = safety.allow_management_change;
+  apply.ignore_jobs = safety.ignore_jobs;
+  apply.max_parallel = safety.max_parallel;
+  apply.window = std::chrono::duration_cast<std::chrono::seconds>(window);
+  if (safety.no_safety_net) apply.window = std::chrono::seconds(0);
+  return apply;
+}
+
+Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
+                                        const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
+  const auto& cluster = *loaded.cluster;
+  SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token(), console));
+  with.agent.install = InstallPolicy::kExactBuild;
+  with.secrets = run.secrets;
+  const AgentOptions login = with.agent;
+  ProgressDisplay progress(console, cluster);
+  with.progress = progress.listener();
+  bool declined = false;
+  std::vector<Diagnostic> findings_shown;
+  options.approve = [&](const Report& plan) {
+    progress.clear();
+    if (run.is_meant && !run.is_meant(plan)) return false;
+    if (run.yes) return true;
+    Report shown = plan;
+    shown.command = "plan";
+    console.diagnostics(shown.diagnostics, loaded.source);
+    findings_shown = shown.diagnostics;
+    console.question(to_text(shown, console.question_style()));
+    declined = !console.confirm(run.question, interrupts.token());
+    return !declined;
+  };
+  auto report = ApplyRun(cluster, builtin_registry(), std::move(with), options).run();
+  progress.clear();
+  if (declined) {
+    console.remark("Nothing was changed.");
+    return std::optional<Report>();
+  }
+  write_audit_line(report);
+  write_record(report, console);
+  if (!run.json) print(without(findings_shown, report), loaded, false, console);
+  const auto deeper = run.verify_after ? run.verify_after(report, login) : std::nullopt;
+  if (run.json) print(report, loaded, true, console, deeper);
+  return std::optional(std::move(report));
+}
+
+}  // namespace sparkplan

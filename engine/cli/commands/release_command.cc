@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <utility>
+
+#include "engine/cli/commands/changing_run.h"
+#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/load_command.h"
+#include "engine/cli/input/secret_values.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+const NodeReport* find_node(const Report& report, const std::string& name) {
+  const auto found =
+      std::find_if(report.nodes.begin(), report.nodes.end(), [&](const NodeReport& node) { return node.name == name; });
+  return found == report.nodes.end() ? nullptr : &*found;
+}
+
+bool all_were_asked(const Report& report) {
+  return std::none_of(report.nodes.begin(), report.nodes.end(),
+                      [](const NodeReport& node) { return node.error || node.status == NodeStatus::kSkipped; });
+}
+
+/// Prints errors and a reminder after the report, and returns the exit code.
+Result<ExitCode> conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
+                          const Console& console) {
+  const NodeReport* node = find_node(report, name);
+  if (node == nullptr && all_were_asked(report)) {
+    return failure(
+        ErrorCode::kInvalidInput,
+        "there is no node " + name + ", neither in " + cluster.file + " nor among those that were applied from it",
+        "run `sparkplan status` to list the nodes");
+  }
+  if (node == nullptr) {
+    console.error(make_error(ErrorCode::kUnreachable, name + " is not in " + cluster.file +
+                                                          ", and some nodes that may know it could not be read"));
+    return ExitCode::kNodeFailed;
+  }
+  if (in_file && node->status == NodeStatus::kReleased) {
+    console.remark(printable(cluster.file) + " still contains this node: the next apply makes it a member again.");
+  }
+  return exit_code(report);
+}
+
+}  // namespace
+
+Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
+  ChangingRun run{"release", "Release " + options.node + " and make these changes?", options.yes, false, {}, {}};
+  SPARK_CHECK(can_ask(run, console));
+  SPARK_TRY(const auto name, NodeName::parse(options.node));
+  const Interrupts interrupts(console);
+  auto input = load_to_run("release", options.file, false, console);
+  if (!input.loaded) return input.exit_code;
+  // Plan without the departing node. Entries of other nodes that refer to it were checked with all nodes.
+  Cluster& cluster = *input.loaded->cluster;
+  SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
+  apply.lock_timeout = options.lock_timeout;
+  apply.release = options.node;
+  if (const NodeSpec* listed = cluster.find(name)) apply.released_entry = *listed;
+  const bool in_file = apply.released_entry.has_value();
+  std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });
+  const auto secrets = read_secrets({"release", {}, false, false}, *input.loaded, interrupts.token(), console);
+  if (secrets.exit_code) return *secrets.exit_code;
+  run.secrets = secrets.secrets;
+  run.is_meant = [&](const Report& plan) { return find_node(plan, options.node) != nullptr; };
+  SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
+  return report ? conclude(*report, options.node, in_file, cluster, console) : ExitCode::kUsage;
+}
+
+}  // namespace sparkplan

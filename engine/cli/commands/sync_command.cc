@@ -1,0 +1,112 @@
+#include "engine/cli/commands/sync_command.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/load_command.h"
+#include "engine/cli/output/printing.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/cli/terminal/progress_display.h"
+#include "engine/core/text.h"
+#include "engine/core/units.h"
+#include "engine/report/sync_report.h"
+#include "engine/sync/sync_run.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Without live lines, a node's progress is a line every ten seconds.
+constexpr std::chrono::seconds kLineInterval{10};
+
+/// Prints the progress of transfers: on live lines, as lines, or as JSON objects.
+class TransferDisplay {
+ public:
+  TransferDisplay(const Console& console, ProgressDisplay& display, bool json)
+      : console_(console), display_(display), json_(json) {}
+
+  void tell(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
+    if (json_) {
+      const auto line = public_json(to_json_value(item, node, progress));
+      const std::lock_guard lock(mutex_);
+      return console_.remark(line);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      const auto now = Clock::now();
+      auto& next = next_line_[node];
+      if (!console_.live_progress() && now < next) return;
+      next = now + kLineInterval;
+    }
+    display_.tell(node, item.name + ": " + progress_text(progress), Activity::kWorking);
+  }
+
+ private:
+  const Console& console_;
+  ProgressDisplay& display_;
+  const bool json_;
+  std::mutex mutex_;
+  std::map<std::string, Clock::time_point> next_line_;
+};
+
+Result<std::int64_t> bytes_per_second(const std::string& text) {
+  if (text.empty()) return 0;
+  SPARK_TRY(const double bits, parse_rate(text));
+  constexpr double kLeast = 8000;
+  if (bits >= kLeast) return static_cast<std::int64_t>(bits / 8);
+  return failure(ErrorCode::kInvalidInput, "the rate " + in_quotes(text) + " is too small", "give 1 kB/s or more");
+}
+
+}  // namespace
+
+void add_content_of(const Cluster& cluster, RunOptions run, Report& report) {
+  if (content_items(cluster).empty() || report.interrupted) return;
+  add_content(report, look_at_content(cluster, run));
+}
+
+Result<ExitCode> run_sync(const SyncCommandOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts(console);
+  SPARK_TRY(const auto rate, bytes_per_second(options.limit));
+  auto input = load_to_run("sync", options.file, options.json, console);
+  if (!input.loaded) return input.exit_code;
+  const auto& cluster = *input.loaded->cluster;
+  SPARK_TRY(auto run, run_options("sync", cluster, options.selection, global, interrupts.token(), console));
+  ProgressDisplay display(console, cluster);
+  if (!options.json) run.progress = display.listener();
+  TransferDisplay transfers(console, display, options.json);
+  SyncOptions sync;
+  sync.dry_run = options.dry_run;
+  sync.verify = options.verify;
+  sync.encrypt = options.encrypt;
+  sync.rate = rate;
+  sync.progress = [&](const ContentItem& item, const std::string& node, const TransferProgress& progress) {
+    transfers.tell(item, node, progress);
+  };
+  sync.may_replace = [&](const ContentReport& item) {
+    if (options.yes) return true;
+    if (!console.interactive()) return false;
+    display.clear();
+    console.question(question_text(item));
+    return console.confirm("Replace them?", interrupts.token());
+  };
+  sync.may_spread = [&](const ContentReport& item) {
+    if (options.yes) return true;
+    if (!console.interactive()) return false;
+    display.clear();
+    console.question(spread_question_text(item));
+    return console.confirm("Send them to the other nodes?", interrupts.token());
+  };
+  const auto report = sync_content(cluster, run, sync);
+  display.clear();
+  if (options.json) {
+    print_json(report, console);
+  } else {
+    console.result(to_text(report, options.dry_run, console.style()));
+  }
+  return exit_code(report);
+}
+
+}  // namespace sparkplan

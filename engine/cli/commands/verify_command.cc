@@ -1,0 +1,71 @@
+#include "engine/cli/commands/verify_command.h"
+
+#include <utility>
+
+#include "engine/cli/commands/commands.h"
+#include "engine/cli/input/load_command.h"
+#include "engine/cli/output/drift_outputs.h"
+#include "engine/cli/output/printing.h"
+#include "engine/cli/output/report_file.h"
+#include "engine/cli/terminal/progress_display.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::string_view kAll = "all";
+
+/// Errors: kInvalidInput, with the nearest level name.
+Result<LevelChoice> levels_named(const std::string& name) {
+  if (name.empty() || name == kAll) return LevelChoice{};
+  if (const auto level = level_from(name)) return LevelChoice{levels_for(*level), level};
+  const auto names = level_names();
+  const auto near = nearest(name, names);
+  return failure(ErrorCode::kInvalidInput, "there is no level \"" + printable(name) + "\"",
+                 (near ? "did you mean " + *near + "? " : "") + std::string("levels: ") + join(names, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> level_names() {
+  std::vector<std::string> names;
+  for (const Level level : all_levels()) names.emplace_back(to_string(level));
+  names.emplace_back(kAll);
+  return names;
+}
+
+Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection, LevelChoice choice,
+                            const GlobalOptions& global, const Interrupts& interrupts, Console& console,
+                            const AgentOptions* login) {
+  const auto& cluster = *loaded.cluster;
+  SPARK_TRY(auto run, run_options("verify", cluster, selection, global, interrupts.token(), console, login));
+  ProgressDisplay progress(console, cluster);
+  run.progress = progress.listener();
+  VerifyOptions options;
+  options.levels = std::move(choice.levels);
+  options.required = choice.named;
+  auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
+  progress.clear();
+  return report;
+}
+
+Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts(console);
+  SPARK_TRY(auto choice, levels_named(options.level));
+  // Before the measurements, which take minutes.
+  SPARK_CHECK(check_report_path(options.junit));
+  SPARK_CHECK(check_report_path(options.report));
+  auto input = load_for("verify", options.file, options.json, console);
+  if (!input.loaded) return input.exit_code;
+  SPARK_TRY(const auto report,
+            verify(*input.loaded, options.selection, std::move(choice), global, interrupts, console));
+  print(report, *input.loaded, options.json, console);
+  if (!options.junit.empty()) SPARK_CHECK(replace_textfile(options.junit, to_junit(report)));
+  if (!options.report.empty()) {
+    const auto whole = with_findings(report, *input.loaded);
+    SPARK_CHECK(write_report(options.report, to_html(whole, page_context(*input.loaded))));
+  }
+  return exit_code(report.run);
+}
+
+}  // namespace sparkplan

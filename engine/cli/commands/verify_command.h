@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/cli/input/options.h"
+#include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/load/load.h"
+#include "engine/verify/verify_run.h"
+
+namespace sparkplan {
+
+/// "link", "mtu" ... and "all": the values of --level.
+std::vector<std::string> level_names();
+
+/// The levels to run, and the one the user named: at that level, something must be measured.
+struct LevelChoice {
+  std::vector<Level> levels = all_levels();
+  std::optional<Level> named = {};
+};
+
+/// Runs the levels on the cluster's nodes, with progress on standard error. `login`: as for run_options().
+/// Errors: those of run_options().
+Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions& selection, LevelChoice choice,
+                            const GlobalOptions& global, const Interrupts& interrupts, Console& console,
+                            const AgentOptions* login = nullptr);
+
+}  // namespace sparkplan

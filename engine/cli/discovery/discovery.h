@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/cli/discovery/host_argument.h"
+#include "engine/cli/input/options.h"
+#include "engine/cli/terminal/console.h"
+#include "engine/cli/terminal/interrupts.h"
+#include "engine/init/cluster_draft.h"
+
+namespace sparkplan {
+
+/// The first address that answers; if none answers, the first of the list. A single address is not tried.
+std::string first_that_answers(const std::vector<std::string>& addresses,
+                               const std::function<bool(const std::string& address)>& answers);
+
+/// Machines that announce SSH in the networks of the controller, without those in `known`. The user has agreed to read
+/// them. Each machine has an address at which it answers. Nothing without a terminal or without the user's agreement;
+/// the reason has been printed.
+std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const GlobalOptions& global,
+                                                  const Interrupts& interrupts, Console& console);
+
+/// Like discover(), for machines that answered the read machines on their fabric. Without a terminal they are listed,
+/// and none is contacted.
+std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& machines, const Interrupts& interrupts,
+                                              Console& console);
+
+}  // namespace sparkplan

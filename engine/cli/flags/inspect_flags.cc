@@ -1,0 +1,90 @@
+// status, facts, drift, verify, doctor, history: commands that inspect the nodes.
+#include <CLI/CLI.hpp>
+
+#include "engine/cli/commands/commands.h"
+#include "engine/cli/commands/verify_command.h"
+#include "engine/cli/flags/command_flags.h"
+#include "engine/cli/flags/shared_flags.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+
+void add_status(CLI::App& app, CommandLine& line) {
+  auto* status = app.add_subcommand("status", "state, software, fabric and past runs of all nodes");
+  add_file(*status, line, line.status.file);
+  status->add_flag("--json", line.status.json, "as JSON");
+  status->footer(
+      "Writes nothing to a node. A row of the second table stands for all nodes with the\n"
+      "same software. Times are local; those of --json are UTC.");
+  status->callback([&] { line.command = [&](Console& c) { return run_status(line.status, line.global, c); }; });
+}
+
+void add_facts(CLI::App& app, CommandLine& line) {
+  auto* facts = app.add_subcommand("facts", "print everything that sparkplan reads from a node");
+  facts->add_option("NODE", line.facts.node, "its name; without it, all nodes are compared")->type_name("");
+  line.files.push_back(&line.facts.file);
+  facts->add_flag("--json", line.facts.json, "as JSON");
+  facts->footer(
+      "Reads everything from a node. Writes only the agent to it, if it is missing or of\n"
+      "another build. Of several nodes the text has what they can have in common, each value\n"
+      "once; --json has everything of all nodes.");
+  facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
+}
+
+void add_drift(CLI::App& app, CommandLine& line) {
+  auto* drift = app.add_subcommand("drift", "find changes made on the nodes since the last apply; for cron");
+  add_file(*drift, line, line.drift.file);
+  drift->add_flag("--json", line.drift.json, "the findings as JSON");
+  drift->add_flag("--syslog", line.drift.syslog, "one RFC 5424 message per finding to /dev/log");
+  drift->add_option("--textfile", line.drift.textfile, "write metrics for Prometheus' node exporter to PATH")
+      ->type_name("PATH");
+  add_duration(*drift, "--splay", line.drift.splay, "start after a random delay of up to DURATION");
+  drift->add_flag("--pending", line.drift.pending, "exit 2 also for changes that were never applied");
+  add_selection(*drift, line.drift.selection);
+  drift->footer(
+      "Never asks and never writes to a node. With --quiet it prints nothing if there is\n"
+      "no finding. A node that was never applied is pending, not drifted.");
+  drift->callback([&] { line.command = [&](Console& c) { return run_drift(line.drift, line.global, c); }; });
+}
+
+void add_verify(CLI::App& app, CommandLine& line) {
+  auto* verify = app.add_subcommand("verify", "measure whether the cluster works, from the cable up to NCCL");
+  add_file(*verify, line, line.verify.file);
+  verify
+      ->add_option("--level", line.verify.level,
+                   "one of " + join(level_names(), ", ") + "; also runs the levels it needs [all]")
+      ->type_name("LEVEL");
+  verify->add_flag("--json", line.verify.json, "the checks as JSON");
+  verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
+  add_report(*verify, line.verify.report);
+  add_node_selection(*verify, line.verify.selection);
+  verify->footer(
+      "On a node it writes only the agent, if it is missing or of another build, and the\n"
+      "history of its measurements. Failed checks are printed last, with cause and fix. A\n"
+      "check is skipped if another check that it needs failed, or if its hardware is absent.");
+  verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
+}
+
+void add_doctor(CLI::App& app, CommandLine& line) {
+  auto* doctor = app.add_subcommand("doctor", "find known faults, with cause and fix");
+  add_file(*doctor, line, line.doctor.file);
+  doctor->add_flag("--json", line.doctor.json, "the findings as JSON");
+  add_report(*doctor, line.doctor.report);
+  add_node_selection(*doctor, line.doctor.selection);
+  doctor->footer(
+      "Reads everything from the nodes and measures nothing. On a node it writes only the\n"
+      "agent, if it is missing or of another build. Exits with 8 if something fails;\n"
+      "warnings do not count. docs/doctor.md lists all faults it knows.");
+  doctor->callback([&] { line.command = [&](Console& c) { return run_doctor(line.doctor, line.global, c); }; });
+}
+
+void add_history(CLI::App& app, CommandLine& line) {
+  auto* history = app.add_subcommand("history", "past runs, newest first");
+  history->add_option("NODE", line.history.node, "its runs, with every artifact; without NODE, the runs of all nodes")
+      ->type_name("");
+  line.files.push_back(&line.history.file);
+  history->add_flag("--json", line.history.json, "as JSON");
+  history->callback([&] { line.command = [&](Console& c) { return run_history(line.history, line.global, c); }; });
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,47 @@
+#include "engine/cli/input/secret_values.h"
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "engine/cli/input/load_command.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+/// False: the user does not want the commands of this plan to run.
+bool may_run(const std::vector<std::string>& commands, const Cluster& cluster, const std::stop_token& stop,
+             const Console& console) {
+  // A plan that was edited may name another directory, and a relative command then is another program.
+  const auto directory = std::filesystem::absolute(cluster.file).parent_path();
+  std::string text = "To read its secrets, this plan runs on this machine, in " + directory.string() + ":\n";
+  for (const std::string& command : commands) text += "  " + command + "\n";
+  console.question(text);
+  return console.confirm("Run them?", stop);
+}
+
+}  // namespace
+
+SecretsInput read_secrets(const SecretsReading& reading, LoadedCluster& loaded, const std::stop_token& stop,
+                          Console& console) {
+  const Cluster& cluster = *loaded.cluster;
+  const auto needed = needed_secrets(cluster, Selection(reading.selection.only, reading.selection.exclude));
+  if (needed.empty()) return {};
+  const auto commands = secret_commands(needed);
+  if (reading.asks_before_commands && !commands.empty() && !may_run(commands, cluster, stop, console)) {
+    console.remark("Nothing was changed.");
+    return {nullptr, ExitCode::kUsage};
+  }
+  auto secrets = std::make_shared<ClusterSecrets>();
+  const auto findings = secrets->read(needed, cluster, {.stop = stop, .progress = [&](const std::string& command) {
+                                                          console.trace("reading a secret: " + command);
+                                                        }});
+  console.diagnostics(findings, loaded.source);
+  loaded.diagnostics.insert(loaded.diagnostics.end(), findings.begin(), findings.end());
+  if (!has_errors(findings)) return {std::move(secrets), std::nullopt};
+  if (reading.json) print_findings(reading.command, loaded, console);
+  return {nullptr, stop.stop_requested() ? ExitCode::kNodeFailed : ExitCode::kInvalidFile};
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/cli/output/syslog_message.h"
+#include "engine/core/result.h"
+#include "engine/plan/report.h"
+
+namespace sparkplan {
+
+/// Pure. One message per finding, with one of these ids:
+/// - "drift": a field drifted;
+/// - "foreign": a foreign file decides the field;
+/// - "unreachable": the node does not answer;
+/// - "unreadable": a node or a resource could not be read;
+/// - "invalid": an error in cluster.yaml.
+/// Texts of whole files and values of secrets are left out.
+std::vector<SyslogMessage> drift_messages(const Report& report);
+
+/// Pure. The report in Prometheus' text format: sparkplan_drift, sparkplan_node_up, sparkplan_pending_changes,
+/// sparkplan_last_success_timestamp_seconds, sparkplan_run_duration_seconds. A node that could not be read has only the
+/// sample sparkplan_node_up: an unknown value is not 0. `last_success` 0 omits that sample.
+/// Source: Prometheus, "Text-based exposition format" 0.0.4.
+std::string drift_metrics(const Report& report, std::int64_t last_success);
+
+/// The value of sparkplan_last_success_timestamp_seconds in an earlier text; 0 if absent.
+std::int64_t last_success_in(const std::string& metrics);
+
+/// Replaces a file by rename, mode 0644, so that a collector never reads an incomplete file. The text is prepared in
+/// .NAME.new in the same directory. node_exporter ignores that name, and a run reuses the file of a killed run.
+/// Simultaneous runs take turns. Errors: kFailed.
+Result<void> replace_textfile(const std::string& path, const std::string& text);
+
+}  // namespace sparkplan

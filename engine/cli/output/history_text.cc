@@ -1,0 +1,194 @@
+#include "engine/cli/output/history_text.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/json.h"
+#include "engine/core/text.h"
+#include "engine/report/text/text_style.h"
+
+namespace sparkplan {
+namespace {
+
+std::string outcome_words(RunOutcome outcome) {
+  switch (outcome) {
+    case RunOutcome::kApplied:
+      return "applied";
+    case RunOutcome::kFailed:
+      return "failed";
+    case RunOutcome::kRolledBack:
+      return "rolled back";
+    case RunOutcome::kBrokenOff:
+      return "broken off";
+  }
+  return "";
+}
+
+std::string nodes_text(const ClusterHistoryEntry& entry) {
+  std::string text;
+  if (!entry.nodes.empty()) text += " on " + fold_names(entry.nodes);
+  if (!entry.recorded_nodes.empty()) text += ", as recorded here on " + fold_names(entry.recorded_nodes);
+  if (!entry.left_nodes.empty()) text += ", as recorded here on " + fold_names(entry.left_nodes) + ", which left";
+  return text;
+}
+
+/// ", spark-02 says: rolled back, undone by RUN". A claim of no run is "undone by no run".
+std::string other_claim(const OtherClaim& claim) {
+  std::vector<std::string> words;
+  const auto say = [&](std::string_view what, const std::optional<std::string>& value, std::string_view none) {
+    if (value)
+      words.push_back(std::string(what) + " " + (value->empty() ? std::string(none) : printable_words(*value)));
+  };
+  if (claim.outcome) words.push_back(outcome_words(*claim.outcome));
+  if (claim.changes) words.push_back(counted(static_cast<std::size_t>(*claim.changes), "change"));
+  say("undoes", claim.undoes, "no run");
+  say("undone by", claim.undone_by, "no run");
+  if (claim.saved_plan)
+    words.push_back(claim.saved_plan->empty() ? "of no plan" : "of plan " + printable_words(*claim.saved_plan));
+  return ", " + claim.node + " says: " + join(words, ", ");
+}
+
+std::string run_line(const ClusterHistoryEntry& entry, const LocalClock& clock) {
+  const auto& run = entry.run;
+  const auto changes = counted(static_cast<std::size_t>(run.changes), "change");
+  std::string text = fmt::format("{:<12}  {:<25}  {:<8}  {:<20}  {:<11}  {}{}", local_time_text(run.time, clock),
+                                 printable_words(run.run), printable_words(run.operation), printable_words(run.who),
+                                 outcome_words(run.outcome), changes, nodes_text(entry));
+  if (!run.purpose.undoes.empty()) text += ", undoes " + printable_words(run.purpose.undoes);
+  if (!run.undone_by.empty()) text += ", undone by " + printable_words(run.undone_by);
+  if (!run.purpose.saved_plan.empty()) text += ", of plan " + printable_words(run.purpose.saved_plan);
+  for (const OtherClaim& claim : entry.other_claims) text += other_claim(claim);
+  if (entry.reported_by_one()) {
+    text += ", reported only by " + entry.nodes.front();
+  } else if (entry.reported_by_few()) {
+    text += fmt::format(", reported by only {} of {} nodes", entry.nodes.size(), entry.could_report);
+  }
+  return text + "\n";
+}
+
+std::string artifact_lines(const JournaledRun& run) {
+  std::string text;
+  for (const auto& one : run.artifacts) {
+    text += fmt::format("  {:<8}  {:<14}  {}", printable_words(one.outcome), printable_words(one.type),
+                        printable(one.artifact.name));
+    if (!one.error.empty()) text += ": " + printable_words(one.error);
+    text += "\n";
+  }
+  return run.more_artifacts ? text + "  and more\n" : text;
+}
+
+Value list_of(const std::vector<std::string>& names) { return Value(Value::List(names.begin(), names.end())); }
+
+Value claim_value(const OtherClaim& claim) {
+  Value value = Value::map({{"node", claim.node}});
+  if (claim.outcome) value.set("outcome", to_string(*claim.outcome));
+  if (claim.changes) value.set("changes", *claim.changes);
+  if (claim.saved_plan) value.set("saved_plan", *claim.saved_plan);
+  if (claim.undoes) value.set("undoes", *claim.undoes);
+  if (claim.undone_by) value.set("undone_by", *claim.undone_by);
+  return value;
+}
+
+Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
+  const auto& run = entry.run;
+  Value::List nodes(entry.nodes.begin(), entry.nodes.end());
+  nodes.insert(nodes.end(), entry.recorded_nodes.begin(), entry.recorded_nodes.end());
+  nodes.insert(nodes.end(), entry.left_nodes.begin(), entry.left_nodes.end());
+  Value value = Value::map({{"run", run.run},
+                            {"time", run.time},
+                            {"who", run.who},
+                            {"operation", run.operation},
+                            {"outcome", to_string(run.outcome)},
+                            {"changes", run.changes},
+                            {"nodes", Value(std::move(nodes))}});
+  if (!run.purpose.saved_plan.empty()) value.set("saved_plan", run.purpose.saved_plan);
+  if (!run.purpose.undoes.empty()) value.set("undoes", run.purpose.undoes);
+  if (!run.undone_by.empty()) value.set("undone_by", run.undone_by);
+  if (!entry.recorded_nodes.empty()) value.set("recorded_nodes", list_of(entry.recorded_nodes));
+  if (!entry.left_nodes.empty()) value.set("left_nodes", list_of(entry.left_nodes));
+  if (entry.reported_by_few()) value.set("reported_by_few", true);
+  if (!entry.other_claims.empty()) {
+    Value claims{Value::List{}};
+    for (const OtherClaim& claim : entry.other_claims) claims.push_back(claim_value(claim));
+    value.set("other_claims", std::move(claims));
+  }
+  if (!with_artifacts) return value;
+  Value artifacts{Value::List{}};
+  for (const auto& one : run.artifacts) {
+    Value artifact = Value::map({{"type", one.type}, {"artifact", one.artifact.str()}, {"outcome", one.outcome}});
+    if (!one.error.empty()) artifact.set("error", one.error);
+    artifacts.push_back(std::move(artifact));
+  }
+  value.set("artifacts", std::move(artifacts));
+  return value;
+}
+
+std::string status_of(const NodeHistory& history) {
+  if (history.error) return history.error->code == ErrorCode::kUnreachable ? "unreachable" : "failed";
+  if (!history.reply.damaged.empty()) return "damaged";
+  return history.applied ? "read" : "never_applied";
+}
+
+Value node_value(const NodeHistory& history) {
+  Value damaged{Value::List{}};
+  for (const auto& one : history.reply.damaged) {
+    damaged.push_back(Value::map({{"file", one.file}, {"message", one.error.describe()}}));
+  }
+  Value value = Value::map({{"name", history.node}, {"status", status_of(history)}, {"damaged", std::move(damaged)}});
+  if (history.error) value.set("message", history.error->describe());
+  return value;
+}
+
+}  // namespace
+
+std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool with_artifacts,
+                         const LocalClock& clock) {
+  std::string text;
+  for (const auto& entry : entries) {
+    text += run_line(entry, clock);
+    if (with_artifacts) text += artifact_lines(entry.run);
+  }
+  return text;
+}
+
+std::string history_json(const std::string& cluster, const std::vector<ClusterHistoryEntry>& entries,
+                         const std::vector<NodeHistory>& histories, bool with_artifacts) {
+  Value runs{Value::List{}};
+  for (const auto& entry : entries) runs.push_back(run_value(entry, with_artifacts));
+  Value nodes{Value::List{}};
+  for (const auto& history : histories) nodes.push_back(node_value(history));
+  return public_json(Value::map({{"format_version", "1.0"},
+                                 {"command", "history"},
+                                 {"cluster", cluster},
+                                 {"runs", std::move(runs)},
+                                 {"nodes", std::move(nodes)}})) +
+         "\n";
+}
+
+std::vector<Error> gaps_in(const NodeHistory& history) {
+  constexpr std::size_t kMostNamed = 3;
+  constexpr const char* kHint = "read it on the node; to discard it, move it out of its directory";
+  std::vector<Error> gaps;
+  if (history.error) gaps.push_back(Error(*history.error).within(history.node));
+  const auto& damaged = history.reply.damaged;
+  for (const DamagedJournal& one : damaged) {
+    if (gaps.size() == kMostNamed) break;
+    gaps.push_back(Error{ErrorCode::kInvalidInput,
+                         "the journal " + shown_text(one.file) + " is damaged: " + one.error.describe(),
+                         {history.node},
+                         std::nullopt,
+                         kHint});
+  }
+  if (damaged.size() > kMostNamed) {
+    gaps.push_back(Error{ErrorCode::kInvalidInput,
+                         std::to_string(damaged.size() - kMostNamed) + " more of its journals are damaged",
+                         {history.node},
+                         std::nullopt,
+                         "use --json to list all"});
+  }
+  return gaps;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/fleet/history/history.h"
+#include "engine/report/text/local_time.h"
+
+namespace sparkplan {
+
+/// Pure. One line per run, with local times. With `with_artifacts`, its artifacts are below it.
+std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool with_artifacts, const LocalClock& clock);
+
+/// Pure. The JSON of `history`, with UTC times. Schema: schemas/history.schema.json.
+std::string history_json(const std::string& cluster, const std::vector<ClusterHistoryEntry>& entries,
+                         const std::vector<NodeHistory>& histories, bool with_artifacts);
+
+/// Pure. The errors to print for a node whose history is missing or damaged. Of its damaged journals, the first three
+/// are named.
+std::vector<Error> gaps_in(const NodeHistory& history);
+
+}  // namespace sparkplan

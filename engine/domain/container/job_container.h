@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/cluster.h"
+
+/// The needs of a job's container, for `run --image` and the exports. Everything here is pure.
+namespace sparkplan {
+
+/// Its names are "docker" and "podman", as the programs are called.
+enum class ContainerEngine : std::uint8_t { kDocker, kPodman };
+std::string_view to_string(ContainerEngine engine);
+
+/// A path of the node at the same place in the container.
+struct BindMount {
+  std::string path;
+  bool read_only = false;
+};
+
+/// /etc/nccl.conf with a section `nccl`, the targets of `storage` and the paths of `models`. A path inside another one
+/// of them is left out.
+std::vector<BindMount> job_mounts(const NodeSpec& node);
+
+/// The hardware of a node that a container gets.
+struct ContainerHardware {
+  bool gpus = false;
+  bool rdma = false;
+};
+
+/// The flags of `docker run` or `podman run` that do not depend on the job: devices, the host's network and shared
+/// memory, limits. Podman gives a container the limits of the login, and no more than those.
+std::vector<std::string> job_container_flags(ContainerEngine engine, const ContainerHardware& hardware);
+
+}  // namespace sparkplan

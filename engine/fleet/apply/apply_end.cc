@@ -1,0 +1,195 @@
+// The end of an apply: releases, manifests, effects and the report.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/fleet/apply/apply_run.h"
+#include "engine/fleet/planning/foresight.h"
+#include "engine/fleet/planning/plan_lookup.h"
+#include "engine/fleet/planning/waves.h"
+#include "engine/fleet/session/node_reply.h"
+#include "engine/fleet/session/node_report.h"
+
+namespace sparkplan {
+namespace {
+
+bool same_resources(const std::map<ResourceId, ManagedResource>& a, const std::map<ResourceId, ManagedResource>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.last_applied == y.second.last_applied &&
+           x.second.artifacts == y.second.artifacts;
+  });
+}
+
+EffectRequest effect_request(const PlannedNode& planned, const Registry& registry) {
+  EffectRequest request;
+  for (const auto& resource : planned.desired) {
+    const auto* type = registry.find(resource.id.type);
+    const bool settled =
+        planned.plan.resulting.contains(resource.id) && find_change(planned.plan, resource.id) == nullptr;
+    if (type == nullptr || !type->info().checks_effect || !settled) continue;
+    request.desired[resource.id.type].emplace(resource.id.name, resource.desired);
+  }
+  return request;
+}
+
+}  // namespace
+
+std::string ApplyRun::audit_line(const ApplyNode& applied, const std::string& operation) const {
+  return "run=" + session_.run() + " cluster=" + session_.cluster().name + " node=" + applied.node.name() +
+         " by=" + session_.holder().who + " " + operation + " changes=" + std::to_string(applied.shown.changes.size()) +
+         " failed=" + std::to_string(applied.planned.outcomes.failures().size());
+}
+
+Roster ApplyRun::next_roster() const {
+  if (planning_->rolls_back()) return session_.roster();
+  std::set<std::string> released;
+  std::set<std::string> consented;
+  for (const auto& node : session_.nodes()) {
+    if (node.released) released.insert(node.name());
+    if (node.leaving && !node.not_contacted && !node.skipped) consented.insert(node.name());
+  }
+  Machines machines = session_.machines();
+  forget_disputed_ids(machines, session_.rosters());
+  return sparkplan::next_roster(session_.roster(), session_.cluster(), machines, released, consented, *new_cluster_id_);
+}
+
+Roster ApplyRun::roster_for(const FleetNode& node) const {
+  // Only the file decides about membership, so a rollback keeps the node's roster.
+  if (node.known.manifest && planning_->rolls_back()) return *node.roster;
+  return roster_of_node(next_roster_, *node.roster, session_.cluster(), session_.single_witness());
+}
+
+/// A node on which something could not be undone keeps its manifest and its agent for the next try.
+void ApplyRun::release_departing() {
+  session_.on_each(nodes_, [&](ApplyNode& applied) {
+    FleetNode& node = applied.node;
+    const NodePlan& plan = applied.planned.plan;
+    const bool all_undone = plan.steps.empty() && plan.blocked.empty() && applied.planned.outcomes.failures().empty();
+    if (!node.leaving || !all_undone || applied.stopped) return;
+    session_.show(node, "releasing");
+    auto released = node.client->call(ReleaseRequest{audit_line(applied, "released"), options_.ignore_jobs});
+    if (!released) return session_.give_up(node, std::move(released).error().within("release"));
+    node.client.reset();  // This also ends its lock.
+    node.released = true;
+  });
+}
+
+void ApplyRun::commit(ApplyNode& applied) {
+  FleetNode& node = applied.node;
+  const auto managed = planning_->managed_after(applied.planned);
+  const auto roster = roster_for(node);
+  const auto& before = node.known.manifest;
+  const bool unchanged = before && !applied.planned.outcomes.wrote() && *node.roster == roster &&
+                         same_resources(before->resources, managed);
+  if (unchanged) return;
+  const auto operation =
+      planning_->rolls_back() ? "rolled_back=" + planning_->undone_run(applied.planned) : std::string("applied");
+  auto committed =
+      node.client->call(CommitRequest{session_.run(), node.name(), roster, managed, audit_line(applied, operation)});
+  if (!committed) session_.give_up(node, std::move(committed).error().within("write the manifest"));
+}
+
+void ApplyRun::commit_all() {
+  next_roster_ = next_roster();
+  session_.on_each(nodes_, [&](ApplyNode& applied) { commit(applied); });
+}
+
+/// Warns about resources that are as planned and take no effect, whether this run changed them or not.
+void ApplyRun::find_ineffective() {
+  std::vector<std::vector<Diagnostic>> found(nodes_.size());
+  session_.on_each(planning_->nodes(), [&](PlannedNode& planned) {
+    FleetNode& node = planned.node;
+    const auto request = effect_request(planned, session_.registry());
+    if (request.desired.empty()) return;
+    session_.show(node, "checking the effect");
+    auto answer = node.client->call(request);
+    auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
+    session_.show(node, "done", Activity::kWaiting);
+    if (reply) {
+      found[node.place] = warnings_of(std::move(*reply), planned, session_.cluster().file);
+      return;
+    }
+    // No failure of the node: all changes are made and recorded.
+    auto unknown = finding(Severity::kWarning, "effect.unknown",
+                           "could not check which settings took effect: " + reply.error().describe());
+    unknown.node = node.name();
+    found[node.place].push_back(std::move(unknown));
+  });
+  for (auto& warnings : found) {
+    for (auto& warning : warnings) planning_->add_finding(std::move(warning));
+  }
+}
+
+NodeReport ApplyRun::report_on(const ApplyNode& applied) const {
+  const auto& [planned, node, shown, stopped] = applied;
+  const TrialNode& trial = trial_->at(node);
+  NodeReport report = planning_->report_on(planned);
+  if (trial.rolled_back) report.status = NodeStatus::kRolledBack;
+  report.plan.changes = shown.changes;
+  report.plan.steps = shown.steps;
+  // The new plan has no value for a change that is in sync by now, but the report still shows its fields.
+  report.plan.after_steps = shown.after_steps;
+  report.plan.waiting = planned.plan.waiting;
+  report.plan.blocked = planned.plan.blocked;
+  if (node.skipped || node.not_contacted) return report;
+  bool all_done = true;
+  for (const auto& change : shown.changes) {
+    if (change.origin == Origin::kForeign) continue;
+    const Outcome outcome = planned.outcomes.reported(change.id, planned.plan, node.error.has_value());
+    report.outcomes[change.id] = outcome;
+    all_done = all_done && outcome == Outcome::kDone;
+  }
+  if (!node.error) judge(report, applied, all_done);
+  return report;
+}
+
+/// The nodes whose trials hold back those of the others.
+std::vector<std::string> ApplyRun::failed_trials() const {
+  std::vector<std::string> names;
+  for (const ApplyNode& applied : nodes_) {
+    const TrialNode& one = trial_->at(applied.node);
+    const auto state = one.trial.state;
+    if (one.rolled_back || state == Trial::State::kEnded || state == Trial::State::kLost)
+      names.push_back(applied.node.name());
+  }
+  return names;
+}
+
+/// The status of a node that took part until the end.
+void ApplyRun::judge(NodeReport& report, const ApplyNode& applied, bool all_done) const {
+  const ChangeOutcomes& outcomes = applied.planned.outcomes;
+  const auto fail = [&](Error error) {
+    report.status = NodeStatus::kFailed;
+    report.error = std::move(error);
+  };
+  if (const auto& deferred = trial_->at(applied.node).deferred) {
+    fail(*deferred);
+    const bool waits_for_others = deferred->code != ErrorCode::kBusy;
+    if (waits_for_others && !session_.stop_requested()) report.error->hint = way_past(failed_trials());
+  } else if (outcomes.any_stale()) {
+    const Error* why = outcomes.why_stale();
+    fail(why != nullptr
+             ? *why
+             : Error{ErrorCode::kStalePlan, "it changed since the plan was made", {}, std::nullopt, "plan again"});
+  } else if (!report.plan.blocked.empty() || !outcomes.failures().empty()) {
+    report.status = NodeStatus::kFailed;
+  } else if (!all_done && (applied.stopped || session_.stop_requested())) {
+    fail({ErrorCode::kInterrupted, "stopped before all changes were made", {}, std::nullopt, "apply again"});
+  } else if (!all_done) {
+    fail({ErrorCode::kFailed, "some planned changes were not made", {}, std::nullopt, "plan again"});
+  } else if (applied.node.leaving && !applied.node.released) {
+    fail({ErrorCode::kFailed, "it was not released", {}, std::nullopt, "apply again"});
+  } else if (!applied.node.leaving && !report.outcomes.empty()) {
+    report.status = NodeStatus::kApplied;
+  }
+}
+
+Report ApplyRun::report() const {
+  Report report =
+      session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, planning_->findings());
+  if (!next_roster_.uuid.empty()) report.cluster_id = next_roster_.uuid;
+  return report;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,163 @@
+// TrialRun: the change on trial is confirmed or undone.
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/fleet/apply/trial_run.h"
+#include "engine/fleet/planning/waves.h"
+#include "engine/fleet/session/node_report.h"
+
+namespace sparkplan {
+namespace {
+
+/// The time after the end of its window in which a node has to be back in its earlier state.
+constexpr std::chrono::seconds kPatienceForRollback{15};
+constexpr std::chrono::seconds kEnoughToDecide{10};
+constexpr std::chrono::milliseconds kPauseBetweenLooks{300};
+
+constexpr auto kUndoneBeforeConfirmation = "split: the node rolled back before the confirmation";
+
+}  // namespace
+
+/// Nodes that cables join keep the change together or undo it together. Other nodes are independent.
+void TrialRun::decide(const Names& names) {
+  using State = Trial::State;
+  const auto node_called = [&](const std::string& name) -> TrialNode& {
+    return *std::find_if(nodes_.begin(), nodes_.end(), [&](const TrialNode& one) { return one.node.name() == name; });
+  };
+  for (const auto& part : coupled({names.begin(), names.end()}, session_.cluster().cables)) {
+    const auto culprit = std::find_if(part.begin(), part.end(), [&](const std::string& name) {
+      const Trial& trial = node_called(name).trial;
+      return trial.state != State::kShown || !trial.why_not.empty();
+    });
+    if (culprit == part.end()) continue;
+    for (const auto& name : part) {
+      Trial& trial = node_called(name).trial;
+      if (trial.state != State::kShown && trial.state != State::kCarriedOut) continue;
+      // Not visible, or no longer wanted because the other end of its cable is undone.
+      if (trial.why_not.empty()) trial.why_not = *culprit + " at the other end of its cable rolls back";
+      trial.state = State::kCarriedOut;
+    }
+  }
+  on_wave(names, State::kShown, [&](TrialNode& node) { extend(node); });
+  on_wave(names, State::kShown, [&](TrialNode& node) { confirm(node); });
+  on_wave(names, State::kCarriedOut, [&](TrialNode& node) { roll_back(node); });
+}
+
+/// A node that waits for the others must not reach the end of its window.
+void TrialRun::extend(TrialNode& one) {
+  const auto end = one.trial.begun + options_.window;
+  const auto least = std::min<Clock::duration>(kEnoughToDecide, options_.window / 3);
+  if (end - Clock::now() >= least) return;
+  auto extended = one.node.client->call(ExtendRequest{session_.run(), options_.window.count()});
+  if (extended) one.trial.begun = Clock::now();
+}
+
+bool TrialRun::is_kept(TrialNode& one, const Error& error) {
+  FleetNode& node = one.node;
+  const auto lost = [&](Error why) {
+    one.trial.state = Trial::State::kLost;
+    session_.give_up(node, std::move(why).within("confirm the change"));
+    return false;
+  };
+  auto client = open_again(node, one.trial.begun + options_.window + kPatienceForRollback);
+  if (!client) return lost(std::move(client).error());
+  if (auto learned = session_.learn(node, client->facts()); !learned) return lost(std::move(learned).error());
+  node.client.emplace(std::move(*client));
+  const auto& transaction = node.known.transaction;
+  const bool kept =
+      !transaction || transaction->run != session_.run() || transaction->state == TransactionState::kCommitted;
+  if (!kept && transaction->state == TransactionState::kArmed) {
+    one.trial.why_not = "it could not be confirmed: " + error.describe();
+    one.trial.state = Trial::State::kCarriedOut;
+    return false;
+  }
+  if (!kept) {
+    note_rolled_back(one, kUndoneBeforeConfirmation);
+    return false;
+  }
+  if (auto locked = lock_again(node, Clock::now() + kPatienceForRollback); !locked) {
+    one.planned.outcomes.settle_sent();
+    session_.give_up(node, std::move(locked).error().within("confirm the change"));
+    return false;
+  }
+  return true;
+}
+
+void TrialRun::confirm(TrialNode& one) {
+  const auto reply = one.node.client->call(ConfirmRequest{session_.run()});
+  // Without an answer the node may have confirmed the change, and only the answer was lost.
+  if (!reply && !is_kept(one, reply.error())) return;
+  if (reply && reply->state != TransactionState::kCommitted && reply->state != TransactionState::kArmed)
+    return note_rolled_back(one, kUndoneBeforeConfirmation);
+  Trial& trial = one.trial;
+  trial.state = Trial::State::kConfirmed;
+  const auto& steps = trial.planned.steps;
+  if (trial.reply.results.size() != steps.size()) {
+    trial.reply.results.clear();
+    for (const Step& step : steps) trial.reply.results.push_back({step.artifact, StepOutcome::kDone, std::nullopt});
+  }
+  one.applied.receive(steps, trial.reply);
+  session_.show(one.node, "confirmed", Activity::kWaiting);
+}
+
+void TrialRun::roll_back(TrialNode& one) {
+  FleetNode& node = one.node;
+  const std::string& why = one.trial.why_not;
+  session_.show(node, "rolling back: " + why);
+  if (node.client) {
+    auto reply = node.client->call(RollBackRequest{session_.run(), why});
+    if (reply && reply->undone) return note_rolled_back(one, why);
+    // The error names the change that could not be undone, and the command to enter.
+    if (!reply && reply.error().code == ErrorCode::kFailed && !reply.error().hint.empty())
+      return note_rollback_failed(one, std::move(reply).error().within("undo the change"));
+    node.client.reset();
+  }
+  await_old_state(one);
+}
+
+/// Without a connection, the node's own timer undoes the change.
+void TrialRun::await_old_state(TrialNode& one) {
+  const std::string& why = one.trial.why_not;
+  const auto end = one.trial.begun + options_.window + kPatienceForRollback;
+  while (Clock::now() < end) {
+    auto client = open_again(one.node, end);
+    if (!client) break;
+    const auto& transaction = client->facts().transaction;
+    const bool ours = transaction && transaction->run == session_.run();
+    if (ours && transaction->state == TransactionState::kRollbackFailed)
+      return note_rollback_failed(one, Error{ErrorCode::kFailed,
+                                             "the rollback is incomplete: " + transaction->reason,
+                                             {},
+                                             std::nullopt,
+                                             hint_of(*transaction)});
+    if (!ours || transaction->undone) return note_rolled_back(one, why);
+    // Reached before the end of its window: there is no reason to wait for that.
+    if (transaction->state == TransactionState::kArmed) (void)client->call(RollBackRequest{session_.run(), why});
+    std::this_thread::sleep_for(kPauseBetweenLooks);
+  }
+  one.trial.state = Trial::State::kLost;
+  session_.give_up(one.node, Error{ErrorCode::kUnreachable,
+                                   why + "; still unreachable after its rollback deadline",
+                                   {},
+                                   std::nullopt,
+                                   "log in at its console and run: journalctl -t sparkplan"});
+}
+
+void TrialRun::note_rollback_failed(TrialNode& one, Error error) {
+  one.rolled_back = true;
+  one.trial.state = Trial::State::kUndone;
+  session_.give_up(one.node, std::move(error));
+}
+
+void TrialRun::note_rolled_back(TrialNode& one, const std::string& reason) {
+  one.trial.state = Trial::State::kUndone;
+  one.rolled_back = true;
+  const Error error{ErrorCode::kVerifyFailed, "its earlier state is restored: " + reason, {}, std::nullopt, ""};
+  one.planned.outcomes.roll_back(one.trial.planned.steps, error);
+  // Closing the connection also releases the lock, but perhaps later than the next run begins.
+  if (one.node.client) (void)one.node.client->unlock();
+  session_.give_up(one.node, error);
+}
+
+}  // namespace sparkplan

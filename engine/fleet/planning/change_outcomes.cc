@@ -1,0 +1,116 @@
+#include "engine/fleet/planning/change_outcomes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/fleet/planning/plan_lookup.h"
+
+namespace sparkplan {
+namespace {
+
+/// A change that needs a failed one is blocked, and no list of changes contains it.
+bool is_left_to_do(const NodePlan& plan, const ResourceId& id) {
+  const bool blocked =
+      std::any_of(plan.blocked.begin(), plan.blocked.end(), [&](const BlockedResource& one) { return one.id == id; });
+  return blocked || find_change(plan, id) != nullptr;
+}
+
+}  // namespace
+
+const ChangeOutcome& ChangeOutcomes::of(const ResourceId& id) const {
+  static const ChangeOutcome nothing;
+  const auto found = changes_.find(id);
+  return found == changes_.end() ? nothing : found->second;
+}
+
+void ChangeOutcomes::approve(const std::set<ResourceId>& ids) {
+  for (auto& [id, change] : changes_) change.approved = false;
+  for (const auto& id : ids) changes_[id].approved = true;
+}
+
+bool ChangeOutcomes::approves(const Step& step) const {
+  return std::all_of(step.resources.begin(), step.resources.end(),
+                     [&](const ResourceId& id) { return of(id).approved; });
+}
+
+void ChangeOutcomes::send(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    for (const auto& id : step.resources) changes_[id].sent = true;
+  }
+}
+
+void ChangeOutcomes::settle_sent() {
+  for (auto& [id, change] : changes_) change.sent = false;
+}
+
+void ChangeOutcomes::receive(const std::vector<Step>& steps, const ApplyReply& reply) {
+  settle_sent();
+  std::set<ResourceId> unfinished;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto& result = reply.results[i];
+    const bool done = result.outcome == StepOutcome::kDone;
+    wrote_ = wrote_ || done;
+    stale_ = stale_ || result.outcome == StepOutcome::kStale;
+    for (const auto& id : steps[i].resources) {
+      if (done) changes_[id].artifacts.insert(steps[i].artifact);
+      if (!done) unfinished.insert(id);
+      if (result.error) fail(id, *result.error);
+    }
+  }
+  for (const Step& step : steps) {
+    for (const auto& id : step.resources) {
+      if (!unfinished.contains(id)) changes_[id].carried_out = true;
+    }
+  }
+}
+
+bool ChangeOutcomes::fail(const ResourceId& id, Error error) {
+  auto& failure = changes_[id].failure;
+  if (failure) return false;
+  failure = std::move(error);
+  return true;
+}
+
+bool ChangeOutcomes::go_stale(const ResourceId& id, Error error) {
+  stale_ = true;
+  return fail(id, std::move(error));
+}
+
+const Error* ChangeOutcomes::why_stale() const {
+  for (const auto& [id, change] : changes_) {
+    if (change.failure && change.failure->code == ErrorCode::kStalePlan) return &*change.failure;
+  }
+  return nullptr;
+}
+
+void ChangeOutcomes::roll_back(const std::vector<Step>& steps, const Error& error) {
+  settle_sent();
+  for (const Step& step : steps) {
+    for (const auto& id : step.resources) fail(id, error);
+  }
+}
+
+std::map<ResourceId, Error> ChangeOutcomes::failures() const {
+  std::map<ResourceId, Error> failures;
+  for (const auto& [id, change] : changes_) {
+    if (change.failure) failures.emplace(id, *change.failure);
+  }
+  return failures;
+}
+
+std::size_t ChangeOutcomes::progress() const {
+  std::size_t count = 0;
+  for (const auto& [id, change] : changes_) count += (change.carried_out ? 1U : 0U) + (change.failure ? 1U : 0U);
+  return count;
+}
+
+Outcome ChangeOutcomes::reported(const ResourceId& id, const NodePlan& left, bool lost) const {
+  const ChangeOutcome& change = of(id);
+  if (change.failure) return Outcome::kFailed;
+  if (change.sent) return Outcome::kUnknown;
+  if (!change.carried_out && lost) return Outcome::kNotDone;
+  const bool finished = change.carried_out && !contains(left.waiting, id);
+  return !finished && is_left_to_do(left, id) ? Outcome::kNotDone : Outcome::kDone;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,80 @@
+#include "engine/fleet/planning/foresight.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/fleet/planning/plan_lookup.h"
+#include "engine/fleet/planning/plan_run.h"
+#include "engine/fleet/session/node_reply.h"
+
+namespace sparkplan {
+
+ForesightRequest foresight_request(const PlannedNode& planned, const Registry& registry) {
+  std::set<ResourceId> made;
+  for (const Change& change : planned.plan.changes) {
+    if (change.origin != Origin::kForeign && change.action != Action::kRemove) made.insert(change.id);
+  }
+  for (const ResourceId& id : planned.plan.waiting) made.erase(id);
+  ForesightRequest request;
+  bool can_be_answered = false;
+  for (const Resource& resource : planned.desired) {
+    const ResourceType* type = registry.find(resource.id.type);
+    if (!made.contains(resource.id) || type == nullptr) continue;
+    const bool foresees = type->info().foresees;
+    request.ahead[resource.id.type].emplace(resource.id.name, foresees ? resource.desired : Value());
+    can_be_answered = can_be_answered || foresees;
+  }
+  if (!can_be_answered) request.ahead.clear();
+  return request;
+}
+
+std::vector<Diagnostic> warnings_of(CheckedFindings reply, const PlannedNode& planned, const std::string& file) {
+  std::vector<Diagnostic> warnings;
+  if (reply.left_out > 0) {
+    warnings.push_back(finding(Severity::kWarning, "node.more-findings",
+                               "further findings of this node are left out: " + std::to_string(reply.left_out)));
+    warnings.back().node = planned.node.name();
+  }
+  for (auto& [type, list] : reply.ineffective) {
+    for (auto& one : list) {
+      auto warning = finding(Severity::kWarning, std::move(one.code), std::move(one.message), std::move(one.hint));
+      warning.node = planned.node.name();
+      if (const auto* resource = find_resource(planned.desired, {type, one.name})) {
+        warning.file = file;
+        warning.where = resource->where;
+      }
+      warnings.push_back(std::move(warning));
+    }
+  }
+  return warnings;
+}
+
+/// An agent of an earlier version does not know the question and is not asked. No answer excludes a node: whatever is
+/// wrong with it shows at the next request.
+void PlanRun::foresee() {
+  std::vector<std::vector<Diagnostic>> found(nodes_.size());
+  session_.on_each(nodes_, [&](PlannedNode& planned) {
+    FleetNode& node = planned.node;
+    const ForesightRequest request = foresight_request(planned, session_.registry());
+    if (request.ahead.empty() || node.client->hello().protocol_minor < kMinorOfForesight) return;
+    session_.show(node, "checking the changes");
+    auto answer = node.client->call(request);
+    auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
+    session_.show(node, "checked", Activity::kWaiting);
+    if (reply) {
+      found[node.place] = warnings_of(std::move(*reply), planned, session_.cluster().file);
+      return;
+    }
+    auto unknown = finding(Severity::kWarning, "foresight.unknown",
+                           "could not check whether the changes can be made: " + reply.error().describe());
+    unknown.node = node.name();
+    found[node.place].push_back(std::move(unknown));
+  });
+  for (auto& warnings : found) {
+    for (auto& warning : warnings) add_finding(std::move(warning));
+  }
+}
+
+}  // namespace sparkplan

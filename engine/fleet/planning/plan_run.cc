@@ -1,0 +1,394 @@
+#include "engine/fleet/planning/plan_run.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/core/text.h"
+#include "engine/fleet/planning/plan_lookup.h"
+#include "engine/fleet/session/node_reply.h"
+#include "engine/plan/desired_state.h"
+#include "engine/plan/planner.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPauseBetweenObservations{100};
+
+Error stale(std::string message, std::string hint = "plan again") {
+  return Error{ErrorCode::kStalePlan, std::move(message), {}, std::nullopt, std::move(hint)};
+}
+
+const Manifest* manifest_of(const FleetNode& node) { return node.known.manifest ? &*node.known.manifest : nullptr; }
+
+Diagnostic unreadable_export(const FleetNode& node, const std::string& type, const Error& error) {
+  auto warning = finding(Severity::kWarning, "export.unreadable",
+                         node.name() + " could not report its data for " + type + ": " + error.describe(), error.hint);
+  warning.node = node.name();
+  return warning;
+}
+
+/// The manifest as a confirmation would make it. The observed state has to be in sync with that.
+void foresee_confirmation(Manifest& manifest, const TrialSteps& trial) {
+  for (const Step& step : trial.steps) {
+    if (const auto managed = manifest.artifacts.find(step.artifact); managed != manifest.artifacts.end()) {
+      managed->second.written_digest = digest(step.after);
+      managed->second.intended_digest.clear();
+    }
+    for (const ResourceId& id : step.resources) {
+      const auto after = trial.after_steps.find(id);
+      if (after == trial.after_steps.end()) continue;
+      if (after->second.is_null()) {
+        manifest.resources.erase(id);
+      } else {
+        manifest.resources[id].last_applied = after->second;
+      }
+    }
+  }
+}
+
+/// The first change of `plan` that one of the steps should have made.
+const Change* find_change_of(const NodePlan& plan, const std::vector<Step>& steps) {
+  const auto found = std::find_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
+    return change.origin != Origin::kForeign && std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+             return std::find(step.resources.begin(), step.resources.end(), change.id) != step.resources.end();
+           });
+  });
+  return found == plan.changes.end() ? nullptr : &*found;
+}
+
+bool same(const Resource& a, const Resource& b) { return a.id == b.id && a.desired == b.desired && a.after == b.after; }
+
+/// The resources about which the two disagree.
+std::set<ResourceId> differing(const Desired& before, const Desired& after) {
+  std::set<ResourceId> ids;
+  const auto add_unlike = [&](const std::vector<Resource>& some, const std::vector<Resource>& others) {
+    for (const Resource& resource : some) {
+      const Resource* other = find_resource(others, resource.id);
+      if (other == nullptr || !same(resource, *other)) ids.insert(resource.id);
+    }
+  };
+  add_unlike(before.resources, after.resources);
+  add_unlike(after.resources, before.resources);
+  return ids;
+}
+
+/// The resources that the finding's entry of the file declares; all of the type for a finding without a place.
+std::set<ResourceId> concerned_by(const Diagnostic& finding, const Desired& desired) {
+  std::set<ResourceId> ids;
+  for (const Resource& resource : desired.resources) {
+    if (!finding.where.known() || resource.where == finding.where) ids.insert(resource.id);
+  }
+  return ids;
+}
+
+/// Null without an export of the type.
+const Value* of_type(const std::map<std::string, NodeExports>& all, const std::string& node, const std::string& type) {
+  const auto exports = all.find(node);
+  if (exports == all.end()) return nullptr;
+  const auto found = exports->second.find(type);
+  return found == exports->second.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> nodes_that_changed(const std::map<std::string, NodeExports>& before,
+                                            const std::map<std::string, NodeExports>& now, const std::string& type) {
+  std::vector<std::string> names;
+  for (const auto& [name, exports] : now) {
+    const Value* then = of_type(before, name, type);
+    const Value* value = of_type(now, name, type);
+    const bool unchanged = then == nullptr || value == nullptr ? then == value : *then == *value;
+    if (!unchanged) names.push_back(name);
+  }
+  return names;
+}
+
+using NamesByType = std::map<std::string, std::vector<std::string>>;
+
+std::vector<std::string> value_at(const NamesByType& names, const std::string& type) {
+  const auto found = names.find(type);
+  return found == names.end() ? std::vector<std::string>() : found->second;
+}
+
+}  // namespace
+
+void PlanRun::compile() {
+  const Cluster& cluster = session_.cluster();
+  exports_ = session_.exports();
+  findings_.clear();
+  for (const FleetNode& node : session_.nodes()) {
+    for (const auto& [type, error] : node.known.export_errors) {
+      findings_.push_back(unreadable_export(node, type, error));
+    }
+  }
+  std::vector<std::vector<Diagnostic>> findings(nodes_.size());
+  std::vector<std::vector<Diagnostic>> about_several(nodes_.size());
+  session_.compute_each(nodes_, [&](PlannedNode& planned) {
+    FleetNode& node = planned.node;
+    if (node.leaving) return;
+    auto desired = desired_state(
+        ClusterView{cluster, *node.spec, exports_, allow_management_change_, session_.options().secrets.get()},
+        node.known.facts, session_.registry());
+    planned.desired = std::move(desired.resources);
+    if (const Manifest* manifest = manifest_of(node)) {
+      for (Resource& resource : planned.desired) {
+        const auto managed = manifest->resources.find(resource.id);
+        if (managed != manifest->resources.end())
+          put_last_applied_secrets(resource.desired, &managed->second.last_applied);
+      }
+    }
+    planned.incomplete_types = std::move(desired.incomplete_types);
+    findings[node.place] = std::move(desired.diagnostics);
+    about_several[node.place] = std::move(desired.about_several);
+    if (desired.refused) session_.give_up(node, *desired.refused);
+  });
+  for (const FleetNode& node : session_.nodes()) {
+    auto& several = about_several[node.place];
+    std::move(several.begin(), several.end(), std::back_inserter(findings_));
+    for (auto& finding : findings[node.place]) {
+      if (finding.node.empty()) finding.node = node.name();
+      if (finding.file.empty()) finding.file = cluster.file;
+      findings_.push_back(std::move(finding));
+    }
+  }
+}
+
+void PlanRun::observe_node(PlannedNode& planned) const {
+  FleetNode& node = planned.node;
+  const auto* manifest = manifest_of(node);
+  auto names = names_to_observe(planned.desired, manifest);
+  // An observation that came with the facts is used once: a second look has to be new.
+  planned.observed = std::exchange(node.known.observed, {});
+  auto secret = secrets_to_observe(planned.desired, manifest);
+  if (manifest != nullptr) {
+    const auto seen = names_managed(*manifest);
+    const auto seen_secret = secret_names(*manifest);
+    std::erase_if(names, [&](const auto& wanted) {
+      const auto managed = seen.find(wanted.first);
+      const bool as_secret = value_at(seen_secret, wanted.first) == value_at(secret, wanted.first);
+      return planned.observed.types.contains(wanted.first) && managed != seen.end() &&
+             managed->second == wanted.second && as_secret;
+    });
+  }
+  if (!names.empty()) {
+    session_.show(node, "observing");
+    if (!secret.empty() && node.client->hello().protocol_minor < kMinorOfSecrets) {
+      return session_.give_up(node, ErrorCode::kUnsupported, "its agent is too old for secrets",
+                              "run `sparkplan apply`, which renews the agent");
+    }
+    auto observed = sparkplan::observe_node(*node.client, {std::move(names), std::move(secret)}, session_.registry());
+    if (!observed) return session_.give_up(node, std::move(observed).error());
+    for (auto& [type, found] : observed->types) planned.observed.types.insert_or_assign(type, std::move(found));
+  }
+  session_.show(node, "observed", Activity::kWaiting);
+}
+
+void PlanRun::observe() {
+  session_.on_each(nodes_, [&](PlannedNode& node) { observe_node(node); });
+}
+
+/// The changes that may still make something known to other nodes: planned, in an apply also approved, and not ended.
+std::set<std::string> PlanRun::producers_at_work() const {
+  const bool begun =
+      std::any_of(nodes_.begin(), nodes_.end(), [](const PlannedNode& one) { return !one.outcomes.all().empty(); });
+  std::set<std::string> at_work;
+  for (const PlannedNode& planned : nodes_) {
+    if (!planned.node.active()) continue;
+    for (const Change& change : planned.plan.changes) {
+      const ChangeOutcome& outcome = planned.outcomes.of(change.id);
+      const bool ended = outcome.carried_out || outcome.failure || (begun && !outcome.approved);
+      if (change.origin != Origin::kForeign && !ended) at_work.insert(planned.node.name() + "/" + change.id.str());
+    }
+  }
+  return at_work;
+}
+
+/// A node may announce a value and never make it: the others wait only while a step of the newest plan may make it.
+/// What a selection leaves out is made in a later run. True if a wait has ended.
+bool PlanRun::end_waits() {
+  const auto at_work = producers_at_work();
+  const auto is_over = [&](const std::string& producer) {
+    if (ended_waits_.contains(producer)) return true;
+    const auto slash = producer.find('/');
+    if (slash == std::string::npos || at_work.contains(producer)) return false;
+    const auto id = ResourceId::parse(std::string_view(producer).substr(slash + 1));
+    return id && session_.options().selection.includes(producer.substr(0, slash), *id);
+  };
+  std::set<std::string> ended;
+  for (PlannedNode& planned : nodes_) {
+    if (planned.node.active()) ended.merge(sparkplan::end_waits(planned.desired, is_over));
+  }
+  for (const std::string& producer : ended) {
+    const std::string name = producer.substr(0, producer.find('/'));
+    findings_.push_back(finding(Severity::kWarning, "plan.nothing-made",
+                                name + " announces a value of " + producer.substr(name.size() + 1) +
+                                    " that no step makes: the other nodes do not wait for it",
+                                "find out why with `sparkplan plan --only " + name + "`"));
+    findings_.back().node = name;
+  }
+  ended_waits_.insert(ended.begin(), ended.end());
+  return !ended.empty();
+}
+
+void PlanRun::observe_again() {
+  compile();
+  end_waits();
+  observe();
+}
+
+void PlanRun::make_plan(PlannedNode& planned) const {
+  const Selection& selection = session_.options().selection;
+  NodePlanInput input;
+  input.desired = planned.desired;
+  input.observed = &planned.observed;
+  input.manifest = manifest_of(planned.node);
+  input.incomplete_types = planned.incomplete_types;
+  input.failed = planned.outcomes.failures();
+  if (!selection.everything()) {
+    input.selected = [&](const ResourceId& id) { return selection.includes(planned.node.name(), id); };
+  }
+  planned.plan = plan_node(input, session_.registry());
+}
+
+void PlanRun::make_plans() {
+  session_.compute_each(nodes_, [&](PlannedNode& node) { make_plan(node); });
+}
+
+void PlanRun::refuse_unsafe_plans() {
+  if (allow_management_change_) return;
+  for (auto& planned : nodes_) {
+    if (!planned.node.active()) continue;
+    session_.work_on(planned.node, [&](FleetNode& node) {
+      auto refused = refusal(planned.plan, node.known.facts, session_.registry());
+      if (refused) session_.give_up(node, std::move(*refused));
+    });
+  }
+}
+
+void PlanRun::plan() {
+  session_.open();
+  session_.find_members();
+  begin();
+  const auto count_excluded = [&] {
+    const auto& nodes = session_.nodes();
+    return std::count_if(nodes.begin(), nodes.end(), [](const FleetNode& node) { return node.error.has_value(); });
+  };
+  auto excluded = count_excluded();
+  compile();
+  observe();
+  make_plans();
+  refuse_unsafe_plans();
+  // The exports of a node that is excluded by now prove no absence any more. The new plans show the consequences for
+  // the other nodes, so that they do not stop the apply later.
+  while (!session_.exported_everywhere().empty() && count_excluded() != excluded) {
+    excluded = count_excluded();
+    compile();
+    make_plans();
+    refuse_unsafe_plans();
+  }
+  while (end_waits()) {
+    make_plans();
+    refuse_unsafe_plans();
+  }
+  if (foresight_ == Foresight::kAsked) foresee();
+}
+
+std::string PlanRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial, Clock::time_point end) {
+  FleetNode& node = planned.node;
+  const auto names = names_to_observe(planned.desired, manifest_of(node));
+  const auto secret = secrets_to_observe(planned.desired, manifest_of(node));
+  if (node.known.manifest) foresee_confirmation(*node.known.manifest, trial);
+  while (true) {
+    auto observed = sparkplan::observe_node(*node.client, {names, secret}, session_.registry());
+    if (!observed) return "its state could not be read: " + observed.error().describe();
+    planned.observed = std::move(*observed);
+    make_plan(planned);
+    const auto* still_planned = find_change_of(planned.plan, trial.steps);
+    if (still_planned == nullptr) return "";
+    if (Clock::now() >= end) return "the node still differs after the change: " + still_planned->id.str();
+    std::this_thread::sleep_for(kPauseBetweenObservations);
+  }
+}
+
+std::map<ResourceId, ManagedResource> PlanRun::managed_after(const PlannedNode& planned) const {
+  std::map<ResourceId, ManagedResource> managed;
+  for (const auto& [id, value] : planned.plan.resulting) {
+    auto artifacts = planned.outcomes.of(id).artifacts;
+    if (const auto* manifest = manifest_of(planned.node)) {
+      const auto known = manifest->resources.find(id);
+      if (known != manifest->resources.end())
+        artifacts.insert(known->second.artifacts.begin(), known->second.artifacts.end());
+    }
+    managed[id] = {value, {artifacts.begin(), artifacts.end()}};
+  }
+  return managed;
+}
+
+Desired PlanRun::desired_in_view(const PlannedNode& planned, const ResourceType& type,
+                                 const std::map<std::string, NodeExports>& exports) const {
+  const FleetNode& node = planned.node;
+  return type.desired(
+      ClusterView{session_.cluster(), *node.spec, exports, allow_management_change_, session_.options().secrets.get()},
+      node.spec->sections.at(type.info().section), node.known.facts);
+}
+
+/// Compares the consequences for this node, not the exports: mounts and the like change all the time. Only resources
+/// with other consequences are left out, with all that need them: another node's claim must not stop the whole node.
+/// True if there is one.
+bool PlanRun::go_stale(PlannedNode& planned, const ResourceType& type, const std::map<std::string, NodeExports>& now,
+                       const std::vector<std::string>& changed) const {
+  const std::string& name = type.info().name;
+  const auto& steps = planned.plan.steps;
+  const bool concerned = std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.type == name; });
+  if (!planned.node.spec->sections.contains(type.info().section) || !concerned) return false;
+  const Desired before = desired_in_view(planned, type, exports_);
+  const Desired after = desired_in_view(planned, type, now);
+  std::map<ResourceId, Error> stale_ones;
+  for (const auto& finding : after.diagnostics) {
+    const auto& known = before.diagnostics;
+    if (std::find(known.begin(), known.end(), finding) != known.end()) continue;
+    const Error error =
+        stale("the nodes' data for " + name + " changed since the plan was made: " + finding.message, finding.hint);
+    for (const ResourceId& id : concerned_by(finding, before)) stale_ones.emplace(id, error);
+  }
+  for (const ResourceId& id : differing(before, after)) {
+    stale_ones.emplace(
+        id, stale("the data of " + join(changed, ", ") + " for " + name + " changed since the plan was made"));
+  }
+  bool found = false;
+  for (const auto& [id, error] : stale_ones) {
+    // What is in sync stays as it is.
+    const bool planned_before = find_resource(before.resources, id) != nullptr;
+    if (planned_before && find_change(planned.plan, id) == nullptr) continue;
+    found = planned.outcomes.go_stale(id, error) || found;
+  }
+  if (after.refused && !before.refused) session_.give_up(planned.node, *after.refused);
+  return found;
+}
+
+void PlanRun::check_others_unchanged() {
+  const auto now = session_.exports();
+  for (const auto& name : session_.exported_everywhere()) {
+    const auto changed = nodes_that_changed(exports_, now, name);
+    for (auto& planned : nodes_) {
+      if (changed.empty() || !planned.node.active() || planned.node.leaving) continue;
+      session_.work_on(planned.node, [&](FleetNode& node) {
+        if (!go_stale(planned, *session_.registry().find(name), now, changed) || !node.active()) return;
+        make_plan(planned);
+        planned.keep_to_approved();
+      });
+    }
+  }
+}
+
+Report plan_cluster(const Cluster& cluster, const Registry& registry, RunOptions options) {
+  FleetSession session(cluster, registry, std::move(options), {.plans = true});
+  PlanRun planning(session);
+  planning.plan();
+  return planning.report();
+}
+
+}  // namespace sparkplan

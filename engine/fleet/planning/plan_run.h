@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/fleet/planning/planning.h"
+
+namespace sparkplan {
+
+/// Whether the nodes are asked which of the planned changes will fail.
+enum class Foresight : std::uint8_t { kNone, kAsked };
+
+/// Plans from the file: desired x observed x last applied.
+class PlanRun : public Planning {
+ public:
+  /// With `allow_management_change`, the interface of our connection may change, too.
+  explicit PlanRun(FleetSession& session, bool allow_management_change = false, Foresight foresight = Foresight::kNone)
+      : Planning(session), allow_management_change_(allow_management_change), foresight_(foresight) {}
+
+  void plan() override;
+  void observe_again() override;
+  void make_plans() override;
+  void check_others_unchanged() override;
+  std::string why_not_shown(PlannedNode& node, const TrialSteps& trial,
+                            std::chrono::steady_clock::time_point end) override;
+  std::map<ResourceId, ManagedResource> managed_after(const PlannedNode& node) const override;
+  std::string undone_run(const PlannedNode&) const override { return ""; }
+  bool rolls_back() const override { return false; }
+
+ private:
+  void compile();
+  void observe();
+  void observe_node(PlannedNode& node) const;
+  void make_plan(PlannedNode& node) const;
+  std::set<std::string> producers_at_work() const;
+  bool end_waits();
+  void refuse_unsafe_plans();
+  void foresee();
+  Desired desired_in_view(const PlannedNode& node, const ResourceType& type,
+                          const std::map<std::string, NodeExports>& exports) const;
+  bool go_stale(PlannedNode& node, const ResourceType& type, const std::map<std::string, NodeExports>& now,
+                const std::vector<std::string>& changed) const;
+
+  bool allow_management_change_;
+  Foresight foresight_;
+  std::map<std::string, NodeExports> exports_;  ///< The input of the nodes' desired values.
+  std::set<std::string> ended_waits_;           ///< Producers that are not waited for again in this run.
+};
+
+/// Pure report of the file's plan; writes nothing except agents, as the install policy says.
+Report plan_cluster(const Cluster& cluster, const Registry& registry, RunOptions options);
+
+}  // namespace sparkplan

@@ -1,0 +1,259 @@
+#include "engine/fleet/planning/rollback_run.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/core/text.h"
+#include "engine/fleet/session/node_reply.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr auto kPutBackAsFar = "is restored only as far as possible: other effects since then stay";
+
+/// The fields in which two values of a resource differ. A value that is no map counts as one field.
+std::vector<FieldChange> differences(const Value& before, const Value& after) {
+  if (before == after) return {};
+  const bool fields = (before.is_map() || before.is_null()) && (after.is_map() || after.is_null());
+  if (!fields) return {{"", before, after}};
+  std::set<std::string> keys;
+  for (const Value* value : {&before, &after}) {
+    if (!value->is_map()) continue;
+    for (const auto& entry : *value->entries()) keys.insert(entry.key);
+  }
+  const auto at = [](const Value& value, const std::string& key) {
+    const auto* field = value.is_map() ? value.find(key) : nullptr;
+    return field == nullptr ? Value() : *field;
+  };
+  std::vector<FieldChange> changes;
+  for (const auto& key : keys) {
+    const auto was = at(before, key);
+    const auto becomes = at(after, key);
+    if (!(was == becomes)) changes.push_back({key, was, becomes});
+  }
+  return changes;
+}
+
+Value shown(const Observation& observation) {
+  if (const auto text = content_of(observation); text && std::holds_alternative<Present>(observation)) return *text;
+  const auto* present = std::get_if<Present>(&observation);
+  return present == nullptr ? Value() : present->value;
+}
+
+/// A run that only corrected drift changed no desired value, so its artifacts show the difference.
+std::vector<FieldChange> differences_of_artifacts(const std::vector<Step>& steps, const ResourceId& id) {
+  std::vector<FieldChange> changes;
+  for (const Step& step : steps) {
+    if (std::find(step.resources.begin(), step.resources.end(), id) == step.resources.end()) continue;
+    if (is_text_artifact(step.artifact)) {
+      changes.push_back({step.artifact.name, shown(step.before), shown(step.after)});
+      continue;
+    }
+    for (auto& change : differences(shown(step.before), shown(step.after))) changes.push_back(std::move(change));
+  }
+  std::erase_if(changes, [](const FieldChange& change) { return change.before == change.after; });
+  return changes;
+}
+
+Change change_of(const ResourceId& id, const UndoReply& undo, const std::optional<ManagedResource>& before,
+                 const Manifest& manifest) {
+  Change change;
+  change.id = id;
+  const auto known = manifest.resources.find(id);
+  const Value now = known == manifest.resources.end() ? Value() : known->second.last_applied;
+  const Value then = before ? before->last_applied : Value();
+  change.fields = differences(now, then);
+  if (!change.fields.empty()) {
+    if (now.is_null()) change.action = Action::kCreate;
+    if (then.is_null()) change.action = Action::kRemove;
+  } else {
+    change.fields = differences_of_artifacts(undo.steps, id);
+  }
+  if (change.fields.empty()) change.fields.push_back({"", now, then});
+  for (const Step& step : undo.steps) {
+    if (std::find(step.resources.begin(), step.resources.end(), id) == step.resources.end()) continue;
+    change.reversible = std::max(change.reversible, step.reversible);
+    if (step.phase == Phase::kNetwork) change.impact = Impact::kInterruptsNetwork;
+  }
+  if (change.reversible == Reversible::kBestEffort) change.note = kPutBackAsFar;
+  return change;
+}
+
+NodePlan plan_of(const UndoReply& undo, const Manifest& manifest) {
+  NodePlan plan;
+  plan.steps = undo.steps;
+  plan.managed_before = static_cast<int>(manifest.resources.size());
+  for (const auto& [id, managed] : manifest.resources) plan.resulting.emplace(id, managed.last_applied);
+  std::set<ResourceId> ids;
+  for (const Step& step : undo.steps) ids.insert(step.resources.begin(), step.resources.end());
+  for (const auto& id : ids) {
+    const auto journaled = undo.managed_before.find(id);
+    const auto before = journaled == undo.managed_before.end() ? std::nullopt : journaled->second;
+    plan.changes.push_back(change_of(id, undo, before, manifest));
+    // The manifest has no entry for a whole file.
+    if (id.name != kWholeFileName) plan.after_steps.emplace(id, before ? before->last_applied : Value());
+  }
+  return plan;
+}
+
+}  // namespace
+
+void RollbackRun::read_journals() {
+  session_.on_each(nodes_, [&](PlannedNode& planned) {
+    FleetNode& node = planned.node;
+    session_.show(node, "reading its journals");
+    auto reply = what_undoes(*node.client, {undone_run(planned)}, session_.registry());
+    if (!reply) return session_.give_up(node, std::move(reply).error());
+    // After a stage, the answers are about the rest of the run from the first answer.
+    auto& undo = undo_[node.place];
+    // The steps are kept once: they may be megabytes for each node.
+    std::vector<Step> steps = std::exchange(reply->steps, {});
+    if (!undo) undo.emplace(Undo{*reply, {}});
+    undo->left = std::move(*reply);
+    undo->left.steps = std::move(steps);
+    session_.show(node, "journals read", Activity::kWaiting);
+  });
+}
+
+void RollbackRun::make_plans() {
+  for (auto& planned : nodes_) {
+    if (!planned.node.active() || !planned.node.known.manifest) continue;
+    session_.work_on(planned.node,
+                     [&](FleetNode& node) { planned.plan = plan_of(undo_[node.place]->left, *node.known.manifest); });
+    for (const auto& [id, error] : planned.outcomes.failures()) planned.plan.blocked.push_back({id, error, {}});
+    // A failed change is not tried again in the same run.
+    std::erase_if(planned.plan.steps, [&](const Step& step) {
+      return std::any_of(step.resources.begin(), step.resources.end(),
+                         [&](const ResourceId& id) { return planned.outcomes.of(id).failure.has_value(); });
+    });
+  }
+}
+
+/// The run that more than half of the nodes with a run name as their last; empty without one. Also empty if two nodes
+/// name newer runs: they may have taken part in a run that left out the others.
+std::string RollbackRun::last_run_of_most(const NodesOfRun& nodes_of_run) {
+  std::size_t with_runs = 0;
+  for (const auto& [run, names] : nodes_of_run) with_runs += names.size();
+  for (auto of_most = nodes_of_run.begin(); of_most != nodes_of_run.end(); ++of_most) {
+    if (of_most->second.size() * 2 <= with_runs) continue;
+    const bool one_claims_newer =
+        std::all_of(std::next(of_most), nodes_of_run.end(), [](const auto& newer) { return newer.second.size() == 1; });
+    return one_claims_newer ? of_most->first : "";
+  }
+  return "";
+}
+
+/// Without names, the last run of most nodes is undone, and nodes that it did not change are skipped. A single node can
+/// neither cause a rollback nor prevent it: if it names a newer run, it is refused alone.
+void RollbackRun::skip_other_runs() {
+  NodesOfRun nodes_of_run;
+  for (const auto& planned : nodes_) {
+    const std::string run = undone_run(planned);
+    if (planned.node.active() && !run.empty()) nodes_of_run[run].push_back(planned.node.name());
+  }
+  const bool of_cluster = names_.empty();
+  const std::string last = of_cluster ? last_run_of_most(nodes_of_run) : "";
+  if (of_cluster && last.empty() && !nodes_of_run.empty()) return refuse_unclear_rollback(nodes_of_run);
+  for (auto& planned : nodes_) {
+    FleetNode& node = planned.node;
+    if (!node.active() || !undo_[node.place]) continue;
+    const std::string run = undone_run(planned);
+    if (!run.empty() && (!of_cluster || run == last)) continue;
+    if (of_cluster && run > last) {
+      session_.give_up(
+          node, ErrorCode::kRefused,
+          "only this node names " + printable(run) + " as the last run; most nodes name " + printable(last),
+          "to roll it back as well, name it: sparkplan rollback " + node.name());
+      continue;
+    }
+    node.skipped = true;
+    node.client.reset();
+  }
+}
+
+void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run) {
+  std::vector<std::string> last_runs;
+  for (const auto& [run, names] : nodes_of_run) last_runs.push_back(printable(run) + " on " + fold_names(names));
+  for (auto& node : session_.nodes()) {
+    if (!node.active()) continue;
+    session_.give_up(node, ErrorCode::kRefused, "the nodes name different last runs: " + join(last_runs, ", "),
+                     "name the nodes to roll back: sparkplan rollback NODE...");
+  }
+}
+
+void RollbackRun::remark_on_rollback() {
+  const std::string& file = session_.cluster().file;
+  std::map<std::string, std::vector<std::string>> nodes_of_run;
+  for (const auto& node : session_.nodes()) {
+    if (!node.active()) continue;
+    const UndoReply& undo = undo_[node.place]->all;
+    nodes_of_run["run " + undo.run + " (" + undo.operation + " by " + undo.who + ", " + undo.time + ")"].push_back(
+        node.name());
+    for (const auto& kept : undo.kept) {
+      session_.remark(node, Severity::kWarning, "rollback.kept",
+                      node.name() + ": " + kept.artifact.name + " stays as it is: " + kept.reason);
+    }
+  }
+  for (const auto& [run, names] : nodes_of_run)
+    session_.remark(finding(Severity::kNote, "rollback.run", run + " is undone on " + fold_names(names)));
+  if (nodes_of_run.empty()) return;
+  session_.remark(finding(Severity::kNote, "rollback.pending",
+                          file + " is unchanged: the next plan shows the difference as pending",
+                          "to keep the rolled-back state, change " + file + " as well"));
+}
+
+void RollbackRun::plan() {
+  for (auto& node : session_.nodes()) {
+    const bool named = names_.empty() || std::find(names_.begin(), names_.end(), node.name()) != names_.end();
+    node.skipped = node.skipped || !named;
+  }
+  session_.open();
+  session_.find_roster();
+  begin();
+  undo_.resize(nodes_.size());
+  read_journals();
+  skip_other_runs();
+  make_plans();
+  remark_on_rollback();
+}
+
+/// The rest of the run that is rolled back contains every artifact that is not restored. One look is enough: the agent
+/// answers from the journal and the artifacts.
+std::string RollbackRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial,
+                                       std::chrono::steady_clock::time_point /*end*/) {
+  auto left = what_undoes(*planned.node.client, {undone_run(planned)}, session_.registry());
+  if (!left) return "its state could not be read: " + left.error().describe();
+  for (const Step& step : left->steps) {
+    const bool tried = std::any_of(trial.steps.begin(), trial.steps.end(),
+                                   [&](const Step& one) { return one.artifact == step.artifact; });
+    if (tried) return "the node still differs after the rollback: " + step.artifact.str();
+  }
+  return "";
+}
+
+std::string RollbackRun::undone_run(const PlannedNode& planned) const {
+  const auto& undo = undo_[planned.node.place];
+  return undo ? undo->all.run : "";
+}
+
+std::map<ResourceId, ManagedResource> RollbackRun::managed_after(const PlannedNode& planned) const {
+  // The second answer of a node may lack the manifest.
+  std::map<ResourceId, ManagedResource> managed;
+  if (planned.node.known.manifest) managed = planned.node.known.manifest->resources;
+  for (const auto& [id, before] : undo_[planned.node.place]->all.managed_before) {
+    if (!planned.outcomes.of(id).carried_out) continue;
+    if (before) {
+      managed.insert_or_assign(id, *before);
+    } else {
+      managed.erase(id);
+    }
+  }
+  return managed;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/fleet/planning/planning.h"
+
+namespace sparkplan {
+
+/// Plans that undo an earlier run, from the nodes' journals.
+class RollbackRun : public Planning {
+ public:
+  /// Undoes the last run of the named nodes; of the cluster if `names` is empty.
+  RollbackRun(FleetSession& session, std::vector<std::string> names) : Planning(session), names_(std::move(names)) {}
+
+  void plan() override;
+  void observe_again() override { read_journals(); }
+  void make_plans() override;
+  void check_others_unchanged() override {}  // A rollback restores nothing that other nodes could have by now.
+  std::string why_not_shown(PlannedNode& node, const TrialSteps& trial,
+                            std::chrono::steady_clock::time_point end) override;
+  std::map<ResourceId, ManagedResource> managed_after(const PlannedNode& node) const override;
+  std::string undone_run(const PlannedNode& node) const override;
+  bool rolls_back() const override { return true; }
+
+ private:
+  struct Undo {
+    UndoReply all;   ///< The answer to the first question, without its steps.
+    UndoReply left;  ///< The part that is still to be done.
+  };
+  /// Run -> the names of the nodes that name it as their last. Oldest first.
+  using NodesOfRun = std::map<std::string, std::vector<std::string>>;
+  void read_journals();
+  static std::string last_run_of_most(const NodesOfRun& nodes_of_run);
+  void skip_other_runs();
+  void refuse_unclear_rollback(const NodesOfRun& nodes_of_run);
+  void remark_on_rollback();
+
+  std::vector<std::string> names_;
+  std::vector<std::optional<Undo>> undo_;  ///< In the order of nodes().
+};
+
+}  // namespace sparkplan

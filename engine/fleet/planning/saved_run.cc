@@ -1,0 +1,195 @@
+#include "engine/fleet/planning/saved_run.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/plan/held_plan.h"
+#include "engine/plan/reach.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr auto kPlanAgain = "make a new plan: sparkplan plan -o PLAN";
+
+const AppliedPlan* find_applied(const FleetNode& node, const std::string& plan) {
+  if (!node.known.manifest) return nullptr;
+  const auto& applied = node.known.manifest->applied_plans;
+  const auto found = std::find_if(applied.begin(), applied.end(), [&](const auto& one) { return one.plan == plan; });
+  return found == applied.end() ? nullptr : &*found;
+}
+
+Error applied_before(const AppliedPlan& applied, const std::string& node) {
+  std::string message = "the plan was applied before, on " + node + " at " + applied.time + " by run " + applied.run;
+  if (!applied.finished) message += ", which was interrupted: its completed changes stay";
+  return Error{ErrorCode::kStalePlan, message, {}, std::nullopt, std::string("a plan is applied once; ") + kPlanAgain};
+}
+
+std::optional<Error> why_another_machine(const PlannedMachine& planned, const std::string& machine_id,
+                                         const std::string& host_key) {
+  const auto refused = [](const std::string& what, const std::string& then, const std::string& now) {
+    return Error{ErrorCode::kStalePlan,
+                 "it is not the machine that the plan was made for: its " + what + " was " + then + ", now " + now,
+                 {},
+                 std::nullopt,
+                 kPlanAgain};
+  };
+  if (planned.machine_id != machine_id) return refused("machine-id", planned.machine_id, machine_id);
+  if (planned.host_key != host_key) return refused("host key", planned.host_key, host_key);
+  return std::nullopt;
+}
+
+Error stale(std::string why) { return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, kPlanAgain}; }
+
+const NodeReport* find_node(const SavedPlan& saved, const std::string& name) {
+  const auto& nodes = saved.report.nodes;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const NodeReport& one) { return one.name == name; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+bool contains(const std::vector<Diagnostic>& findings, const Diagnostic& wanted) {
+  return std::find(findings.begin(), findings.end(), wanted) != findings.end();
+}
+
+void warn(FleetSession& session, const FleetNode& node, std::string code, const std::string& message) {
+  session.remark(node, Severity::kWarning, std::move(code), node.name() + ": " + message, kPlanAgain);
+}
+
+/// Nodes without an entry in the plan keep their state, including their manifests.
+void skip_nodes_not_held(Planning& planning, const SavedPlan& saved) {
+  FleetSession& session = planning.session();
+  for (auto& planned : planning.nodes()) {
+    FleetNode& node = planned.node;
+    if (!node.active()) continue;
+    const auto& name = node.name();
+    const auto* held = find_node(saved, name);
+    const auto machine = saved.machines.find(name);
+    const bool known = held != nullptr && !held->error && machine != saved.machines.end();
+    if (!known || (held->membership == Membership::kLeaving) != node.leaving) {
+      node.skipped = true;
+      node.client.reset();
+      warn(session, node, "plan.node_not_held",
+           known ? "it has joined or left the cluster since the plan was made: skipped"
+                 : "it could not be planned when the plan was made: skipped");
+      continue;
+    }
+    const auto now = planning.report_on(planned);
+    if (auto error = why_another_machine(machine->second, node.known.facts.machine_id, node.client->host_key())) {
+      session.give_up(node, std::move(*error));
+    } else if (held->address != now.address) {
+      session.give_up(node, stale("its address was " + held->address + " in the plan and is now " + now.address));
+    } else if (held->membership == Membership::kMember && now.membership == Membership::kJoining) {
+      session.give_up(node, stale("the plan shows it as a member of the cluster, but it is not a member"));
+    } else if (held->membership != now.membership) {
+      warn(session, node, "plan.joined", "it has joined the cluster since the plan was made");
+    }
+  }
+}
+
+/// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
+void compare_findings(Planning& planning, const SavedPlan& saved) {
+  FleetSession& session = planning.session();
+  const auto now = planning.report().diagnostics;
+  for (FleetNode& node : session.nodes()) {
+    if (!node.active()) continue;
+    for (const Diagnostic& finding : saved.report.diagnostics) {
+      if (finding.node == node.name() && !contains(now, finding))
+        warn(session, node, "plan.finding_gone", "a finding in the plan no longer applies: " + finding.message);
+    }
+    const auto& findings = planning.findings();
+    const auto unseen = std::find_if(findings.begin(), findings.end(), [&](const Diagnostic& finding) {
+      return finding.node == node.name() && !contains(saved.report.diagnostics, finding);
+    });
+    if (unseen != findings.end()) session.give_up(node, stale("a finding is not in the plan: " + unseen->message));
+  }
+}
+
+/// True if a change is newly found to be stale. It is blocked from now on, and with it all changes that need it.
+bool find_stale(PlannedNode& node, const NodePlan& saved) {
+  const auto held = hold_to(saved, node.plan);
+  node.outcomes.approve(held.approved);
+  bool found = false;
+  for (const auto& [id, error] : held.stale) {
+    if (!node.outcomes.of(id).failure) found = node.outcomes.go_stale(id, error);
+  }
+  return found;
+}
+
+void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const NodePlan& saved) {
+  NodePlan& plan = planned.plan;
+  const auto held = hold_to(saved, plan);
+  for (const auto& id : held.not_held) {
+    warn(session, planned.node, "plan.change_not_held",
+         id.str() + " also differs, but is not in the plan: not changed");
+  }
+  for (const auto& id : held.not_so_now) {
+    warn(session, planned.node, "plan.not_so_now", "the planned change of " + id.str() + " is no longer needed");
+  }
+  for (const auto& [id, error] : planned.outcomes.failures()) {
+    const bool reported =
+        std::any_of(plan.blocked.begin(), plan.blocked.end(),
+                    [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
+    if (!reported) warn(session, planned.node, "plan.stale", id.str() + ": " + error.describe());
+  }
+  planned.keep_to_approved();
+  const auto not_approved = [&](const ResourceId& id) { return !planned.outcomes.of(id).approved; };
+  std::erase_if(plan.changes,
+                [&](const Change& change) { return change.origin != Origin::kForeign && not_approved(change.id); });
+  std::erase_if(plan.waiting, not_approved);
+  // Without its whole plan, a departing node would be released with changes left on it.
+  if (planned.node.leaving && (planned.outcomes.any_stale() || !held.not_held.empty()))
+    session.give_up(planned.node, stale("it changed since the plan was made"));
+}
+
+}  // namespace
+
+void keep_to_saved_plan(Planning& planning, const SavedPlan& saved) {
+  FleetSession& session = planning.session();
+  // Each node decides for itself. For the others it takes more than half, so that no single node can spoil the plan.
+  std::map<std::string, Error> applied;
+  std::size_t asked = 0;
+  for (const auto& node : session.nodes()) {
+    if (!node.active()) continue;
+    ++asked;
+    if (const auto* before = find_applied(node, saved.id)) {
+      applied.emplace(node.name(), applied_before(*before, node.name()));
+    }
+  }
+  const bool by_most = applied.size() * 2 > asked;
+  skip_nodes_not_held(planning, saved);
+  compare_findings(planning, saved);
+  for (auto& planned : planning.nodes()) {
+    if (applied.empty() || !planned.node.active()) continue;
+    const auto own = applied.find(planned.node.name());
+    if (own == applied.end() && !by_most) continue;
+    planned.plan = {};
+    session.give_up(planned.node, own == applied.end() ? applied.begin()->second : own->second);
+  }
+  const auto held_plan = [&](const PlannedNode& planned) -> const NodePlan& {
+    return find_node(saved, planned.node.name())->plan;  // Nodes without one are skipped by now.
+  };
+  bool found = true;
+  while (found) {
+    found = false;
+    for (auto& planned : planning.nodes()) {
+      found = (planned.node.active() && find_stale(planned, held_plan(planned))) || found;
+    }
+    if (found) planning.make_plans();
+  }
+  for (auto& planned : planning.nodes()) {
+    if (planned.node.active()) drop_changes_not_held(session, planned, held_plan(planned));
+  }
+}
+
+void refuse_changes_not_shown(Planning& planning, const SavedPlan& saved) {
+  for (auto& planned : planning.nodes()) {
+    const auto* held = planned.node.active() ? find_node(saved, planned.node.name()) : nullptr;
+    if (held == nullptr) continue;
+    for (const auto& [id, error] : beyond_what_was_shown(held->plan, planned.plan)) {
+      if (planned.outcomes.of(id).approved) planned.outcomes.go_stale(id, error);
+    }
+  }
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "engine/fleet/planning/planning.h"
+#include "engine/plan/saved_plan.h"
+
+namespace sparkplan {
+
+/// Reduces the plans to the part that `saved` shows, and approves exactly that. Excludes nodes that are other machines
+/// than in `saved`, nodes on which it was applied before, and nodes with findings that it does not show.
+void keep_to_saved_plan(Planning& planning, const SavedPlan& saved);
+
+/// For the stages after the first. A stage may make known values that `saved` shows as unknown. Any other difference
+/// from `saved` makes the change stale, regardless of the node's data by then.
+void refuse_changes_not_shown(Planning& planning, const SavedPlan& saved);
+
+}  // namespace sparkplan

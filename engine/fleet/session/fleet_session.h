@@ -1,0 +1,215 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/fleet/session/cluster_secrets.h"
+#include "engine/fleet/session/fan_out.h"
+#include "engine/fleet/session/selection.h"
+#include "engine/fleet/session/shared_rosters.h"
+#include "engine/model/cluster.h"
+#include "engine/plan/report.h"
+#include "engine/plan/roster.h"
+#include "engine/remote/programs/agent_client.h"
+#include "engine/resource/registry.h"
+
+namespace sparkplan {
+
+/// A node's part in the progress display.
+enum class Activity : std::uint8_t {
+  kWorking,
+  kWaiting,  ///< For the other nodes, or finished.
+  kFailed,   ///< It takes no further part in the run.
+};
+
+struct RunOptions {
+  std::string command = "plan";  ///< For the lock, the audit line and the report.
+  std::size_t workers = 16;
+  std::chrono::milliseconds heartbeat = kHeartbeat;  ///< Between messages to a node that waits for slower ones.
+  AgentOptions agent;
+  Selection selection;
+  std::stop_token stop;
+  /// Called from several threads with a node's current step. The text is never empty.
+  std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
+  bool extended = false;  ///< Also reads Facts::extended.
+  /// --yes-prune: members that the file no longer names are contacted, and an apply releases them.
+  bool contact_departing = false;
+  /// The values of secrets. Null in commands that read none: they compare with what was applied last.
+  std::shared_ptr<const ClusterSecrets> secrets = nullptr;
+};
+
+/// The purpose of a session beyond reading facts.
+struct SessionPurpose {
+  bool plans = false;         ///< Reads the managed resources together with the facts.
+  bool writes = false;        ///< Moves a damaged manifest out of the way.
+  bool members_only = false;  ///< Skips nodes that are not members, and installs no agent there.
+  std::string release = {};   ///< `release NODE`: only this member leaves. Empty: no such restriction.
+};
+
+/// One node in a session.
+struct FleetNode {
+  FleetNode(const NodeSpec& node, std::size_t at) : spec(&node), place(at) {}
+  const std::string& name() const { return spec->name.str(); }
+  /// It takes part in the run.
+  bool active() const { return !skipped && !not_contacted && !error && !released; }
+
+  const NodeSpec* spec;
+  std::size_t place;  ///< In FleetSession::nodes(), and in the node lists of all later phases.
+  std::optional<AgentClient> client;
+  std::optional<Error> error;  ///< The node takes no further part in the run.
+  bool skipped = false;        ///< maintenance, or not selected.
+  bool leaving = false;        ///< No longer in the file: its earlier state is restored.
+  bool not_contacted = false;  ///< Leaving, and without consent to contact it in this run.
+  bool released = false;       ///< Nothing of sparkplan is left on the node.
+  /// For a leaving node that only the roster names: the identity that its machine has to prove.
+  std::optional<RosterEntry> departed;
+  FactsReply known;  ///< Without the roster in its manifest.
+  /// The manifest's roster, shared by all nodes that have the same; empty without a manifest.
+  std::shared_ptr<const Roster> roster;
+  std::string roster_digest;     ///< Offered to the node in later requests; empty if it is not known.
+  bool knows_no_offers = false;  ///< Its agent is of an older version, which ends at an offer.
+  RunPurpose lock_purpose;       ///< Sent with the lock request.
+};
+
+/// What this run has seen of the machine behind a connected node.
+Machine machine_of(const FleetNode& node);
+
+/// Connections to the nodes of a cluster, with their facts, exports, locks and roster. All nodes are handled at once.
+/// The failure of one node excludes only that node.
+class FleetSession {
+ public:
+  FleetSession(const Cluster& cluster, const Registry& registry, RunOptions options, SessionPurpose purpose = {});
+  FleetSession(const FleetSession&) = delete;
+  FleetSession& operator=(const FleetSession&) = delete;
+  ~FleetSession() = default;
+
+  /// Connects to each node without a connection and reads its facts. Installs agents as RunOptions::agent says.
+  void open();
+  /// Decides by majority which roster is valid. Refuses nodes of other clusters, and nodes whose machine is another
+  /// member.
+  void find_roster();
+  /// find_roster(). Then adds members that the file no longer names, with connections if the user consented, and
+  /// excludes machines that are in the file twice.
+  void find_members();
+  /// Adds a node that is to be released. Invalidates no reference to other nodes.
+  FleetNode& add_leaving(NodeSpec spec);
+  /// Reads the facts, the exports and the managed resources again. Excludes a node whose machine-id has changed.
+  void refresh();
+  /// The request for facts while a plan is carried out. It asks only for exports that must be unique in the cluster;
+  /// learn() keeps the others.
+  FactsRequest second_request(const FleetNode& node) const;
+  /// Errors: those of checked(); kRefused if the machine-id has changed.
+  Result<void> learn(FleetNode& node, FactsReply reply);
+
+  /// Locks all nodes or none, within `timeout`. False: a node is locked by another run, and its error says so.
+  bool lock_all(std::chrono::milliseconds timeout);
+  void unlock_all();
+  Result<void> lock(FleetNode& node) const { return node.client->lock(holder_, node.lock_purpose); }
+
+  /// Calls `work(item)` for the items of all active nodes, many at a time. `items` are in the order of nodes(). An
+  /// exception excludes only that node.
+  template <class Items, class Work>
+  void on_each(Items& items, Work work) {
+    on_each_node([&](FleetNode& node) { work(items[node.place]); });
+  }
+  /// As on_each(), for work without requests: one thread per processor.
+  template <class Items, class Work>
+  void compute_each(Items& items, Work work) {
+    compute_each_node([&](FleetNode& node) { work(items[node.place]); });
+  }
+  /// Calls `work(node)`. An exception excludes the node.
+  void work_on(FleetNode& node, const std::function<void(FleetNode&)>& work) const;
+  /// Excludes the node and closes its connection. That ends the agent and releases its lock.
+  void give_up(FleetNode& node, Error error) const;
+  void give_up(FleetNode& node, ErrorCode code, std::string message, std::string hint = {}) const {
+    give_up(node, Error{code, std::move(message), {}, std::nullopt, std::move(hint)});
+  }
+  void show(const FleetNode& node, std::string_view doing, Activity activity = Activity::kWorking) const;
+  /// Adds a finding that is reported once, regardless of later plans.
+  void remark(Diagnostic remark) { remarks_.push_back(std::move(remark)); }
+  void remark(const FleetNode& node, Severity severity, std::string code, std::string message, std::string hint = {});
+
+  const std::deque<FleetNode>& nodes() const { return nodes_; }
+  std::deque<FleetNode>& nodes() { return nodes_; }
+  const Cluster& cluster() const { return cluster_; }
+  const Registry& registry() const { return registry_; }
+  const RunOptions& options() const { return options_; }
+  bool stop_requested() const { return options_.stop.stop_requested(); }
+  bool any_error() const;
+  /// The id of this run. Empty if it could not be made: open() then excludes every node.
+  const std::string& run() const { return run_; }
+  const LockHolder& holder() const { return holder_; }
+  /// Types whose exports every node reports, even without the section.
+  const std::set<std::string>& exported_everywhere() const { return exported_everywhere_; }
+  /// The exports by node. Those of an excluded node are marked as outdated: their content counts, their absence proves
+  /// nothing.
+  std::map<std::string, NodeExports> exports() const;
+  /// The roster that most of the manifests agree on.
+  const Roster& roster() const { return roster_; }
+  /// Departed members that only one manifest lists. That manifest keeps them, without further consequence.
+  const std::vector<RosterEntry>& single_witness() const { return single_witness_; }
+  /// The members that take part. No machine of a leaving node is among them.
+  Machines machines() const;
+  /// The rosters in the manifests of the nodes that take part, except departing ones that only the roster names.
+  Rosters rosters() const;
+
+  /// The current result. `describe` makes the report of one node, `findings` come before those of the session.
+  Report report(const std::function<NodeReport(const FleetNode&)>& describe,
+                const std::vector<Diagnostic>& findings) const;
+  /// The result of a session without plans.
+  Report report() const;
+
+ private:
+  void on_each_node(const std::function<void(FleetNode&)>& work);
+  void compute_each_node(const std::function<void(FleetNode&)>& work);
+  void keep_alive(FleetNode& node) const;
+  FactsRequest facts_request(const FleetNode& node) const;
+  void open_node(FleetNode& node);
+  /// Opens the connection and reads the facts. Errors: those of AgentClient::open() and checked().
+  Result<void> connect(FleetNode& node, AgentOptions options);
+  /// The digests of rosters that the node need not send. A leaving node receives none: its machine has to prove itself.
+  std::vector<std::string> rosters_to_offer(const FleetNode& node) const;
+  /// `known` is checked(). Errors: kBug.
+  Result<void> take(FleetNode& node, FactsReply known);
+  bool is_member(const FleetNode& node) const;
+
+  bool is_ours(const Roster& roster) const;
+  bool consents_to_release(const std::string& name) const;
+  void warn_of(std::vector<UnsupportedMember> unsupported);
+  void admit_departed_members();
+  void settle_departed_member(FleetNode& node);
+  void open_departing(FleetNode& node);
+  Result<void> prove_identity(FleetNode& node);
+  void refuse_other_members();
+  void exclude_same_machines();
+
+  const Cluster& cluster_;
+  const Registry& registry_;
+  RunOptions options_;
+  SessionPurpose purpose_;
+  std::string run_;
+  std::optional<Error> no_run_id_;
+  std::chrono::steady_clock::time_point started_;
+  LockHolder holder_;  ///< This controller, as the nodes' locks name it.
+  std::set<std::string> exported_everywhere_;
+  std::deque<NodeSpec> leaving_;  ///< Specs of nodes that the file does not name.
+  std::deque<FleetNode> nodes_;
+  SharedRosters shared_rosters_;
+  Roster roster_;
+  std::vector<RosterEntry> single_witness_;
+  std::vector<Diagnostic> remarks_;
+  bool locked_ = false;
+};
+
+}  // namespace sparkplan

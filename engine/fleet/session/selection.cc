@@ -1,0 +1,101 @@
+#include "engine/fleet/session/selection.h"
+
+#include <algorithm>
+
+#include "engine/core/name_list.h"
+#include "engine/core/text.h"
+
+namespace sparkplan {
+namespace {
+
+bool fits_any(const std::string& glob, const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), [&](const auto& name) { return glob_match(glob, name); });
+}
+
+/// The nearest name, or all names.
+std::string what_there_is(const std::string& glob, const std::vector<std::string>& names) {
+  if (const auto meant = nearest(glob, names)) return "did you mean \"" + *meant + "\"?";
+  return "available: " + fold_names(names);
+}
+
+}  // namespace
+
+Selection::Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude) {
+  only_ = parse(only);
+  exclude_ = parse(exclude);
+}
+
+std::vector<Selection::Pattern> Selection::parse(const std::vector<std::string>& arguments) {
+  std::vector<Pattern> patterns;
+  for (const auto& argument : arguments) {
+    const auto parts = split_name_list(argument);
+    for (const auto& text : parts) patterns.push_back(parse(text));
+    // An empty argument matches nothing; check() reports it.
+    if (parts.empty()) patterns.push_back(parse(argument));
+  }
+  return patterns;
+}
+
+Selection::Pattern Selection::parse(const std::string& text) {
+  Pattern pattern;
+  pattern.text = text;
+  const auto first = text.find('/');
+  pattern.nodes = unfold_names(text.substr(0, first));
+  if (first == std::string::npos) return pattern;
+  pattern.whole_node = false;
+  const auto second = text.find('/', first + 1);
+  pattern.type = text.substr(first + 1, second == std::string::npos ? second : second - first - 1);
+  if (second != std::string::npos) pattern.name = text.substr(second + 1);
+  return pattern;
+}
+
+bool Selection::names(const Pattern& pattern, std::string_view node) {
+  return std::any_of(pattern.nodes.begin(), pattern.nodes.end(),
+                     [&](const std::string& glob) { return glob_match(glob, node); });
+}
+
+bool Selection::matches(const Pattern& pattern, std::string_view node, const ResourceId& resource) {
+  return names(pattern, node) && glob_match(pattern.type, resource.type) && glob_match(pattern.name, resource.name);
+}
+
+bool Selection::includes_node(std::string_view node) const {
+  const auto names_it = [&](const Pattern& pattern) { return names(pattern, node); };
+  if (!only_.empty() && std::none_of(only_.begin(), only_.end(), names_it)) return false;
+  return std::none_of(exclude_.begin(), exclude_.end(),
+                      [&](const Pattern& pattern) { return pattern.whole_node && names_it(pattern); });
+}
+
+bool Selection::includes(std::string_view node, const ResourceId& resource) const {
+  const auto fits = [&](const Pattern& pattern) { return matches(pattern, node, resource); };
+  if (!only_.empty() && std::none_of(only_.begin(), only_.end(), fits)) return false;
+  return std::none_of(exclude_.begin(), exclude_.end(), fits);
+}
+
+Result<void> Selection::check(const Cluster& cluster, const Registry& registry) const {
+  std::vector<std::string> nodes;
+  for (const auto& node : cluster.nodes) nodes.push_back(node.name.str());
+  std::vector<std::string> types;
+  for (const auto& type : registry.types()) types.push_back(type->info().name);
+  for (const auto* list : {&only_, &exclude_}) {
+    for (const auto& pattern : *list) {
+      if (has_too_many_brackets(std::string_view(pattern.text).substr(0, pattern.text.find('/')))) {
+        return failure(ErrorCode::kInvalidInput,
+                       in_quotes(pattern.text) + " has more than " + std::to_string(kMostBrackets) + " brackets",
+                       "name the nodes with commas between them, or with * and ?");
+      }
+      for (const auto& glob : pattern.nodes) {
+        if (fits_any(glob, nodes)) continue;
+        const std::string& named = pattern.nodes.size() > 1 ? glob : pattern.text;
+        return failure(ErrorCode::kInvalidInput, "\"" + named + "\" matches no node of " + cluster.file,
+                       what_there_is(glob, nodes));
+      }
+      if (!fits_any(pattern.type, types)) {
+        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" matches no resource type",
+                       what_there_is(pattern.type, types));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace sparkplan

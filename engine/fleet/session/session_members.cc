@@ -1,0 +1,197 @@
+// FleetSession: the members of the cluster, and how members that have left the file are met.
+#include <algorithm>
+#include <utility>
+
+#include "engine/fleet/session/departing_node.h"
+#include "engine/fleet/session/fleet_session.h"
+#include "engine/plan/other_member.h"
+#include "engine/plan/same_machine.h"
+#include "engine/remote/programs/agent_image.h"
+
+namespace sparkplan {
+namespace {
+
+bool is_this_build(const Hello& hello) {
+  const auto image = agent_image(hello.architecture);
+  return image && image->build == hello.build;
+}
+
+Error cannot_check(const Error& error, const std::string& name) {
+  const std::string put_back = "put " + name + " back into the file and run `sparkplan release " + name + "`";
+  if (error.code == ErrorCode::kNotFound) {
+    return Error{ErrorCode::kNotFound,
+                 "it has no agent, so its manifest cannot be checked; before that, sparkplan does not install one",
+                 {},
+                 std::nullopt,
+                 put_back};
+  }
+  if (error.code == ErrorCode::kPermissionDenied) {
+    return Error{ErrorCode::kPermissionDenied,
+                 error.message + "; sparkplan sends it no password before its manifest is checked",
+                 {},
+                 std::nullopt,
+                 put_back};
+  }
+  return error;
+}
+
+/// For the report, if the roster names a departing node that the file gives no way to reach.
+NodeSpec unreachable_spec(const RosterEntry& entry, NodeName name) {
+  return NodeSpec{std::move(name), entry.id, entry.address, {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+}
+
+}  // namespace
+
+/// One node decides nothing about the others: the majority of the manifests does.
+void FleetSession::find_roster() {
+  for (auto& node : nodes_) {
+    if (!node.active() || node.departed || !node.known.manifest) continue;
+    if (auto ours = check_membership(*node.roster, cluster_); !ours) give_up(node, std::move(ours).error());
+  }
+  const Rosters rosters = this->rosters();
+  auto agreed = agree_on_roster(rosters);
+  single_witness_ = require_two_witnesses(agreed, rosters, cluster_, machines());
+  const bool tie = !agreed.refused.empty() && agreed.roster.uuid.empty();
+  for (auto& node : nodes_) {
+    if (!node.active()) continue;
+    const auto refused = agreed.refused.find(node.name());
+    if (refused != agreed.refused.end()) {
+      give_up(node, refused->second);
+    } else if (tie) {
+      give_up(node, agreed.refused.begin()->second);
+    }
+  }
+  warn_of(std::move(agreed.unsupported));
+  roster_ = std::move(agreed.roster);
+  refuse_other_members();
+}
+
+/// Also before a release of a node of the file. Departing nodes prove their identity in open_departing().
+void FleetSession::refuse_other_members() {
+  std::vector<const NodeSpec*> file;
+  Machines contacted;
+  for (const auto& node : nodes_) {
+    if (node.departed) continue;
+    file.push_back(node.spec);
+    if (node.active() && node.client) contacted[node.name()] = machine_of(node);
+  }
+  const auto mistaken = mistaken_for_members(roster_.members, file, contacted);
+  for (auto& node : nodes_) {
+    const auto error = mistaken.find(node.name());
+    if (error != mistaken.end() && !node.departed) give_up(node, error->second);
+  }
+}
+
+void FleetSession::warn_of(std::vector<UnsupportedMember> unsupported) {
+  std::erase_if(unsupported, [&](const UnsupportedMember& member) {
+    return member.name == purpose_.release ||
+           std::any_of(cluster_.nodes.begin(), cluster_.nodes.end(),
+                       [&](const NodeSpec& node) { return node.name.str() == member.name; });
+  });
+  constexpr auto kHint = "if it belonged to the cluster, put it back into the file and run `sparkplan release` on it";
+  for (auto& warning : warnings_of(unsupported, kHint)) remark(std::move(warning));
+}
+
+/// The uuid alone proves nothing: one node can bring the uuid of another cluster into all manifests.
+bool FleetSession::is_ours(const Roster& roster) const {
+  return roster.uuid == roster_.uuid && check_membership(roster, cluster_).has_value();
+}
+
+bool FleetSession::consents_to_release(const std::string& name) const {
+  return options_.contact_departing || purpose_.release == name;
+}
+
+FleetNode& FleetSession::add_leaving(NodeSpec spec) {
+  FleetNode& node = nodes_.emplace_back(leaving_.emplace_back(std::move(spec)), nodes_.size());
+  node.leaving = true;
+  return node;
+}
+
+void FleetSession::find_members() {
+  find_roster();
+  admit_departed_members();
+  exclude_same_machines();
+}
+
+void FleetSession::admit_departed_members() {
+  for (const auto& entry : departed_members(roster_, cluster_, machines())) {
+    const bool admitted = std::any_of(leaving_.begin(), leaving_.end(),
+                                      [&](const NodeSpec& spec) { return spec.name.str() == entry.name; });
+    auto name = NodeName::parse(entry.name);
+    if (admitted || !name) continue;
+    auto spec = spec_of_departing(entry, cluster_);
+    auto& node = add_leaving(spec ? std::move(*spec) : unreachable_spec(entry, std::move(*name)));
+    node.departed = entry;
+    node.not_contacted = !consents_to_release(entry.name);
+    // --only and --exclude release no node, and `release` releases no other node.
+    const auto& release = purpose_.release;
+    node.skipped = !options_.selection.everything() || (!release.empty() && release != entry.name);
+    if (!spec && node.active()) give_up(node, std::move(spec).error());
+  }
+  open();
+  for (auto& node : nodes_) {
+    if (node.leaving && node.active()) settle_departed_member(node);
+  }
+}
+
+void FleetSession::settle_departed_member(FleetNode& node) {
+  const auto& manifest = node.known.manifest;
+  // It has joined another cluster: nothing on it is ours any more.
+  const bool of_others = manifest && !roster_.uuid.empty() && !is_ours(*node.roster);
+  const bool never_applied = !manifest && node.departed;
+  if (never_applied) {
+    remark(node, Severity::kNote, "release.nothing-applied",
+           node.name() + " has no manifest: there is nothing to restore");
+  }
+  node.released = of_others || never_applied;
+  if (node.released) node.client.reset();
+}
+
+/// Installs no agent, sends no password and accepts only host keys in known_hosts: any machine may answer at the
+/// address in the roster.
+void FleetSession::open_departing(FleetNode& node) {
+  auto options = options_.agent;
+  options.install = InstallPolicy::kNever;
+  options.become_password = Secret();
+  if (auto connected = connect(node, std::move(options)); !connected)
+    return give_up(node, cannot_check(connected.error(), node.name()));
+  // A node without a manifest, or with another cluster's manifest, is left alone.
+  if (!node.known.manifest || !is_ours(*node.roster)) return;
+  if (auto proved = prove_identity(node); !proved) give_up(node, std::move(proved).error());
+}
+
+/// Checks the machine. Only then it updates the agent.
+Result<void> FleetSession::prove_identity(FleetNode& node) {
+  SPARK_CHECK(check_departing_machine(*node.departed, node.client->host_key(), node.known));
+  if (options_.agent.install != InstallPolicy::kExactBuild || is_this_build(node.client->hello())) return {};
+  node.client.reset();
+  SPARK_CHECK(connect(node, options_.agent));
+  show(node, "facts read", Activity::kWaiting);
+  if (!node.known.manifest) return failure(ErrorCode::kFailed, "its manifest disappeared after it was checked");
+  return check_departing_machine(*node.departed, node.client->host_key(), node.known);
+}
+
+/// A change on one of them would also be made on the other, or be mistaken for it.
+void FleetSession::exclude_same_machines() {
+  std::map<std::string, MachineIdentity> identities;
+  for (const auto& node : nodes_) {
+    if (node.leaving || !node.active() || !node.client) continue;
+    MachineIdentity identity{node.known.facts.machine_id, node.client->host_key(), node.known.facts.host.nvme_host_nqn,
+                             ""};
+    const auto recorded = std::find_if(roster_.members.begin(), roster_.members.end(),
+                                       [&](const RosterEntry& entry) { return entry.name == node.name(); });
+    // The record is valid only for the machine with that host key.
+    if (recorded != roster_.members.end() && recorded->host_key == identity.host_key) {
+      identity.recorded_machine_id = recorded->machine_id;
+    }
+    identities[node.name()] = std::move(identity);
+  }
+  SameMachines same = same_machines(cluster_, identities);
+  for (auto& node : nodes_) {
+    const auto error = same.by_node.find(node.name());
+    if (!node.leaving && error != same.by_node.end()) give_up(node, error->second);
+  }
+  for (Diagnostic& finding : same.findings) remark(std::move(finding));
+}
+
+}  // namespace sparkplan

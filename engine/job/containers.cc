@@ -1,0 +1,140 @@
+#include "engine/job/containers.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "engine/core/ascii.h"
+#include "engine/core/text.h"
+
+namespace sparkplan::job {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostOutput = std::size_t{64} << 10;
+constexpr std::size_t kMostContainers = 256;
+/// Between two looks that have to find nothing: the engine may still work on a request of a client that was killed.
+constexpr milliseconds kSecondLook{300};
+constexpr milliseconds kOneCommand{4000};
+constexpr milliseconds kTimeToDie{500};
+
+[[noreturn]] void become(const std::vector<std::string>& argv, int output) {
+  ::setsid();
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 || ::dup2(nothing, STDERR_FILENO) < 0) {
+    ::_exit(127);
+  }
+  std::vector<char*> words;
+  for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  ::_exit(127);
+}
+
+milliseconds left_until(Clock::time_point end) {
+  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - Clock::now()));
+}
+
+/// True at the end of the output, false at the deadline.
+bool read_all(int stream, std::string& text, Clock::time_point end) {
+  std::array<char, 4096> buffer{};
+  while (true) {
+    pollfd waiting{stream, POLLIN, 0};
+    const auto left = left_until(end);
+    if (left.count() == 0) return false;
+    if (::poll(&waiting, 1, static_cast<int>(left.count())) <= 0) continue;
+    const auto count = ::read(stream, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return true;
+    if (text.size() < kMostOutput) text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+}
+
+/// The exit status, or nothing at the deadline. waitpid() takes no deadline.
+std::optional<int> wait_for(pid_t child, Clock::time_point end) {
+  constexpr int kPauseMs = 5;
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (left_until(end).count() == 0) return std::nullopt;
+    ::poll(nullptr, 0, kPauseMs);
+  }
+  return status;
+}
+
+/// The ids of the job's containers. Nothing: the engine did not answer.
+std::optional<std::vector<std::string>> containers_of(const std::string& engine, const std::string& id,
+                                                      milliseconds patience) {
+  const auto text = output_of(
+      {engine, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label=" + std::string(kContainerLabel) + "=" + id},
+      patience);
+  if (!text) return std::nullopt;
+  std::vector<std::string> ids;
+  for (const auto line : split_lines(*text)) {
+    const bool is_id = !line.empty() && std::all_of(line.begin(), line.end(), is_alphanumeric);
+    if (is_id && ids.size() < kMostContainers) ids.emplace_back(line);
+  }
+  return ids;
+}
+
+void kill_and_remove(const std::string& engine, const std::vector<std::string>& ids, milliseconds patience) {
+  const auto end = Clock::now() + patience;
+  const auto with = [&](std::vector<std::string> argv) {
+    argv.insert(argv.end(), ids.begin(), ids.end());
+    (void)output_of(argv, std::min(kOneCommand, left_until(end)));
+  };
+  // podman's `rm --force` alone waits ten seconds for the end of a container.
+  with({engine, "kill"});
+  with({engine, "rm", "--force"});
+}
+
+}  // namespace
+
+std::optional<std::string> output_of(const std::vector<std::string>& argv, milliseconds patience) {
+  const auto end = Clock::now() + patience;
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t child = ::fork();
+  if (child == 0) become(argv, ends[1]);
+  ::close(ends[1]);
+  std::string text;
+  const bool complete = child > 0 && read_all(ends[0], text, end);
+  ::close(ends[0]);
+  if (child < 0) return std::nullopt;
+  const auto status = complete ? wait_for(child, end) : std::nullopt;
+  if (!status) {
+    ::kill(-child, SIGKILL);
+    ::kill(child, SIGKILL);
+    // Where the kernel keeps it longer, it is reaped with the others.
+    (void)wait_for(child, Clock::now() + kTimeToDie);
+    return std::nullopt;
+  }
+  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) return std::nullopt;
+  return text;
+}
+
+std::vector<std::string> remove_containers(const std::string& engine, const std::string& id, milliseconds patience) {
+  if ((engine != "docker" && engine != "podman") || id.empty()) return {};
+  const auto end = Clock::now() + patience;
+  bool none_before = false;
+  std::vector<std::string> left{engine + " does not answer"};
+  while (left_until(end).count() > 0) {
+    const auto found = containers_of(engine, id, std::min(kOneCommand, left_until(end)));
+    if (found) left = *found;
+    if (found && found->empty() && none_before) return {};
+    none_before = found && found->empty();
+    if (found && !found->empty()) kill_and_remove(engine, *found, left_until(end));
+    ::poll(nullptr, 0, static_cast<int>(std::min(kSecondLook, left_until(end)).count()));
+  }
+  return left;
+}
+
+}  // namespace sparkplan::job

@@ -1,0 +1,206 @@
+#include "engine/launch/stuck_job.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/doctor/doctor_table.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostCauses = 3;
+/// A rank with less waits for something.
+constexpr std::int64_t kBusyPercent = 20;
+
+/// The state that says most: stopped, waiting in the kernel, running, anything else.
+int weight(const SeenProcess& process) {
+  if (process.state == "T" || process.state == "t") return 3;
+  if (process.state == "D") return 2;
+  return process.state == "R" ? 1 : 0;
+}
+
+/// The address of "192.168.100.11:29500" or "[fe80::1]:29500".
+std::string address_of(const std::string& endpoint) {
+  auto address = endpoint.substr(0, endpoint.rfind(':'));
+  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+  return address;
+}
+
+std::int64_t cpu_of(const std::vector<SeenProcess>& processes, std::int64_t pid) {
+  const auto found =
+      std::find_if(processes.begin(), processes.end(), [&](const SeenProcess& one) { return one.pid == pid; });
+  return found == processes.end() ? 0 : found->cpu_ms;
+}
+
+std::int64_t cpu_percent(const SeenRank& first, const SeenRank& second, std::chrono::milliseconds between) {
+  std::int64_t used = 0;
+  if (first.processes.empty()) return used;
+  for (const SeenProcess& process : second.processes) {
+    // A node may report any number.
+    const std::int64_t before = cpu_of(first.processes, process.pid);
+    if (process.cpu_ms > before) used += std::min<std::int64_t>(process.cpu_ms - before, between.count() * 1024);
+  }
+  return between.count() > 0 ? used * 100 / between.count() : 0;
+}
+
+const SeenRank* find_rank(const std::optional<JobSeen>& seen, int rank) {
+  if (!seen) return nullptr;
+  const auto found =
+      std::find_if(seen->ranks.begin(), seen->ranks.end(), [&](const SeenRank& one) { return one.rank == rank; });
+  return found == seen->ranks.end() ? nullptr : &*found;
+}
+
+/// A stay in the kernel is telling only if it lasts.
+bool lasts(const SeenProcess& process, const SeenRank& first) {
+  if (weight(process) != 2) return true;
+  return std::any_of(first.processes.begin(), first.processes.end(), [&](const SeenProcess& before) {
+    return before.pid == process.pid && before.state == process.state;
+  });
+}
+
+StuckRank rank_of(const SeenRank& second, const SeenRank& first, const JobView& view) {
+  StuckRank rank;
+  rank.rank = second.rank;
+  rank.processes = second.processes.size();
+  rank.cpu_percent = cpu_percent(first, second, view.between);
+  const SeenProcess* telling = nullptr;
+  for (const SeenProcess& process : second.processes) {
+    if (lasts(process, first) && (telling == nullptr || weight(process) > weight(*telling))) telling = &process;
+  }
+  if (telling == nullptr && !second.processes.empty()) rank.pid = second.processes.front().pid;
+  if (telling == nullptr) return rank;
+  rank.pid = telling->pid;
+  rank.state = telling->state;
+  rank.waits_in = telling->waits_in;
+  return rank;
+}
+
+std::string names(const std::vector<const StuckRank*>& ranks) {
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> all;
+  for (const StuckRank* rank : ranks) {
+    if (all.size() < kMostNamed) all.push_back(rank->name());
+  }
+  if (ranks.size() > kMostNamed) all.push_back(std::to_string(ranks.size() - kMostNamed) + " more");
+  return join(all, ", ");
+}
+
+/// Finds causes, the likeliest first.
+class Detective {
+ public:
+  explicit Detective(const StuckJob& job) : job_(job) {}
+
+  std::vector<StuckCause> causes() {
+    look_for_stopped();
+    look_for_silent();
+    look_for_kernel();
+    look_for_sockets(SeenSocketState::kNoAnswer, "gets no answer from", RowId("tcp-dropped"));
+    look_for_sockets(SeenSocketState::kUnacknowledged, "sends the same data again to", RowId("mtu-narrow"));
+    look_for_sockets(SeenSocketState::kClosedByPeer, "has lost its connection to", RowId("nccl-peer-gone"));
+    if (found_.empty()) look_for_the_busy();
+    if (found_.empty()) look_at_nccl();
+    if (found_.size() > kMostCauses) found_.resize(kMostCauses);
+    return std::move(found_);
+  }
+
+ private:
+  template <class Matches>
+  std::vector<const StuckRank*> ranks_that(Matches matches) const {
+    std::vector<const StuckRank*> found;
+    for (const StuckRank& rank : job_.ranks) {
+      if (matches(rank)) found.push_back(&rank);
+    }
+    return found;
+  }
+  void add(std::string what, std::string_view cause, std::string_view fix) {
+    found_.push_back({std::move(what), std::string(cause), std::string(fix)});
+  }
+
+  void look_for_stopped() {
+    const auto stopped = ranks_that([](const StuckRank& rank) { return rank.is_stopped(); });
+    if (stopped.empty()) return;
+    add(names(stopped) + (stopped.size() == 1 ? " is stopped" : " are stopped"),
+        "a signal such as SIGSTOP, or a debugger, holds the process",
+        "kill -CONT " + std::to_string(stopped.front()->pid) + " on " + stopped.front()->node);
+  }
+  void look_for_silent() {
+    if (job_.silent.empty()) return;
+    add("no answer from " + fold_names(job_.silent), "the node is down, overloaded or cut off",
+        "the run ends by itself if it stays silent for 20 s");
+  }
+  void look_for_kernel() {
+    const auto held = ranks_that([](const StuckRank& rank) { return rank.is_in_kernel(); });
+    if (held.empty()) return;
+    const std::string& function = held.front()->waits_in;
+    add(names(held) + " cannot be interrupted" + (function.empty() ? "" : ", in " + function),
+        "the kernel waits for a device: storage, a network file system or the GPU's driver",
+        "read `dmesg` on " + held.front()->node + ", and run `sparkplan verify --level storage`");
+  }
+  void look_for_sockets(SeenSocketState state, const std::string& verb, RowId row) {
+    for (const StuckRank& rank : job_.ranks) {
+      for (const StuckSocket& one : rank.sockets) {
+        if (one.socket.state != state) continue;
+        return add(rank.name() + " " + verb + " " + one.socket.remote + (one.peer.empty() ? "" : " (" + one.peer + ")"),
+                   row->cause, row->fix);
+      }
+    }
+  }
+  void look_for_the_busy() {
+    const auto busy = ranks_that([](const StuckRank& rank) { return rank.cpu_percent >= kBusyPercent; });
+    if (busy.empty() || busy.size() == job_.ranks.size()) return;
+    add(names(busy) + (busy.size() == 1 ? " computes, the others wait" : " compute, the others wait"),
+        "slow work before a collective operation, such as compiling or loading, or an endless loop",
+        "py-spy dump --pid " + std::to_string(busy.front()->pid) + " on " + busy.front()->node);
+  }
+  void look_at_nccl() {
+    const auto with = ranks_that([](const StuckRank& rank) { return !rank.lines.nccl.empty(); });
+    if (with.empty()) return;
+    const bool joined = std::all_of(with.begin(), with.end(), [](const StuckRank* rank) {
+      const std::string& line = rank->lines.nccl;
+      return line.find("Init COMPLETE") != std::string::npos || line.find("Connected all") != std::string::npos;
+    });
+    const RowId row = joined ? RowId("nccl-run-hangs") : RowId("nccl-join-hangs");
+    add(joined ? "NCCL has connected the ranks, and an operation does not finish" : "NCCL has not connected all ranks",
+        row->cause, row->fix);
+  }
+
+  const StuckJob& job_;
+  std::vector<StuckCause> found_;
+};
+
+}  // namespace
+
+std::string StuckRank::name() const {
+  return node + (rank < 0 ? " (other processes of the job)" : " rank " + std::to_string(rank));
+}
+
+StuckJob stuck_job(const JobView& view, const std::vector<NodeJob>& jobs, const StuckContext& context) {
+  StuckJob job;
+  job.quiet = view.quiet;
+  static const SeenRank kNothing{};
+  for (std::size_t node = 0; node < jobs.size(); ++node) {
+    const std::string& name = jobs[node].node->name.str();
+    if (node >= view.second.size() || !view.second[node]) {
+      job.silent.push_back(name);
+      continue;
+    }
+    for (const SeenRank& seen : view.second[node]->ranks) {
+      const SeenRank* first = node < view.first.size() ? find_rank(view.first[node], seen.rank) : nullptr;
+      StuckRank rank = rank_of(seen, first == nullptr ? kNothing : *first, view);
+      rank.node = name;
+      if (node < context.gpus.size()) rank.gpu = context.gpus[node];
+      if (context.lines) rank.lines = context.lines(node, seen.rank);
+      for (const SeenSocket& socket : seen.sockets) {
+        const auto peer = context.nodes_by_address.find(address_of(socket.remote));
+        rank.sockets.push_back({socket, peer == context.nodes_by_address.end() ? "" : peer->second});
+      }
+      job.ranks.push_back(std::move(rank));
+    }
+  }
+  job.causes = Detective(job).causes();
+  return job;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,147 @@
+#include "engine/remote/discovery/mdns_query.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <iterator>
+#include <memory>
+
+#include "engine/model/ipv4.h"
+#include "engine/process/child_process.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kService = "_ssh._tcp.local";
+constexpr std::chrono::milliseconds kPatience{2500};
+constexpr std::chrono::milliseconds kPause{100};
+
+/// The descriptor is closed with the object.
+class Socket {
+ public:
+  Socket() : descriptor_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&&) = delete;
+  ~Socket() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+bool send_question(const Socket& socket, const MdnsDestination& destination) {
+  in_addr from{};
+  ::inet_pton(AF_INET, destination.from.c_str(), &from);
+  // Answers from other networks would name addresses that this machine cannot reach.
+  const unsigned char hops = 1;
+  ::setsockopt(socket.descriptor(), IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
+  ::setsockopt(socket.descriptor(), IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(destination.port);
+  if (::inet_pton(AF_INET, destination.address.c_str(), &to.sin_addr) != 1) return false;
+  const auto question = encode_mdns_query(kService);
+  const auto sent = ::sendto(socket.descriptor(), question.data(), question.size(), 0,
+                             reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  return sent == static_cast<ssize_t>(question.size());
+}
+
+void receive(const Socket& socket, std::vector<AnnouncedHost>& into) {
+  std::array<char, 9000> buffer{};
+  const auto size = ::recv(socket.descriptor(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (size <= 0) return;
+  const auto hosts = decode_mdns_answer({buffer.data(), static_cast<std::size_t>(size)}, kService);
+  if (hosts) into.insert(into.end(), hosts->begin(), hosts->end());
+}
+
+}  // namespace
+
+std::vector<MdnsDestination> mdns_destinations() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, ::freeifaddrs);
+  std::vector<MdnsDestination> destinations;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    const bool usable = (one->ifa_flags & (IFF_UP | IFF_MULTICAST)) == (IFF_UP | IFF_MULTICAST) &&
+                        (one->ifa_flags & (IFF_LOOPBACK | IFF_POINTOPOINT)) == 0;
+    if (!usable || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    std::array<char, INET_ADDRSTRLEN> text{};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
+    MdnsDestination destination;
+    destination.from = text.data();
+    const auto* mask = reinterpret_cast<const sockaddr_in*>(one->ifa_netmask);
+    if (mask != nullptr) destination.prefix_length = std::popcount(mask->sin_addr.s_addr);
+    destinations.push_back(std::move(destination));
+  }
+  return destinations;
+}
+
+std::vector<std::string> within_networks(const std::vector<std::string>& addresses,
+                                         const std::vector<MdnsDestination>& networks) {
+  std::vector<std::string> within;
+  std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(within), [&](const std::string& address) {
+    return std::any_of(networks.begin(), networks.end(), [&](const MdnsDestination& network) {
+      return in_one_network(address, network.from, network.prefix_length);
+    });
+  });
+  return within;
+}
+
+Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& destinations,
+                                            std::chrono::milliseconds patience, const std::stop_token& stop) {
+  std::vector<Socket> sockets;
+  for (const auto& destination : destinations) {
+    Socket socket;
+    if (socket.descriptor() >= 0 && send_question(socket, destination)) sockets.push_back(std::move(socket));
+  }
+  if (sockets.empty()) {
+    return failure(ErrorCode::kFailed, "this machine has no network for multicast DNS", "name the machines instead");
+  }
+  std::vector<AnnouncedHost> hosts;
+  const auto end = Clock::now() + patience;
+  while (Clock::now() < end) {
+    if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+    std::vector<pollfd> readable;
+    for (const Socket& socket : sockets) readable.push_back({socket.descriptor(), POLLIN, 0});
+    if (::poll(readable.data(), readable.size(), static_cast<int>(kPause.count())) <= 0) continue;
+    for (const Socket& socket : sockets) receive(socket, hosts);
+  }
+  return merged(hosts);
+}
+
+Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
+  const std::vector<std::string> browse{"avahi-browse", "--parsable", "--resolve", "--terminate", "_ssh._tcp"};
+  const auto output = run_and_capture(browse, CaptureLimits{std::chrono::seconds(15)});
+  std::vector<AnnouncedHost> hosts;
+  // Without its daemon, avahi-browse fails at once.
+  if (output && output->exit_status == 0) {
+    hosts = merged(hosts_in_avahi_output(output->standard_output));
+  } else {
+    SPARK_TRY(hosts, ask_mdns(mdns_destinations(), kPatience, stop));
+  }
+  const auto own = mdns_destinations();
+  std::erase_if(hosts, [&](const AnnouncedHost& host) {
+    return std::any_of(own.begin(), own.end(), [&](const MdnsDestination& here) {
+      return std::find(host.addresses.begin(), host.addresses.end(), here.from) != host.addresses.end();
+    });
+  });
+  // Its other addresses belong to its internal networks: a container bridge, a VPN, the fabric.
+  for (AnnouncedHost& host : hosts) host.addresses = within_networks(host.addresses, own);
+  std::erase_if(hosts, [](const AnnouncedHost& host) { return host.addresses.empty(); });
+  return hosts;
+}
+
+}  // namespace sparkplan

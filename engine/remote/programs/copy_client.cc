@@ -1,0 +1,131 @@
+#include "engine/remote/programs/copy_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/remote/programs/agent_image.h"
+#include "engine/remote/programs/installation.h"
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_ours(const CopyHello& hello) {
+  const auto image = copy_image(hello.architecture);
+  return image && image->build == hello.build;
+}
+
+}  // namespace
+
+Result<CopyClient> CopyClient::open(const NodeSpec& node, const AgentOptions& options) {
+  if (node.transport == TransportKind::kLocal) {
+    return failure(ErrorCode::kUnsupported, "a node that is a directory takes no part in a sync");
+  }
+  SPARK_TRY(auto connection, options.connector(node, options.connect));
+  CopyClient client(node, std::move(connection), options);
+  client.elevation_ = elevation_for(node, *client.connection_, options.become_password);
+  auto hello = client.start();
+  const bool missing = !hello && hello.error().code == ErrorCode::kNotFound;
+  const bool other = hello && !is_ours(*hello);
+  if ((missing || other) && options.install != InstallPolicy::kNever) {
+    SPARK_CHECK(client.reconnect_after_password());
+    SPARK_CHECK(client.install());
+    SPARK_CHECK(client.reconnect_after_password());
+    hello = client.start();
+  }
+  if (missing && options.install == InstallPolicy::kNever) {
+    return failure(ErrorCode::kNotFound, "sparkplan-copy is not on the node",
+                   "run `sparkplan sync`, which installs it");
+  }
+  if (!hello) return failure(std::move(hello).error());
+  if (!is_ours(*hello)) return failure(ErrorCode::kFailed, "the node has a sparkplan-copy of another build");
+  return client;
+}
+
+/// A password is sent once per connection. A second use needs a new connection, to the same machine.
+Result<void> CopyClient::reconnect_after_password() {
+  if (!sudo_.password_sent()) return {};
+  const auto host_key = connection_->host_key();
+  channel_.reset();
+  connection_.reset();
+  SPARK_TRY(connection_, options_.connector(*node_, options_.connect));
+  if (connection_->host_key() == host_key) return {};
+  return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection_->host_key());
+}
+
+Result<void> CopyClient::install() {
+  channel_.reset();
+  SPARK_TRY(channel_, connection_->start(RemoteProgram::kCopyInstaller, elevation_));
+  sudo_ = elevation_ == Elevation::kSudoPassword ? SudoConversation(options_.become_password) : SudoConversation();
+  auto installed =
+      install_program(*channel_, {"sparkplan-copy", copy_image, sudo_, options_.reply_timeout, options_.connect.stop});
+  if (installed) return {};
+  Error error = std::move(installed).error();
+  // A sudo rule that lets the agent run without a password does not allow installing a program.
+  if (error.code == ErrorCode::kPermissionDenied) error.hint = "pass --ask-become-pass";
+  return failure(std::move(error));
+}
+
+Result<void> CopyClient::restart() {
+  SPARK_CHECK(reconnect_after_password());
+  SPARK_TRY(const auto hello, start());
+  if (is_ours(hello)) return {};
+  return failure(ErrorCode::kFailed, "the node has a sparkplan-copy of another build");
+}
+
+Result<CopyHello> CopyClient::start() {
+  channel_.reset();
+  reader_ = FrameReader();
+  sudo_ = SudoConversation();
+  SPARK_TRY(channel_, connection_->start(RemoteProgram::kCopy, elevation_));
+  if (elevation_ == Elevation::kSudoPassword) sudo_ = SudoConversation(options_.become_password);
+  // If sudo may prompt, it could read the first bytes as the password.
+  const bool wait_for_hello = elevation_ == Elevation::kSudoPassword;
+  if (!wait_for_hello) (void)channel_->write_all(kPreamble, options_.reply_timeout);
+  const auto end = Clock::now() + options_.reply_timeout;
+  while (Clock::now() < end) {
+    SPARK_TRY(const auto answer, receive(kStopPatience));
+    if (!reader_.preamble_seen()) SPARK_CHECK(sudo_.go_on(*channel_, options_.reply_timeout));
+    if (!answer) continue;
+    const auto* hello = std::get_if<CopyHello>(&*answer);
+    if (hello == nullptr) return failure(ErrorCode::kFailed, "sparkplan-copy sent no greeting");
+    if (wait_for_hello) SPARK_CHECK(channel_->write_all(kPreamble, options_.reply_timeout));
+    return *hello;
+  }
+  return failure(ErrorCode::kUnreachable, "sparkplan-copy did not start in time");
+}
+
+Result<void> CopyClient::send(const CopyCommand& command) {
+  SPARK_TRY(const auto frame, encode_frame(encode(command)));
+  return channel_->write_all(frame, options_.reply_timeout);
+}
+
+Result<std::optional<CopyAnswer>> CopyClient::receive(std::chrono::milliseconds patience) {
+  if (options_.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+  auto message = reader_.next();
+  if (message && !*message) {
+    std::string bytes;
+    const auto count = channel_->read_some(bytes, patience);
+    if (!count) {
+      auto error = why_silent(*channel_, count.error(), reader_.noise());
+      if (count.error().code == ErrorCode::kNotFound && error.code == ErrorCode::kUnreachable) {
+        error = {ErrorCode::kFailed, "a signal ended sparkplan-copy", {}, std::nullopt, ""};
+      }
+      return failure(std::move(error));
+    }
+    reader_.feed(bytes);
+    message = reader_.next();
+  }
+  if (!message) {
+    return failure(ErrorCode::kFailed,
+                   "the node does not speak sparkplan's protocol: " + shown_text(message.error().describe()));
+  }
+  if (!*message) return std::optional<CopyAnswer>();
+  auto answer = decode<CopyAnswer>(**message);
+  if (!answer) return failure(bounded(std::move(answer).error()));
+  if (auto* failed = std::get_if<CopyFailure>(&*answer)) return failure(bounded(std::move(failed->error)));
+  return std::optional<CopyAnswer>(*std::move(answer));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,212 @@
+#include "engine/remote/ssh/ssh_channel.h"
+
+#include <libssh/callbacks.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace sparkplan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPauseInWriting{20};
+/// The most output of a program that read_some() has not read yet. libssh grants a peer a window of 1.3 MB, but
+/// accepts more.
+constexpr std::size_t kMostUnread = std::size_t{4} << 20;
+/// A command may print while a message to its starter is written. libssh sends nothing before it has handed out what it
+/// holds, which may be several windows of output.
+constexpr std::size_t kMostArrived = std::size_t{32} << 20;
+constexpr std::size_t kPiece = 32768;
+
+class SshChannel final : public Channel {
+ public:
+  SshChannel(std::shared_ptr<const SshConnectionParts> way, ssh::ChannelPointer channel)
+      : way_(std::move(way)),
+        session_(way_->session.get()),
+        watch_(*way_->session.get_deleter().watch),
+        channel_(std::move(channel)) {
+    callbacks_.userdata = this;
+    callbacks_.channel_data_function = take_data;
+    ssh_callbacks_init(&callbacks_);
+    ssh_set_channel_callbacks(channel_.get(), &callbacks_);
+    take_early_errors();
+  }
+  SshChannel(const SshChannel&) = delete;
+  SshChannel& operator=(const SshChannel&) = delete;
+  ~SshChannel() override { ssh_remove_channel_callbacks(channel_.get(), &callbacks_); }
+
+  Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
+    const auto end = Clock::now() + patience;
+    const auto said_before = error_bytes_;
+    if (!arrived_.empty()) {
+      const auto count = arrived_.size();
+      into.append(std::exchange(arrived_, {}));
+      return count;
+    }
+    while (true) {
+      SPARK_TRY(const auto count, read_now(into));
+      // New text on standard error is returned at once, as callers may wait for it.
+      if (count > 0 || error_bytes_ != said_before || Clock::now() >= end) return count;
+      wait_until(end);
+    }
+  }
+
+  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
+    const auto end = Clock::now() + deadline;
+    while (true) {
+      if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
+        return failure(broken("write"));
+      // Bytes that libssh has accepted but the kernel has not are not written yet.
+      // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
+      const bool unsent = has_unsent() && arrived_.size() <= kMostUnread;
+      if (bytes.empty() && !unsent) return {};
+      std::size_t written = 0;
+      if (!unsent) {
+        SPARK_TRY(written, write_now(bytes));
+        bytes.remove_prefix(written);
+      }
+      if (written > 0) continue;
+      if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node accepts no more input");
+      SPARK_CHECK(make_way());
+      // A change in the unsent bytes is used at once. All other waits are short: poll() does not report bytes that
+      // libssh has already read from the socket.
+      if (unsent && !has_unsent()) continue;
+      wait_until(std::min(end, Clock::now() + kPauseInWriting));
+    }
+  }
+
+  void close_input() override { ssh_channel_send_eof(channel_.get()); }
+
+  std::optional<int> exit_status() override {
+    // The status is a separate packet and may come after the end of the stream.
+    const auto end = Clock::now() + std::chrono::seconds(2);
+    const auto settled = [this] {
+      return ssh_channel_get_exit_status(channel_.get()) != -1 || ssh_channel_is_closed(channel_.get()) != 0;
+    };
+    while (!settled() && Clock::now() < end) {
+      std::string rest;
+      if (const auto read = read_now(rest); !read && read.error().code != ErrorCode::kNotFound) break;
+      // The bytes just read may have contained the status.
+      if (!settled()) wait_until(end);
+    }
+    const int status = ssh_channel_get_exit_status(channel_.get());
+    return status == -1 ? std::nullopt : std::optional<int>(status);
+  }
+
+  const std::string& standard_error() const override { return standard_error_; }
+
+ private:
+  /// Reads the bytes that libssh holds or can read from the socket without waiting. 0: none.
+  Result<std::size_t> read_now(std::string& into) {
+    std::array<char, kPiece> buffer{};
+    const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 0, 0);
+    SPARK_CHECK(check_flood());
+    if (count > 0) {
+      watch_.payload += static_cast<std::size_t>(count);
+      into.append(buffer.data(), static_cast<std::size_t>(count));
+      return static_cast<std::size_t>(count);
+    }
+    if (count == SSH_ERROR) return failure(broken("read"));
+    if (ssh_channel_is_eof(channel_.get()) != 0 || ssh_channel_is_closed(channel_.get()) != 0) {
+      return failure(ErrorCode::kNotFound, "end of stream");
+    }
+    if (ssh_is_connected(session_) == 0) return failure(broken("read"));
+    return std::size_t{0};
+  }
+
+  /// Lets libssh handle packets in both directions: it sends its pending bytes and receives window updates. It handles
+  /// none while it holds unread standard output. So that output is read here, for the next read_some().
+  Result<void> make_way() {
+    if (arrived_.size() > kMostArrived) return failure(ErrorCode::kFailed, "the node sends data without a request");
+    const auto read = read_now(arrived_);
+    // After the end of the stream libssh handles no packets, so it would not send its pending bytes either.
+    if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));
+    if (!read) return failure(read.error());
+    if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
+    return check_flood();
+  }
+
+  Result<std::size_t> write_now(std::string_view bytes) {
+    // libssh would wait for the window without a limit.
+    const std::size_t window = ssh_channel_window_size(channel_.get());
+    const auto size = std::min({bytes.size(), window, kPiece});
+    if (size == 0) return std::size_t{0};
+    const int written = ssh_channel_write(channel_.get(), bytes.data(), static_cast<std::uint32_t>(size));
+    if (written < 0 && written != SSH_AGAIN) return failure(broken("write"));
+    return static_cast<std::size_t>(std::max(written, 0));
+  }
+
+  bool has_unsent() const { return (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0; }
+
+  void wait_until(Clock::time_point end) const {
+    const short events = has_unsent() ? POLLIN | POLLOUT : POLLIN;
+    pollfd waiting{ssh_get_fd(session_), events, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+    ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+  }
+
+  /// Takes the standard error that arrived before the callback was set. Until it is read, libssh does not report the
+  /// end of the stream and handles no packets.
+  void take_early_errors() {
+    std::array<char, kPiece> buffer{};
+    while (true) {
+      const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 1, 0);
+      if (count <= 0) return;
+      take_data(session_, channel_.get(), buffer.data(), static_cast<std::uint32_t>(count), 1, this);
+    }
+  }
+
+  /// Called by libssh for each packet, with all unread bytes. Returns the number of bytes taken: none of standard
+  /// output, which read_some() reads, and all of standard error, even if no caller reads it.
+  static int take_data(ssh_session /*session*/, ssh_channel /*channel*/, void* data, std::uint32_t size, int is_error,
+                       void* self) {
+    auto& channel = *static_cast<SshChannel*>(self);
+    if (is_error != 0) {
+      channel.error_bytes_ += size;
+      channel.watch_.payload += size;
+      const auto room = kMaxStandardError - channel.standard_error_.size();
+      channel.standard_error_.append(static_cast<const char*>(data), std::min<std::size_t>(room, size));
+      return static_cast<int>(size);
+    }
+    if (size <= kMostUnread) return 0;
+    channel.too_much_ = true;
+    return static_cast<int>(size);
+  }
+
+  Result<void> check_flood() const {
+    if (too_much_) return failure(ErrorCode::kFailed, "the node sends more than the connection allows");
+    if (error_bytes_ > kStandardErrorFlood) {
+      return failure(ErrorCode::kFailed, "the node printed more than " + std::to_string(kStandardErrorFlood >> 20U) +
+                                             " MiB on standard error");
+    }
+    if (watch_.floods()) return failure(ErrorCode::kFailed, "the node sends unrequested packets");
+    return {};
+  }
+
+  Error broken(const std::string& what) const {
+    const std::string reason = ssh::ssh_words(session_);
+    return make_error(ErrorCode::kUnreachable,
+                      "the connection broke (" + what + (reason.empty() ? "" : ": " + reason) + ")");
+  }
+
+  std::shared_ptr<const SshConnectionParts> way_;  // Outlives the channel, even if the connection is destroyed first.
+  ssh_session session_;
+  ssh::SessionWatch& watch_;
+  ssh::ChannelPointer channel_;
+  ssh_channel_callbacks_struct callbacks_{};
+  std::string arrived_;  ///< Arrived during a write.
+  std::string standard_error_;
+  std::uint64_t error_bytes_ = 0;
+  bool too_much_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Channel> ssh_channel_over(std::shared_ptr<const SshConnectionParts> way, ssh::ChannelPointer channel) {
+  return std::make_unique<SshChannel>(std::move(way), std::move(channel));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,244 @@
+#include "engine/remote/ssh/ssh_session.h"
+
+#include <fcntl.h>
+#include <libssh/server.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/process/own_user.h"
+#include "engine/remote/ssh/known_hosts.h"
+#include "engine/remote/ssh/tcp_connect.h"
+
+namespace sparkplan::ssh {
+namespace {
+
+struct KeyDeleter {
+  void operator()(ssh_key key) const { ssh_key_free(key); }
+};
+using KeyPointer = std::unique_ptr<ssh_key_struct, KeyDeleter>;
+
+/// The longest delay before a stop request is noticed.
+constexpr int kPause = 50;
+
+/// Without this callback libssh would store every request.
+int refuse_request(ssh_session /*session*/, ssh_message /*request*/, void* watch) {
+  ++static_cast<SessionWatch*>(watch)->requests;
+  return 1;
+}
+
+std::string strip_padding(std::string text) {
+  while (!text.empty() && text.back() == '=') text.pop_back();
+  return text;
+}
+
+OfferedHostKey::Standing standing_of(const SshStation& station, const OfferedHostKey& key) {
+  using Standing = OfferedHostKey::Standing;
+  if (!station.host_key.empty()) {
+    return strip_padding(station.host_key) == key.fingerprint ? Standing::kPinned : Standing::kPinMismatch;
+  }
+  if (key.known.empty()) return Standing::kUnknown;
+  const bool is_known = std::any_of(key.known.begin(), key.known.end(),
+                                    [&](const KnownHostKey& known) { return known.fingerprint == key.fingerprint; });
+  return is_known ? Standing::kKnown : Standing::kChanged;
+}
+
+/// libssh prefers the key types that this file has for the host.
+void choose_known_hosts(ssh_session session, const SshStation& station) {
+  for (const std::string& file : station.known_hosts) {
+    ssh_options_set(session, SSH_OPTIONS_KNOWNHOSTS, file.c_str());
+    if (ssh_session_has_known_hosts_entry(session) == SSH_KNOWN_HOSTS_OK) return;
+  }
+  const char* const first = station.known_hosts.empty() ? "/dev/null" : station.known_hosts.front().c_str();
+  ssh_options_set(session, SSH_OPTIONS_KNOWNHOSTS, first);
+}
+
+Result<void> set_options(ssh_session session, const SshStation& station, std::chrono::steady_clock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(end - std::chrono::steady_clock::now());
+  const long microseconds = std::max<long>(static_cast<long>(left.count()), 1);
+  const long seconds = 0;
+  const bool no = false;
+  const int yes = 1;
+  ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &no);
+  ssh_options_set(session, SSH_OPTIONS_NODELAY, &yes);
+  // Without compression, a few bytes from a peer cannot expand to many.
+  ssh_options_set(session, SSH_OPTIONS_COMPRESSION, "no");
+  ssh_options_set(session, SSH_OPTIONS_TIMEOUT, &seconds);
+  ssh_options_set(session, SSH_OPTIONS_TIMEOUT_USEC, &microseconds);
+  // The connection exists, so libssh uses host and port only to find the host in known_hosts.
+  const std::string& name = station.host_key_alias.empty() ? station.address : station.host_key_alias;
+  const unsigned int port = station.host_key_alias.empty() ? station.port : 22;
+  if (ssh_options_set(session, SSH_OPTIONS_HOST, name.c_str()) != SSH_OK ||
+      ssh_options_set(session, SSH_OPTIONS_PORT, &port) != SSH_OK) {
+    return failure(ssh_failure(ErrorCode::kInvalidInput, "address " + printable(name), session));
+  }
+  if (ssh_options_set(session, SSH_OPTIONS_USER, station.user.c_str()) != SSH_OK) {
+    return failure(ssh_failure(ErrorCode::kInvalidInput, "user " + printable(station.user), session));
+  }
+  // libssh would take the home directory from the password database; this program always uses $HOME.
+  ssh_options_set(session, SSH_OPTIONS_SSH_DIR, expand_home("~/.ssh").c_str());
+  choose_known_hosts(session, station);
+  return {};
+}
+
+/// The socket of a session. A stop closes the connection, which ends a call of libssh that waits for it.
+class StoppableSocket {
+ public:
+  StoppableSocket(int socket, const std::stop_token& stop)
+      : twin_(::fcntl(socket, F_DUPFD_CLOEXEC, 0)),
+        on_stop_(std::in_place, stop, [twin = twin_] { ::shutdown(twin, SHUT_RDWR); }) {}
+  StoppableSocket(const StoppableSocket&) = delete;
+  StoppableSocket& operator=(const StoppableSocket&) = delete;
+  ~StoppableSocket() {
+    on_stop_.reset();
+    ::close(twin_);
+  }
+
+ private:
+  int twin_;  ///< libssh may close its own descriptor, and another thread receive the same number.
+  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+};
+
+}  // namespace
+
+bool SessionWatch::floods() const {
+  constexpr std::uint64_t kMostRequests = 1000;
+  // Room for packet headers and for the server's own messages.
+  constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
+  return requests > kMostRequests || packets.in_bytes > payload + payload / 2 + kSpare;
+}
+
+int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_point end, const std::stop_token& stop,
+                 const std::function<int()>& attempt) {
+  int answer = SSH_AGAIN;
+  while (!stop.stop_requested() && std::chrono::steady_clock::now() < end && (answer = attempt()) == SSH_AGAIN) {
+    if (session.get_deleter().watch->floods()) return SSH_ERROR;
+    const bool unsent = (ssh_get_poll_flags(session.get()) & SSH_WRITE_PENDING) != 0;
+    const short events = unsent ? POLLIN | POLLOUT : POLLIN;
+    const int descriptor = ssh_get_fd(session.get());
+    // sshd's next packet may wait for our acknowledgement, which a kernel may delay by 40 ms: until its first exec,
+    // sshd runs without TCP_NODELAY. Through a jump host the socket is a local one, and this has no effect.
+    const int on = 1;
+    ::setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+    pollfd waiting{descriptor, events, 0};
+    ::poll(&waiting, 1, kPause);
+  }
+  return answer;
+}
+
+std::string ssh_words(ssh_session session) { return shown_text(ssh_get_error(session)); }
+
+Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session) {
+  return Error{code, what + ": " + ssh_words(session), {}, std::nullopt, ""};
+}
+
+void SessionDeleter::operator()(ssh_session session) const {
+  ssh_disconnect(session);
+  ssh_free(session);
+}
+
+void ChannelDeleter::operator()(ssh_channel channel) const { ssh_channel_free(channel); }
+
+std::string expand_home(const std::string& path) {
+  if (path != "~" && path.rfind("~/", 0) != 0) return path;
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return home + path.substr(1);
+  const auto user = own_user();
+  return (user ? user->home : "/") + path.substr(1);
+}
+
+Result<SessionPointer> open_session(const SshStation& station, const ConnectOptions& options,
+                                    const std::string& host_key_type, int socket) {
+  const auto end = std::chrono::steady_clock::now() + options.timeout;
+  if (socket < 0) {
+    SPARK_TRY(socket, connect_tcp(station.address, station.port, end, options.stop));
+  }
+  const StoppableSocket stoppable(socket, options.stop);
+  const auto watch = std::make_shared<SessionWatch>();
+  SessionPointer session(ssh_new(), SessionDeleter{watch});
+  auto ready = session ? set_options(session.get(), station, end)
+                       : Result<void>(failure(ErrorCode::kBug, "libssh gave no session"));
+  if (!ready) {
+    ::close(socket);
+    return failure(std::move(ready).error());
+  }
+  ssh_options_set(session.get(), SSH_OPTIONS_FD, &socket);  // From here on it is libssh's.
+  if (!host_key_type.empty()) {
+    ssh_options_set(session.get(), SSH_OPTIONS_HOSTKEYS, host_key_type.c_str());
+  }
+  ssh_set_counters(session.get(), nullptr, &watch->packets);
+  ssh_set_message_callback(session.get(), refuse_request, watch.get());
+  const int connected = ssh_connect(session.get());
+  if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+  if (connected != SSH_OK) {
+    return failure(ssh_failure(ErrorCode::kUnreachable,
+                               "connect to " + printable(station.address) + " port " + std::to_string(station.port),
+                               session.get()));
+  }
+  // A session that was given its socket would not say goodbye and close it: ssh_disconnect() leaves that to the giver.
+  const int none = -1;
+  ssh_options_set(session.get(), SSH_OPTIONS_FD, &none);
+  ssh_set_blocking(session.get(), 0);
+  return session;
+}
+
+Result<OfferedHostKey> examine_host_key(ssh_session session, const SshStation& station) {
+  ssh_key raw = nullptr;
+  if (ssh_get_server_publickey(session, &raw) != SSH_OK) {
+    return failure(ssh_failure(ErrorCode::kUnreachable, "read the host key", session));
+  }
+  const KeyPointer key(raw);
+  OfferedHostKey offered{fingerprint_of(key.get()), ssh_key_type_to_char(ssh_key_type(key.get())), {}, {}, {}, {}};
+  if (offered.fingerprint.empty()) {
+    return failure(ErrorCode::kFailed, "compute the fingerprint of the host key");
+  }
+  char* base64 = nullptr;
+  ssh_pki_export_pubkey_base64(key.get(), &base64);
+  const std::string key_base64 = base64 != nullptr ? base64 : "";
+  ssh_string_free_char(base64);
+  offered.known_hosts_line = station.known_name() + " " + offered.type + " " + key_base64;
+  offered.file = station.known_hosts.empty() ? "/dev/null" : station.known_hosts.front();
+  SPARK_TRY(offered.known, known_host_keys(station));
+  SPARK_TRY(const bool revoked, is_revoked_for(station, key_base64));
+  offered.standing = revoked ? OfferedHostKey::Standing::kRevoked : standing_of(station, offered);
+  return offered;
+}
+
+Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station) {
+  const std::string trust = "`sparkplan trust " + station.node + "`";
+  const auto shown = "its " + key.type + " host key is " + key.fingerprint;
+  switch (key.standing) {
+    case OfferedHostKey::Standing::kKnown:
+    case OfferedHostKey::Standing::kPinned:
+      return {};
+    case OfferedHostKey::Standing::kUnknown:
+      if (station.host_keys == HostKeyPolicy::kAcceptNew) {
+        SPARK_CHECK(remember_host_key(key));
+        return {};
+      }
+      return failure(ErrorCode::kUntrusted, "the host key is unknown; " + shown,
+                     "compare the fingerprint on the machine itself, then run " + trust);
+    case OfferedHostKey::Standing::kChanged:
+      return failure(ErrorCode::kUntrusted, "the host key is not the one in known_hosts; " + shown,
+                     "if the machine was reinstalled, remove the old key with `" + command_to_forget(key, station) +
+                         "` and run " + trust);
+    case OfferedHostKey::Standing::kPinMismatch:
+      return failure(ErrorCode::kUntrusted, "the host key is not the one pinned in the file; " + shown,
+                     "if the machine was reinstalled, change `host_key` in the file");
+    case OfferedHostKey::Standing::kRevoked:
+      break;
+  }
+  return failure(ErrorCode::kUntrusted, "the host key is marked @revoked in known_hosts; " + shown);
+}
+
+}  // namespace sparkplan::ssh

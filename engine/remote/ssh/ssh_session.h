@@ -1,0 +1,81 @@
+#pragma once
+
+#include <libssh/libssh.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/remote/config/ssh_way.h"
+#include "engine/remote/ssh/host_keys.h"
+#include "engine/remote/transport/transport.h"
+
+namespace sparkplan::ssh {
+
+/// Counts the data that a session's peer sends without a request. Requests from the peer are refused, never stored.
+struct SessionWatch {
+  ssh_counter_struct packets{};  ///< All received packets, decrypted.
+  std::uint64_t payload = 0;     ///< The part of these bytes that is output of a program.
+  std::uint64_t requests = 0;    ///< Requests from the peer, such as opening a channel.
+
+  bool floods() const;
+};
+
+struct SessionDeleter {
+  std::shared_ptr<SessionWatch> watch;  ///< Destroyed after the session.
+  void operator()(ssh_session session) const;
+};
+using SessionPointer = std::unique_ptr<ssh_session_struct, SessionDeleter>;
+
+struct ChannelDeleter {
+  void operator()(ssh_channel channel) const;
+};
+using ChannelPointer = std::unique_ptr<ssh_channel_struct, ChannelDeleter>;
+
+/// A private key that a server would accept, and whose passphrase is not known yet.
+struct LockedKey {
+  std::string path;
+  std::string shown;
+};
+
+/// Repeats a libssh call that returns SSH_AGAIN. Ends at any other result, or when `end` has come or a stop is
+/// requested: then the result is SSH_AGAIN. Also ends when the peer floods us: then it is SSH_ERROR.
+int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_point end, const std::stop_token& stop,
+                 const std::function<int()>& attempt);
+
+/// libssh's last error, which may contain text from the peer: one line, at most kLongestShortText bytes.
+std::string ssh_words(ssh_session session);
+
+/// `what`, and libssh's last error.
+Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session);
+
+/// A session after the key exchange: the host key is not checked and no user is logged in. libssh reads no
+/// configuration: it could run commands. From here on the session never blocks. `host_key_type` limits the accepted
+/// types ("ssh-ed25519"); empty means the types in known_hosts. `socket` is an existing connection to the station,
+/// which the session takes over; -1: none. A stop ends the wait at once. Errors: kUnreachable, kInvalidInput,
+/// kInterrupted.
+Result<SessionPointer> open_session(const SshStation& station, const ConnectOptions& options,
+                                    const std::string& host_key_type = {}, int socket = -1);
+
+/// The session's host key, compared with the pin and with known_hosts.
+Result<OfferedHostKey> examine_host_key(ssh_session session, const SshStation& station);
+
+/// Errors: kUntrusted with the fingerprint and the command that trusts it.
+Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station);
+
+/// Public key authentication with the station's keys. If none is accepted, the password of `options`, unless it is
+/// empty. All keys together may take the connection timeout, and the password the same again.
+/// Errors: kPermissionDenied, kInvalidInput (identity file), kUnreachable, kInterrupted. With kPermissionDenied,
+/// `locked` is set if a key with a passphrase would be accepted.
+Result<void> authenticate(const SessionPointer& session, const SshStation& station, const ConnectOptions& options,
+                          std::optional<LockedKey>& locked);
+
+/// Expands "~" and "~/x" by $HOME.
+std::string expand_home(const std::string& path);
+
+}  // namespace sparkplan::ssh

@@ -1,0 +1,181 @@
+#include "engine/report/changes/change_text.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "engine/core/text.h"
+#include "engine/report/changes/field_text.h"
+#include "engine/report/changes/removal_text.h"
+#include "engine/report/text/value_text.h"
+#include "engine/resource/artifact.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostNamesInANote = 4;
+constexpr std::size_t kBodyIndent = 6;
+
+/// Impact and origin, if they are not the usual ones.
+std::vector<Part> marks_of(const Change& change) {
+  static const std::map<Impact, std::string> kImpactMarks = {{Impact::kNeedsRelogin, "[needs re-login]"},
+                                                             {Impact::kRestartsService, "[restarts service]"},
+                                                             {Impact::kInterruptsNetwork, "[interrupts network]"},
+                                                             {Impact::kNeedsReboot, "[needs reboot]"}};
+  std::vector<Part> marks;
+  if (change.origin == Origin::kForeign) return marks;
+  if (const auto mark = kImpactMarks.find(change.impact); mark != kImpactMarks.end())
+    marks.push_back({mark->second, Colour::kYellow});
+  if (change.reversible == Reversible::kNo) marks.push_back({"[cannot be undone]", Colour::kYellow});
+  if (change.origin == Origin::kDrift) marks.push_back({"(drift: changed on the node)", Colour::kMagenta});
+  return marks;
+}
+
+std::optional<Part> outcome_mark(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kPlanned:
+      return std::nullopt;
+    case Outcome::kDone:
+      return Part{"done", Colour::kGreen};
+    case Outcome::kFailed:
+      return Part{"failed", Colour::kRed};
+    case Outcome::kNotDone:
+      return Part{"not done", Colour::kYellow};
+    case Outcome::kUnknown:
+      return Part{"unknown: the connection broke", Colour::kYellow};
+  }
+  return std::nullopt;
+}
+
+char symbol_of(const Change& change) {
+  if (change.origin == Origin::kForeign) return '!';
+  if (change.action == Action::kCreate) return '+';
+  return change.action == Action::kRemove ? '-' : '~';
+}
+
+Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
+  const auto found = node.outcomes.find(id);
+  return found == node.outcomes.end() ? Outcome::kPlanned : found->second;
+}
+
+class ChangeWriter {
+ public:
+  ChangeWriter(const NodeReport& node, const std::string& file, bool outcome, const TextStyle& style)
+      : node_(node), file_(file), outcome_(outcome), style_(style) {}
+
+  ChangeText write(const Change& change) const {
+    ChangeText text;
+    text.symbol = symbol_of(change);
+    text.type = printable(change.id.type);
+    text.name = printable(change.id.name);
+    text.marks = marks_of(change);
+    add_fields(change, text);
+    if (!change.note.empty()) add_line(printable(change.note) + place(change), Colour::kNone, text);
+    if (change.origin == Origin::kForeign) return text;
+    const Outcome outcome = outcome_of(node_, change.id);
+    if (auto mark = outcome_mark(outcome)) text.marks.push_back(std::move(*mark));
+    if (outcome == Outcome::kFailed || outcome == Outcome::kNotDone) add_failure(change.id, text);
+    return text;
+  }
+
+  ChangeText write(const BlockedResource& blocked) const {
+    ChangeText text{'!', printable(blocked.id.type), printable(blocked.id.name), {}, {}, {}};
+    text.marks.push_back({"blocked: " + printable(blocked.error.describe()), Colour::kRed});
+    add_hint(blocked.error, text);
+    return text;
+  }
+
+ private:
+  void add_fields(const Change& change, ChangeText& text) const {
+    if (change.is_harmless()) return;
+    RemovalView removal;
+    if (change.action == Action::kRemove && change.origin != Origin::kForeign)
+      removal = view_of_removal(change, node_.plan);
+    const auto& fields = change.action == Action::kRemove ? removal.fields : change.fields;
+    const FieldTexts all{change, fields, node_.plan, style_};
+    text.fields = all.short_ones();
+    if (removal.restores)
+      text.fields.push_back({"", (removal.text_goes() ? "removed, " : "") + std::string(kRestored)});
+    if (outcome_) return;
+    const std::size_t width = columns_of(style_) - kBodyIndent;
+    for (Part& line : all.diffs(width)) text.body.push_back({std::move(line), true});
+  }
+
+  std::string place(const Change& change) const {
+    if (change.origin != Origin::kForeign || !change.where.known()) return "";
+    return " (" + printable(file_) + ":" + std::to_string(change.where.line) + ")";
+  }
+
+  void add_failure(const ResourceId& id, ChangeText& text) const {
+    for (const BlockedResource& blocked : node_.plan.blocked) {
+      if (blocked.id != id) continue;
+      add_line(printable(blocked.error.describe()), Colour::kRed, text);
+      add_hint(blocked.error, text);
+    }
+  }
+
+  static void add_hint(const Error& error, ChangeText& text) {
+    if (!error.hint.empty()) add_line("hint: " + printable(error.hint), Colour::kNone, text);
+  }
+
+  static void add_line(std::string line, Colour colour, ChangeText& text) {
+    text.body.push_back({{std::move(line), colour}, false});
+  }
+
+  const NodeReport& node_;
+  const std::string& file_;
+  bool outcome_;
+  const TextStyle& style_;
+};
+
+/// One note for each reason, however many resources share it.
+void add_not_applicable(const NodePlan& plan, std::vector<std::string>& notes) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const SkippedResource& skipped : plan.not_applicable)
+    names[skipped.reason].push_back(printable(skipped.id.str()) +
+                                    (skipped.field.empty() ? "" : " [" + printable(skipped.field) + "]"));
+  for (auto& [reason, resources] : names) {
+    const std::size_t hidden = resources.size() > kMostNamesInANote ? resources.size() - kMostNamesInANote : 0;
+    if (hidden > 0) resources.resize(kMostNamesInANote);
+    std::string text = "not applicable here: " + join(resources, ", ");
+    if (hidden > 0) text += " and " + std::to_string(hidden) + " more";
+    notes.push_back(text + (reason.empty() ? "" : ": " + printable(reason)));
+  }
+}
+
+}  // namespace
+
+bool is_shown_as_change(const BlockedResource& blocked, const NodeReport& node) {
+  const auto& changes = node.plan.changes;
+  return std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
+    const Outcome outcome = outcome_of(node, change.id);
+    return change.id == blocked.id && change.origin != Origin::kForeign &&
+           (outcome == Outcome::kFailed || outcome == Outcome::kNotDone);
+  });
+}
+
+std::vector<ChangeText> changes_of(const NodeReport& node, const std::string& file, bool outcome,
+                                   const TextStyle& style) {
+  const ChangeWriter writer(node, file, outcome, style);
+  std::vector<ChangeText> texts;
+  for (const Change& change : node.plan.changes) {
+    if (!style.quiet || !change.is_harmless()) texts.push_back(writer.write(change));
+  }
+  for (const BlockedResource& blocked : node.plan.blocked) {
+    if (!is_shown_as_change(blocked, node)) texts.push_back(writer.write(blocked));
+  }
+  return texts;
+}
+
+std::vector<std::string> notes_of(const NodeReport& node, const std::string& file) {
+  std::vector<std::string> notes;
+  for (const ResourceId& id : node.plan.kept_orphans)
+    notes.push_back(printable(id.str()) + " is no longer in " + printable(file) +
+                    ", but was edited on the node: left unchanged");
+  add_not_applicable(node.plan, notes);
+  if (!node.lock_holder.empty()) notes.push_back("locked by " + printable(node.lock_holder));
+  return notes;
+}
+
+}  // namespace sparkplan

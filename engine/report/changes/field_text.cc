@@ -1,0 +1,224 @@
+#include "engine/report/changes/field_text.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "engine/core/keyed_digest.h"
+#include "engine/core/text.h"
+#include "engine/report/text/value_text.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/text_artifact_step.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostListedFields = 2;
+
+/// The single value of a resource that has the same value in every field, such as a kernel parameter that runs and
+/// persists. Null if its fields differ.
+const Value* only_value(const Value& resource) {
+  const Value::Map* entries = resource.entries();
+  if (entries == nullptr || entries->empty()) return nullptr;
+  const Value& first = entries->front().value;
+  const bool same = std::all_of(entries->begin(), entries->end(), [&](const auto& e) { return e.value == first; });
+  return same ? &first : nullptr;
+}
+
+/// An Unknown equals nothing, not even itself. Compare addresses first, so that a single field that becomes Unknown
+/// still fits into one line.
+bool same(const Value& a, const Value& b) { return &a == &b || a == b; }
+
+/// The single current value of the fields, without missing ones; nothing if they differ.
+std::optional<Value> only_before(const std::vector<FieldChange>& fields) {
+  Value before;
+  for (const FieldChange& field : fields) {
+    if (field.before.is_null()) continue;
+    if (!before.is_null() && !(before == field.before)) return std::nullopt;
+    before = field.before;
+  }
+  return before;
+}
+
+std::string paths(const std::vector<FieldChange>& fields) {
+  std::vector<std::string> names;
+  for (const FieldChange& field : fields) names.push_back(printable(field.path));
+  return join(names, ", ");
+}
+
+std::string prefix_of(const std::string& path) { return path.substr(0, path.find('.')); }
+
+/// The changes of fields with one prefix, or the items of one list.
+struct FieldCount {
+  std::size_t added = 0, removed = 0, changed = 0, unknown = 0, fields = 0;
+  bool plural = false;
+
+  void add(const FieldChange& field) {
+    ++fields;
+    if (field.after.contains_unknown()) ++unknown;
+    if (field.before.list_items() != nullptr || field.after.list_items() != nullptr) plural = true;
+    const std::size_t before = count_of(field.before);
+    const std::size_t after = count_of(field.after);
+    if (before == 0) {
+      added += field.path.find('.') == std::string::npos ? after : 1;
+    } else if (after == 0) {
+      removed += field.path.find('.') == std::string::npos ? before : 1;
+    } else {
+      ++changed;
+    }
+  }
+
+  /// "8 authorized (7 known during apply)", "1 authorized removed"
+  std::string words(const std::string& name, bool is_new) const {
+    if (fields == 1 && !plural) return name;
+    std::vector<std::string> parts;
+    const auto part = [&](std::size_t number, const char* word) {
+      if (number > 0) parts.push_back(std::to_string(number) + " " + name + word);
+    };
+    part(added, is_new ? "" : " added");
+    part(removed, is_new ? "" : " removed");
+    if (fields == 1 && changed == 1) parts.push_back(name + " changed");
+    if (fields > 1) part(changed, " changed");
+    std::string text = join(parts, ", ");
+    if (unknown == 0) return text;
+    return text + (unknown == fields ? " (" : " (" + std::to_string(unknown) + " ") + "known during apply)";
+  }
+};
+
+}  // namespace
+
+FieldTexts::FieldTexts(const Change& change, const std::vector<FieldChange>& fields, const NodePlan& plan,
+                       const TextStyle& style)
+    : change_(change), fields_(fields), plan_(plan), style_(style) {}
+
+bool FieldTexts::is_whole_file() const { return change_.id.name == kWholeFileName; }
+
+bool FieldTexts::is_diff(const FieldChange& field) const {
+  if (holds_secret(field.before) && holds_secret(field.after)) return false;
+  if (holds_secret(field.before) || holds_secret(field.after))
+    return is_long_text(field.before) || is_long_text(field.after);
+  return (is_whole_file() && field.path == "content") || is_long_text(field.before) || is_long_text(field.after);
+}
+
+/// True for "persistent.mtu" beside an equal "mtu": a stored value that says the same as the running one.
+bool FieldTexts::is_shadow(const FieldChange& field) const {
+  const auto dot = field.path.find('.');
+  if (dot == std::string::npos) return false;
+  const std::string own = field.path.substr(dot + 1);
+  return std::any_of(fields_.begin(), fields_.end(), [&](const FieldChange& other) {
+    if (other.path != own || !(other.after == field.after)) return false;
+    return field.before.is_null() || field.before == other.before;
+  });
+}
+
+/// Of a secret only its source and whether it changes: "(secret: sops -d secrets.yaml) new".
+std::string FieldTexts::text_of(const FieldChange& field, Action action) const {
+  if (!holds_secret(field.after) || !field.after.is_string())
+    return transition(field.before, field.after, action, style_);
+  return shown_secret(printable(change_.note)) + (field.before.is_null() ? " new" : " changed");
+}
+
+std::vector<FieldText> FieldTexts::short_ones() const {
+  if (is_whole_file() && !fields_.empty()) {
+    std::vector<FieldText> texts{{"", file_name()}};
+    for (const FieldChange& field : fields_) {
+      if (!is_diff(field)) texts.push_back({printable(field.path), text_of(field, Action::kUpdate)});
+    }
+    return texts;
+  }
+  if (const auto value = one_value()) return {{"", *value}};
+  if (const auto words = counts()) return {{"", *words}};
+  std::vector<FieldText> texts;
+  for (const FieldChange& field : fields_) {
+    if (field.after.is_unknown() && is_diff(field)) {
+      texts.push_back({printable(field.path), "-> " + value_text(field.after, style_)});
+    } else if (!is_diff(field) && (style_.verbose || !is_shadow(field))) {
+      texts.push_back({printable(field.path), text_of(field, change_.action)});
+    }
+  }
+  return texts;
+}
+
+/// "60 -> 10  [running]"; nothing if the fields have to be listed one by one.
+std::optional<std::string> FieldTexts::one_value() const {
+  if (fields_.empty()) return std::nullopt;
+  const auto has_own_text = [&](const FieldChange& field) {
+    return is_diff(field) || holds_secret(field.before) || holds_secret(field.after);
+  };
+  if (std::any_of(fields_.begin(), fields_.end(), has_own_text)) return std::nullopt;
+  if (change_.origin == Origin::kForeign) {
+    const FieldChange& field = fields_.front();
+    if (field.before.is_null()) return std::nullopt;  // The claim is no value of the field; the note explains it.
+    return value_text(field.before, style_) + " wins over " + value_text(field.after, style_) +
+           (field.path.empty() ? "" : "  [" + printable(field.path) + "]");
+  }
+  const auto whole = plan_.after_steps.find(change_.id);
+  const bool known = whole != plan_.after_steps.end() && whole->second.is_map();
+  if (known && only_value(whole->second) == nullptr) return std::nullopt;
+  const std::optional<Value> before = only_before(fields_);
+  if (!before) return std::nullopt;
+  if (!std::all_of(fields_.begin(), fields_.end(), [&](const auto& f) { return same(f.after, fields_.front().after); }))
+    return std::nullopt;
+  std::string text = transition(*before, fields_.front().after, change_.action, style_);
+  if (known && fields_.size() < whole->second.entries()->size()) text += "  [" + paths(fields_) + "]";
+  return text;
+}
+
+/// For resources with many fields of a kind, such as the logins of each node: "8 authorized, 8 known_hosts, key".
+std::optional<std::string> FieldTexts::counts() const {
+  if (style_.verbose) return std::nullopt;
+  std::vector<std::pair<std::string, FieldCount>> kinds;
+  std::map<std::string, std::size_t> places;
+  for (const FieldChange& field : fields_) {
+    if (is_diff(field)) return std::nullopt;
+    if (is_shadow(field)) continue;
+    const std::string kind = prefix_of(field.path);
+    const auto [place, is_first] = places.emplace(kind, kinds.size());
+    if (is_first) kinds.emplace_back(kind, FieldCount{});
+    kinds[place->second].second.add(field);
+  }
+  const bool many =
+      std::any_of(kinds.begin(), kinds.end(), [](const auto& kind) { return kind.second.fields > kMostListedFields; });
+  if (!many) return std::nullopt;
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : kinds)
+    parts.push_back(count.words(printable(name), change_.action != Action::kUpdate));
+  return join(parts, ", ");
+}
+
+std::vector<Part> FieldTexts::diffs(std::size_t width) const {
+  std::vector<Part> lines;
+  if (change_.origin == Origin::kForeign) return lines;
+  for (const FieldChange& field : fields_) {
+    if (!is_diff(field) || field.after.is_unknown()) continue;
+    auto diff = diff_lines(label_of_diff(field), field.before, field.after, width, style_);
+    lines.insert(lines.end(), std::make_move_iterator(diff.begin()), std::make_move_iterator(diff.end()));
+  }
+  return lines;
+}
+
+std::string FieldTexts::label_of_diff(const FieldChange& field) const {
+  if (is_whole_file() && field.path == "content") return file_name();
+  // A line break in a name would begin a line of the diff.
+  if (field.path.starts_with("/")) return printable(field.path);  // One of the files of the resource.
+  const bool is_the_file = change_.id.name.starts_with("/") && field.path == "content";
+  return printable(is_the_file || field.path.empty() ? change_.id.name : change_.id.name + " " + field.path);
+}
+
+/// The file that a TYPE/@file change concerns, from the step that carries it out.
+std::string FieldTexts::file_name() const {
+  for (const Step& step : plan_.steps) {
+    if (!is_text_artifact(step.artifact)) continue;
+    if (std::find(step.resources.begin(), step.resources.end(), change_.id) == step.resources.end()) continue;
+    const FieldChange& field = fields_.front();
+    const bool about_content = field.path == "content";
+    if (about_content && Value(content_of(step.before).value_or("")) != field.before && !field.before.is_null())
+      continue;
+    if (about_content && Value(content_of(step.after).value_or("")) != field.after && !field.after.is_null()) continue;
+    return printable(step.artifact.name);
+  }
+  return printable(change_.id.str());
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+
+#include "engine/core/value.h"
+#include "engine/doctor/doctor_run.h"
+#include "engine/report/text/text_style.h"
+#include "engine/verify/verify_run.h"
+
+/// The output of `verify` and `doctor`. In texts, all content of nodes and of the file passes printable().
+namespace sparkplan {
+
+/// One line for checks with equal text, failures last, then the counts and, for measurements between pairs, a matrix.
+std::string to_text(const VerifyReport& report, const TextStyle& style);
+/// Failures and warnings first, each with the fact that was read, its cause and its fix; then the passed rows in one
+/// line.
+std::string to_text(const DoctorReport& report, const TextStyle& style);
+
+/// Schema: schemas/verify.schema.json.
+Value to_json_value(const VerifyReport& report);
+/// Schema: schemas/doctor.schema.json.
+Value to_json_value(const DoctorReport& report);
+
+/// JUnit XML: one suite per level, one case per check.
+std::string to_junit(const VerifyReport& report);
+
+/// Checks, or findings, by status.
+struct StatusCounts {
+  std::size_t pass = 0, warn = 0, fail = 0, skip = 0;
+};
+template <class Checks>
+StatusCounts count_by_status(const Checks& checks) {
+  StatusCounts counts;
+  for (const auto& check : checks) {
+    if (check.status == CheckStatus::kPass) ++counts.pass;
+    if (check.status == CheckStatus::kWarn) ++counts.warn;
+    if (check.status == CheckStatus::kFail) ++counts.fail;
+    if (check.status == CheckStatus::kSkip) ++counts.skip;
+  }
+  return counts;
+}
+
+/// A failure or a warning.
+constexpr bool is_problem(CheckStatus status) { return status == CheckStatus::kFail || status == CheckStatus::kWarn; }
+
+}  // namespace sparkplan

@@ -1,0 +1,99 @@
+#include "engine/sync/answer_limits.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+namespace sparkplan {
+namespace {
+
+std::uint32_t number_at(const std::string& bytes, std::size_t at) {
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[at + i]);
+  return number;
+}
+
+bool is_known(std::string_view digests, std::size_t chunk) {
+  const auto digest = digests.substr(chunk * kCopyDigestBytes, kCopyDigestBytes);
+  return digest.find_first_not_of('\0') != std::string_view::npos;
+}
+
+}  // namespace
+
+AnswerClock::AnswerClock(const AnswerPatience& patience, std::int64_t bytes, Clock::time_point now)
+    : patience_(patience), last_message_(now), last_advance_(now) {
+  constexpr std::int64_t kSlowestPerSecond = 20'000'000;
+  end_ = now + patience.total + std::chrono::seconds(std::max<std::int64_t>(bytes, 0) / kSlowestPerSecond);
+}
+
+void AnswerClock::note(const CopyAnswer& answer, Clock::time_point now) {
+  last_message_ = now;
+  const auto* progress = std::get_if<CopyProgress>(&answer);
+  const auto* part = std::get_if<CopyEntries>(&answer);
+  if (progress != nullptr && progress->read_bytes > read_bytes_) {
+    read_bytes_ = progress->read_bytes;
+    last_advance_ = now;
+  } else if (part != nullptr && !part->entries.empty()) {
+    last_advance_ = now;
+  }
+}
+
+bool AnswerClock::is_over(Clock::time_point now) const {
+  return now >= end_ || now - last_message_ > patience_.silence || now - last_advance_ > patience_.total;
+}
+
+void ListingParts::add(CopyEntries part) {
+  for (CopyEntry& entry : part.entries) {
+    if (too_large_) return;
+    if (!with_chunks_) entry.digests = std::string();
+    chunks_ += chunks_of(entry.size);
+    name_bytes_ += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
+    too_large_ = entries_.size() == kMostCopyEntries || chunks_ > kMostCopyChunks || name_bytes_ > kMostCopyNameBytes;
+    if (too_large_) {
+      entries_ = {};
+    } else {
+      entries_.push_back(std::move(entry));
+    }
+  }
+}
+
+Result<std::vector<CopyEntry>> ListingParts::take() {
+  if (too_large_) return failure(ErrorCode::kFailed, "the node lists more than a tree may have");
+  return std::move(entries_);
+}
+
+bool AnswerBudget::take(Clock::time_point now) {
+  constexpr std::int64_t kAtOnce = 200;
+  constexpr std::int64_t kPerSecond = 10;  // An honest node reports once per second.
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - since_).count();
+  return ++taken_ <= kAtOnce + kPerSecond * seconds;
+}
+
+KnownChunks::KnownChunks(const std::vector<CopyEntry>& entries) {
+  known_.reserve(entries.size());
+  for (const CopyEntry& entry : entries) {
+    const std::int64_t chunks = entry.kind == CopyKind::kFile ? chunks_of(entry.size) : 0;
+    auto& known = known_.emplace_back(static_cast<std::size_t>(chunks), false);
+    if (entry.digests.empty()) continue;
+    for (std::size_t chunk = 0; chunk < known.size(); ++chunk) known[chunk] = is_known(entry.digests, chunk);
+  }
+}
+
+Result<std::string> KnownChunks::only_new(const std::string& records) {
+  std::string fresh;
+  for (std::size_t at = 0; at + kCopyRecordBytes <= records.size(); at += kCopyRecordBytes) {
+    const std::size_t file = number_at(records, at);
+    const std::size_t chunk = number_at(records, at + 4);
+    if (file >= known_.size() || chunk >= known_[file].size()) {
+      return failure(ErrorCode::kFailed, "the source sent a digest of no chunk");
+    }
+    if (known_[file][chunk]) continue;
+    known_[file][chunk] = true;
+    fresh += records.substr(at, kCopyRecordBytes);
+  }
+  return fresh;
+}
+
+}  // namespace sparkplan

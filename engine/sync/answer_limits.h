@@ -1,0 +1,99 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/core/result.h"
+#include "engine/remote/programs/copy_client.h"
+#include "engine/wire/copy_messages.h"
+
+/// Bounds of what a node may send, and of the time that it may take.
+namespace sparkplan {
+
+/// How long a node may keep its controller waiting for one answer.
+struct AnswerPatience {
+  std::chrono::milliseconds silence{60'000};  ///< Without a message.
+  /// For the whole answer; while files are read, without a byte or a name more.
+  std::chrono::milliseconds total{300'000};
+};
+
+/// The deadline of one answer. Messages that bring nothing new extend it only up to the total.
+class AnswerClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `bytes`: what the node reads for the answer, at 20 MB/s or more; 0: it reads nothing.
+  AnswerClock(const AnswerPatience& patience, std::int64_t bytes, Clock::time_point now);
+  void note(const CopyAnswer& answer, Clock::time_point now);
+  bool is_over(Clock::time_point now) const;
+
+ private:
+  AnswerPatience patience_;
+  Clock::time_point end_;
+  Clock::time_point last_message_;
+  Clock::time_point last_advance_;
+  std::int64_t read_bytes_ = 0;
+};
+
+/// The parts of a node's listing, within the bounds of a tree.
+class ListingParts {
+ public:
+  /// `with_chunks`: the entries keep their digests.
+  explicit ListingParts(bool with_chunks) : with_chunks_(with_chunks) {}
+  void add(CopyEntries part);
+  /// Errors: kFailed (over a bound).
+  Result<std::vector<CopyEntry>> take();
+
+ private:
+  bool with_chunks_;
+  bool too_large_ = false;
+  std::int64_t chunks_ = 0;
+  std::size_t name_bytes_ = 0;
+  std::vector<CopyEntry> entries_;
+};
+
+/// The answers of a transfer that bring nothing new: a node has an allowance, and more with the time.
+class AnswerBudget {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit AnswerBudget(Clock::time_point now) : since_(now) {}
+  /// False if the node floods us.
+  bool take(Clock::time_point now);
+
+ private:
+  Clock::time_point since_;
+  std::int64_t taken_ = 0;
+};
+
+/// The chunks of a transfer whose digests are known. A digest counts once.
+class KnownChunks {
+ public:
+  explicit KnownChunks(const std::vector<CopyEntry>& entries);
+  /// The records that are new, as in CopyDigests. Errors: kFailed (a digest of no chunk).
+  Result<std::string> only_new(const std::string& records);
+
+ private:
+  std::vector<std::vector<bool>> known_;
+};
+
+/// The answer to a command. `other` takes all other answers meanwhile. Errors: those of CopyClient::receive();
+/// kUnreachable after the deadline.
+template <class Answer, class Other>
+Result<Answer> await(CopyClient& client, const AnswerPatience& patience, std::int64_t bytes, Other other) {
+  constexpr std::chrono::milliseconds kGlance{200};
+  using Clock = std::chrono::steady_clock;
+  AnswerClock clock(patience, bytes, Clock::now());
+  while (!clock.is_over(Clock::now())) {
+    SPARK_TRY(auto answer, client.receive(kGlance));
+    if (!answer) continue;
+    clock.note(*answer, Clock::now());
+    if (auto* wanted = std::get_if<Answer>(&*answer)) return std::move(*wanted);
+    other(*answer);
+  }
+  return failure(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time");
+}
+
+}  // namespace sparkplan

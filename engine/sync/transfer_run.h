@@ -1,0 +1,127 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/sync/answer_limits.h"
+#include "engine/sync/route.h"
+#include "engine/sync/transfer.h"
+
+/// The inside of transfer(). Included only by its two sources.
+namespace sparkplan {
+
+/// One path from one member to another, as both ends know it.
+struct TransferLink {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  AddressPair addresses;
+  std::string tokens;
+  std::string keys;
+  bool served = false;  ///< The sender listens.
+};
+
+/// One member of a transfer, under the lock.
+struct TransferState {
+  std::deque<CopyCommand> to_send;
+  TransferOutcome outcome;
+  bool begun = false;
+  bool complete = false;
+  bool gone = false;  ///< Complete, and no longer there for others.
+  std::optional<std::size_t> sender;
+  std::set<std::int64_t> live_links;  ///< From the sender.
+  int links_made = 0;
+  std::map<std::size_t, int> losses;  ///< By sender.
+  std::set<std::size_t> unfit;        ///< Senders that it no longer receives from.
+  std::optional<Error> last_loss;
+  std::int64_t done_bytes = 0;
+  std::int64_t read_bytes = 0;
+  std::int64_t last_received = 0;
+  double rate = 0;
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_sign = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_advance = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_display = std::chrono::steady_clock::now();
+  AnswerBudget budget{std::chrono::steady_clock::now()};
+
+  bool left() const { return gone || outcome.error.has_value(); }
+};
+
+/// One call of transfer(). Each member has a thread; what they share is under one lock.
+class Transfer {
+ public:
+  Transfer(const Cluster& cluster, const std::vector<TransferMember>& members, std::size_t source,
+           const std::vector<CopyEntry>& entries, const TransferOptions& options);
+
+  std::vector<TransferOutcome> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using State = TransferState;
+
+  bool failed(std::size_t i) const { return states_[i].outcome.error.has_value(); }
+  const std::string& name(std::size_t i) const { return members_[i].node->name.str(); }
+  bool over() const;
+  /// The thread of one member.
+  void attend(std::size_t i);
+  /// Tells the member what to expect. The parts are made one by one: for all members together they may be gigabytes.
+  bool introduce(std::size_t i);
+  bool send(std::size_t i, const CopyCommand& command);
+  /// Between two answers of one member the others have the lock.
+  bool exchange(std::size_t i, const std::deque<CopyCommand>& commands);
+  void check_time(std::size_t i);
+  /// A sender that gets nothing itself comes first: its receivers can get nothing either.
+  void check_advance(std::size_t i, std::chrono::steady_clock::time_point now);
+  void take(std::size_t i, const CopyAnswer& answer);
+  void refuse(std::size_t i, std::string why) { fail_locked(i, make_error(ErrorCode::kFailed, std::move(why))); }
+  void flooded(std::size_t i) { refuse(i, "the node sends messages without end"); }
+  void take_begun(std::size_t i, const CopyBegun& begun);
+  void take_complete(std::size_t i, const CopyComplete& complete);
+  /// Only the source says what is right, and once for each chunk.
+  void take_digests(std::size_t i, const CopyDigests& digests);
+  void take_progress(std::size_t i, const CopyProgress& progress);
+  bool fail(std::size_t i, Error error);
+  /// The node is left out; those behind it receive from another one. One that is complete only serves no more.
+  void fail_locked(std::size_t i, Error error);
+
+  // transfer_links.cc: the senders.
+  /// Every receiver without a sender gets one, once all have begun or have had their time.
+  void link_all();
+  Error no_sender(std::size_t to) const;
+  /// The wanted one, else the source, else one that has everything, else any.
+  std::optional<std::size_t> find_sender(std::size_t to, std::optional<std::size_t> wanted) const;
+  bool can_serve(std::size_t from, std::size_t to) const;
+  /// Directly or through others.
+  bool receives_from(std::size_t i, std::size_t sender) const;
+  void link(std::size_t from, std::size_t to);
+  void take_serving(std::size_t i, const CopyServing& serving);
+  /// A broken connection may be no one's fault. Wrong bytes are: then no further ones are taken from there.
+  void take_lost(std::size_t i, const CopyLinkLost& lost);
+  /// The receiver leaves its sender, and gets another one if that is `unfit` or was lost before.
+  void change_sender(std::size_t i, bool unfit, Error why);
+  static void leave_sender(State& state);
+
+  const Cluster& cluster_;
+  const std::vector<TransferMember>& members_;
+  const std::size_t source_;
+  const std::vector<CopyEntry>& entries_;
+  const TransferOptions& options_;
+  const Clock::time_point created_ = Clock::now();
+  std::int64_t total_bytes_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  bool late_ = false;  ///< The others no longer wait for members that have not begun.
+  std::vector<State> states_;
+  KnownChunks known_;
+  std::map<std::int64_t, TransferLink> links_;
+  std::int64_t next_link_ = 1;
+};
+
+}  // namespace sparkplan

@@ -1,0 +1,89 @@
+// Which jobs the agent finds, with the shipped process starter.
+#include "engine/agent/state/running_jobs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include "engine/agent/node/utc_time.h"
+#include "engine/process/child_process.h"
+#include "engine/wire/frame.h"
+#include "engine/wire/job_messages.h"
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+const std::string kStarter = SPARKPLAN_JOB_PROGRAM;
+
+/// A process starter that holds a job without ranks.
+class Starter {
+ public:
+  explicit Starter(const std::string& command) : child_(*ChildProcess::start(kStarter, {"--stdio"})) {
+    StartJob start;
+    start.id = "test-" + std::to_string(::getpid());
+    start.hold = true;
+    start.who = "anna@laptop";
+    start.command = command;
+    const std::string bytes = std::string(kPreamble) + *encode_frame(encode(JobCommand(start)));
+    REQUIRE(::write(child_.standard_input(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
+
+  /// The jobs of the program, once there is one or none, as wanted.
+  static std::vector<RunningJob> jobs_when(bool any) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto jobs = running_jobs(kStarter);
+    while (jobs.empty() == any && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+      jobs = running_jobs(kStarter);
+    }
+    return jobs;
+  }
+  void end() { child_.close_standard_input(); }
+
+ private:
+  ChildProcess child_;
+};
+
+}  // namespace
+
+TEST_CASE("a job is found by its process starter, until it ends") {
+  constexpr std::int64_t kTolerance = 60;
+  const std::int64_t now = std::time(nullptr);
+  Starter starter("python3 train.py");
+  const auto jobs = Starter::jobs_when(true);
+  REQUIRE(jobs.size() == 1);
+  CHECK(jobs[0].id == "test-" + std::to_string(::getpid()));
+  CHECK(jobs[0].who == "anna@laptop");
+  CHECK(jobs[0].command == "python3 train.py");
+  CHECK(jobs[0].pid > 1);
+  CHECK_FALSE(jobs[0].user.empty());
+  // The kernel counts from the boot, whose time moves when the clock is set.
+  CHECK(jobs[0].since > utc_time(now - kTolerance));
+  CHECK(jobs[0].since < utc_time(now + kTolerance));
+  starter.end();
+  CHECK(Starter::jobs_when(false).empty());
+}
+
+TEST_CASE("a job without a command, such as a preflight, is not shown, and neither are other programs") {
+  Starter silent("");
+  Starter shown("train");
+  const auto jobs = Starter::jobs_when(true);
+  REQUIRE(jobs.size() == 1);
+  CHECK(jobs[0].command == "train");
+  CHECK(running_jobs("/bin/no-such-program").empty());
+}
+
+TEST_CASE("a user is named from the text of /etc/passwd") {
+  constexpr const char* kText =
+      "root:x:0:0:root:/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\nbroken\n::1\n";
+  CHECK(user_named(kText, "1000") == "nvidia");
+  CHECK(user_named(kText, "0") == "root");
+  CHECK(user_named(kText, "77") == "uid 77");
+  CHECK(user_named("", "0") == "uid 0");
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,172 @@
+// The end of containers, with a program in place of the engine; and jobs whose ranks are its clients.
+#include "engine/job/containers.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "engine/launch/job_run.h"
+#include "tests/support/catch.h"
+#include "tests/unit/job/fake_engine.h"
+#include "tests/unit/job/programs.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::FakeEngine;
+using test::processes_with;
+using test::unique_sleep;
+using Words = std::vector<std::string>;
+
+template <class Condition>
+bool eventually(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+class Silent final : public JobOutput {
+ public:
+  Result<void> take(const OutputSource&, std::string_view) override { return {}; }
+};
+
+/// A job with one rank, a client of the fake engine that makes the container c0ffee.
+class ContainerJob {
+ public:
+  ContainerJob() : nodes_(test::local_nodes(1)), time(unique_sleep()) {
+    StartJob start;
+    start.id = "test-" + std::to_string(::getpid()) + "-c";
+    start.ranks.push_back({0, {"docker", "run", time}, {}});
+    start.grace_ms = 300;
+    start.containers.engine = "docker";
+    jobs_.push_back({&nodes_[0], std::move(start)});
+    options.command = "run";
+    options.stop = stop.get_token();
+  }
+  ContainerJob(const ContainerJob&) = delete;
+  ContainerJob& operator=(const ContainerJob&) = delete;
+
+  /// Calls `act` when the container runs.
+  template <class Act>
+  JobReport run(Act act) {
+    const std::jthread actor([&] {
+      (void)eventually([&] { return engine.has("c0ffee") && !processes_with(time).empty(); });
+      act();
+    });
+    return run_job(jobs_, output_, options);
+  }
+
+  FakeEngine engine;
+  std::stop_source stop;
+  JobRunOptions options;
+
+ private:
+  std::vector<NodeSpec> nodes_;
+  std::vector<NodeJob> jobs_;
+  Silent output_;
+
+ public:
+  const std::string time;
+};
+
+pid_t parent_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("PPid:", 0) == 0) return std::stoi(line.substr(5));
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("containers with the label of the job are killed and removed") {
+  const FakeEngine engine;
+  engine.add("abc1");
+  engine.add("abc2");
+  CHECK(job::remove_containers("docker", "j-1", seconds(20)).empty());
+  CHECK_FALSE(engine.has("abc1"));
+  CHECK_FALSE(engine.has("abc2"));
+  CHECK(engine.calls().find("ps --all --quiet --no-trunc --filter label=sparkplan.job=j-1\n") != std::string::npos);
+  CHECK(engine.calls().find("rm --force abc1 abc2\n") != std::string::npos);
+}
+
+TEST_CASE("a container that the engine makes after its client has ended is found by the second look") {
+  const FakeEngine engine(
+      "case $1 in ps) if test -e ../looked; then test -e ../late || { : >../late; : >abc; }; fi; "
+      ": >../looked; ls ;; rm) shift 2; rm -f -- \"$@\" ;; esac\n");
+  CHECK(job::remove_containers("docker", "j-1", seconds(20)).empty());
+  CHECK_FALSE(engine.has("abc"));
+  CHECK(engine.calls().find("rm --force abc\n") != std::string::npos);
+}
+
+TEST_CASE("containers that stay are named, and so is an engine that fails, hangs or is missing") {
+  {
+    const FakeEngine engine("test $1 = ps && ls; true\n");
+    engine.add("abc");
+    CHECK(job::remove_containers("docker", "j-1", milliseconds(900)) == Words{"abc"});
+  }
+  for (const char* script : {"exit 1\n", "exec sleep 1000\n"}) {
+    INFO(script);
+    const FakeEngine engine(script);
+    const auto begun = std::chrono::steady_clock::now();
+    CHECK(job::remove_containers("docker", "j-1", milliseconds(700)) == Words{"docker does not answer"});
+    CHECK(std::chrono::steady_clock::now() - begun < seconds(10));
+  }
+  CHECK(job::remove_containers("", "j-1", seconds(20)).empty());
+  CHECK(job::remove_containers("rm", "j-1", seconds(20)).empty());
+}
+
+TEST_CASE("what an engine prints becomes no argument unless it is an id") {
+  const FakeEngine engine("test $1 = ps && printf '%s\\n' '--all' '' 'a b' '$(id)' 'abc' && rm -f abc; true\n");
+  (void)job::remove_containers("docker", "j-1", milliseconds(700));
+  CHECK(engine.calls().find("rm --force abc\n") != std::string::npos);
+  CHECK(engine.calls().find("rm --force --all") == std::string::npos);
+}
+
+TEST_CASE("the output of a program is bounded, and a failure is none") {
+  CHECK(job::output_of({"echo", "one"}, seconds(20)) == "one\n");
+  CHECK_FALSE(job::output_of({"false"}, seconds(20)));
+  CHECK_FALSE(job::output_of({"no-such-program"}, seconds(20)));
+  const auto flood = job::output_of({"head", "-c", "10000000", "/dev/zero"}, seconds(20));
+  REQUIRE(flood);
+  CHECK(flood->size() < 100'000);
+  CHECK_FALSE(job::output_of({"sleep", "1000"}, milliseconds(50)));
+}
+
+TEST_CASE("a job that is stopped ends its containers, and reports none") {
+  ContainerJob job;
+  const auto report = job.run([&] { job.stop.request_stop(); });
+  CHECK_FALSE(report.nodes[0].error);
+  CHECK(report.nodes[0].containers_left.empty());
+  CHECK_FALSE(job.engine.has("c0ffee"));
+  CHECK(processes_with(job.time).empty());
+}
+
+TEST_CASE("a client that is killed leaves no container") {
+  ContainerJob job;
+  const auto report = job.run([&] {
+    for (const pid_t pid : processes_with(job.time)) ::kill(pid, SIGKILL);
+  });
+  REQUIRE(report.nodes[0].ranks[0].ended);
+  CHECK(report.nodes[0].ranks[0].ended->signal == SIGKILL);
+  CHECK_FALSE(job.engine.has("c0ffee"));
+}
+
+TEST_CASE("SIGKILL to the process starter leaves no container: its guardian removes it") {
+  ContainerJob job;
+  const auto report = job.run([&] {
+    const auto ranks = processes_with(job.time);
+    const pid_t starter = ranks.empty() ? 0 : parent_of(ranks.front());
+    if (starter > 1) ::kill(starter, SIGKILL);
+  });
+  CHECK(report.nodes[0].error);
+  CHECK(eventually([&] { return !job.engine.has("c0ffee") && processes_with(job.time).empty(); }));
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,201 @@
+// Ranks in containers, and whether the image is the same on all nodes.
+#include <algorithm>
+#include <cerrno>
+
+#include "engine/launch/container_rank.h"
+#include "engine/launch/image_check.h"
+#include "tests/support/catch.h"
+#include "tests/unit/job/programs.h"
+
+namespace sparkplan {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const std::string kId = "sha256:" + std::string(64, 'a');
+const std::string kOtherId = "sha256:" + std::string(64, 'b');
+
+/// A job in containers on two nodes.
+class Contained {
+ public:
+  Contained() : nodes(test::local_nodes(2)) {
+    for (NodeSpec& node : nodes) members.push_back({&node, "192.168.100.11", {{"NCCL_IB_HCA", "=hca"}}, {true, true}});
+    request.argv = {"python3", "train.py"};
+    request.image = "nvcr.io/nvidia/pytorch:25.10-py3";
+  }
+  Contained(const Contained&) = delete;
+  Contained& operator=(const Contained&) = delete;
+
+  RankSpec rank(std::size_t node = 1) const {
+    const auto jobs = plan_job(request, members, "job-1");
+    REQUIRE(jobs);
+    return (*jobs)[node].start.ranks.at(0);
+  }
+
+  std::vector<NodeSpec> nodes;
+  std::vector<JobMember> members;
+  JobRequest request;
+};
+
+bool has(const Words& words, const Words& part) {
+  return std::search(words.begin(), words.end(), part.begin(), part.end()) != words.end();
+}
+
+RankReport ended(int exit_code, RankEnding ending = RankEnding::kExited) {
+  RankReport rank;
+  rank.ended = RankEnded();
+  rank.ended->ending = ending;
+  if (ending == RankEnding::kExited) rank.ended->exit_code = exit_code;
+  rank.ended->errno_value = ENOENT;
+  return rank;
+}
+
+ImageAnswers docker_with(const std::string& id, const std::string& reason = {}) {
+  return {ImageAnswer{true, id, reason}, ImageAnswer{}};
+}
+
+}  // namespace
+
+TEST_CASE("a rank in a container is named and labelled, and has the node's devices, mounts and limits") {
+  Contained job;
+  job.nodes[1].sections["nccl"] = Value::map();
+  Value models{Value::List{}};
+  models.push_back(Value::map({{"path", "/srv/models/a,b"}}));
+  models.push_back(Value::map({{"path", "/srv/models/a,b/inner"}}));
+  job.nodes[1].sections["models"] = models;
+  job.request.directory = "/work";
+  const Words argv = job.rank().argv;
+  CHECK(has(argv, {"docker", "run", "--rm", "--pull=never", "--name", "sparkplan-job-1-rank-1", "--label",
+                   "sparkplan.job=job-1", "--label", "sparkplan.rank=1"}));
+  CHECK(has(argv, {"--gpus", "all", "--network", "host", "--ipc", "host", "--init", "--device", "/dev/infiniband"}));
+  CHECK(has(argv, {"--ulimit", "memlock=-1"}));
+  CHECK(has(argv, {"--ulimit", "stack=67108864"}));
+  CHECK(has(argv, {"--mount", "type=bind,source=/etc/nccl.conf,target=/etc/nccl.conf,readonly"}));
+  CHECK(
+      has(argv, {"--mount", "type=bind,\"source=/srv/models/a,b\",\"target=/srv/models/a,b\"", "--workdir", "/work"}));
+  CHECK(Words(argv.end() - 3, argv.end()) == Words{"nvcr.io/nvidia/pytorch:25.10-py3", "python3", "train.py"});
+}
+
+TEST_CASE("variables reach a container without their values on a command line, and those of the host stay outside") {
+  Contained job;
+  job.members[1].environment["PATH"] = "/opt/host/bin";
+  job.members[1].environment["HF_TOKEN"] = "secret";
+  job.request.environment["LD_LIBRARY_PATH"] = "/opt/lib";
+  const auto rank = job.rank();
+  CHECK(has(rank.argv, {"--env", "HF_TOKEN"}));
+  CHECK(has(rank.argv, {"--env", "RANK"}));
+  CHECK(has(rank.argv, {"--env", "SPARKPLAN_JOB"}));
+  CHECK(has(rank.argv, {"--env", "LD_LIBRARY_PATH=/opt/lib"}));
+  CHECK(std::none_of(rank.argv.begin(), rank.argv.end(),
+                     [](const std::string& word) { return word.find("secret") != std::string::npos; }));
+  CHECK_FALSE(has(rank.argv, {"--env", "PATH"}));
+  CHECK(rank.environment.at("HF_TOKEN") == "secret");
+  CHECK(rank.environment.at("RANK") == "1");
+  CHECK_FALSE(rank.environment.contains("PATH"));
+  CHECK_FALSE(rank.environment.contains("LD_LIBRARY_PATH"));
+}
+
+TEST_CASE("podman gets its own names of the devices, and no limit that a login cannot raise") {
+  Contained job;
+  job.request.engine = ContainerEngine::kPodman;
+  const Words argv = job.rank().argv;
+  CHECK(argv.front() == "podman");
+  CHECK(has(argv, {"--device", "nvidia.com/gpu=all", "--security-opt", "label=disable"}));
+  CHECK_FALSE(has(argv, {"--gpus"}));
+  CHECK_FALSE(has(argv, {"memlock=-1"}));
+  job.members[1].hardware = {};
+  CHECK_FALSE(has(job.rank().argv, {"nvidia.com/gpu=all"}));
+  CHECK_FALSE(has(job.rank().argv, {"/dev/infiniband"}));
+}
+
+TEST_CASE("the starter learns the engine, and the client starts in the home directory") {
+  Contained job;
+  job.request.directory = "/only/in/the/image";
+  const auto jobs = plan_job(job.request, job.members, "job-1");
+  REQUIRE(jobs);
+  CHECK((*jobs)[0].start.containers.engine == "docker");
+  CHECK((*jobs)[0].start.directory.empty());
+  job.request.image.clear();
+  const auto plain = plan_job(job.request, job.members, "job-1");
+  REQUIRE(plain);
+  CHECK((*plain)[0].start.containers.engine.empty());
+  CHECK((*plain)[0].start.directory == "/only/in/the/image");
+}
+
+TEST_CASE("torchrun starts inside the container") {
+  Contained job;
+  job.request.launcher = Launcher::kTorchrun;
+  job.request.argv = {"train.py"};
+  const Words argv = job.rank().argv;
+  const auto image = std::find(argv.begin(), argv.end(), job.request.image);
+  REQUIRE(image != argv.end());
+  CHECK(*(image + 1) == "torchrun");
+}
+
+TEST_CASE("a name that could be a flag, and mpirun in containers, are refused") {
+  Contained job;
+  for (const std::string name : {"--privileged", "-v", "a b", "a\nb", "a;b", "$(id)"}) {
+    INFO(name);
+    job.request.image = name;
+    CHECK_FALSE(check_request(job.request));
+  }
+  job.request.image = std::string(600, 'a');
+  CHECK_FALSE(check_request(job.request));
+  job.request.image = "local/vllm@sha256:0a1b";
+  CHECK(check_request(job.request));
+  job.request.launcher = Launcher::kMpirun;
+  CHECK_FALSE(check_request(job.request));
+}
+
+TEST_CASE("an engine's answer is an id, a reason, or a missing program") {
+  CHECK(image_answer(ended(0), "warning: something\n" + kId + "\n").id == kId);
+  CHECK(image_answer(ended(0), std::string(64, 'c') + "\n").id == std::string(64, 'c'));
+  const auto missing = image_answer(ended(1), "\nError response from daemon: No such image: x:1\n");
+  CHECK(missing.has_engine);
+  CHECK(missing.id.empty());
+  CHECK(missing.reason == "Error response from daemon: No such image: x:1");
+  CHECK_FALSE(image_answer(ended(0, RankEnding::kNotStarted), "").has_engine);
+  CHECK(image_answer(ended(0), "not an id").id.empty());
+  CHECK(image_answer(ended(0), "\x1b[2J").reason.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the engine: the one of `images`, else docker on all nodes, else podman on all nodes") {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(2);
+  const ImageAnswer there{true, kId, ""};
+  CHECK(choose_engine(cluster, "x", {{there, there}, {there, there}}) == ContainerEngine::kDocker);
+  CHECK(choose_engine(cluster, "x", {{there, there}, {ImageAnswer{}, there}}) == ContainerEngine::kPodman);
+  CHECK_FALSE(choose_engine(cluster, "x", {{there, ImageAnswer{}}, {ImageAnswer{}, there}}));
+  Value images{Value::List{}};
+  images.push_back(Value::map({{"name", "other"}, {"engine", "docker"}}));
+  images.push_back(Value::map({{"name", "x"}, {"engine", "podman"}}));
+  cluster.nodes[0].sections["images"] = images;
+  CHECK(choose_engine(cluster, "x", {{there, there}, {there, there}}) == ContainerEngine::kPodman);
+  CHECK(choose_engine(cluster, "y", {{there, there}, {there, there}}) == ContainerEngine::kDocker);
+}
+
+TEST_CASE("a different or missing image fails with its nodes and a fix") {
+  auto specs = test::local_nodes(3);
+  specs[2].ssh.user = "nvidia";
+  const std::vector<const NodeSpec*> nodes{&specs[0], &specs[1], &specs[2]};
+  const auto judged = [&](const std::vector<ImageAnswers>& answers) {
+    return judge_image("vllm:1", ContainerEngine::kDocker, nodes, answers);
+  };
+  const auto same = judged({docker_with(kId), docker_with(kId), docker_with(kId)});
+  REQUIRE(same.size() == 1);
+  CHECK(same[0].status == CheckStatus::kPass);
+  const auto differs = judged({docker_with(kId), docker_with(kOtherId), docker_with(kId)});
+  REQUIRE(differs.size() == 1);
+  CHECK(differs[0].status == CheckStatus::kFail);
+  CHECK(differs[0].text == "vllm:1 is not the same image: aaaaaaaaaaaa on spark-[01,03], bbbbbbbbbbbb on spark-02");
+  CHECK_FALSE(differs[0].fix.empty());
+  const auto missing = judged({docker_with(kId), docker_with("", "Error: No such image: vllm:1"),
+                               docker_with("", "permission denied while trying to connect")});
+  REQUIRE(missing.size() == 2);
+  CHECK(missing[0].nodes == Words{"spark-02"});
+  CHECK(missing[0].fix == "sparkplan exec --only spark-02 -- docker pull vllm:1");
+  CHECK(missing[1].fix == "users: [{name: nvidia, groups: [docker]}]");
+  CHECK(judge_image("vllm:1", std::nullopt, nodes, {{}, {}, {}})[0].status == CheckStatus::kFail);
+}
+
+}  // namespace sparkplan

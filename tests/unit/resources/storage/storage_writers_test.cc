@@ -1,0 +1,288 @@
+// Volumes that several nodes can reach: their writers, under all names of the volume.
+#include "engine/domain/storage/mount_table.h"
+#include "resources/mount/mount_state.h"
+#include "resources/mount/mount_unit.h"
+#include "tests/support/fake_storage.h"
+#include "tests/unit/resources/storage/storage_entries.h"
+
+namespace sparkplan::test {
+namespace {
+
+/// A node's exports as one line, or the reason for the failure.
+std::string told_by(const FakeNode& node) {
+  const auto told = builtin_registry().find("mount")->exports(Value::list(), node);
+  return told ? display(*told) : "error: " + told.error().message;
+}
+
+bool tells_of(const FakeNode& node, const std::string& link) { return told_by(node).find(link) != std::string::npos; }
+
+/// A device-mapper disk of this name and UUID, as the kernel and udev show it.
+void add_mapped(FakeNode& node, const std::string& name, const std::string& uuid) {
+  node.put_file("/sys/class/block/dm-0/dev", "253:0\n");
+  node.put_file("/sys/class/block/dm-0/dm/name", "another\n");
+  node.put_file("/sys/class/block/dm-1/dev", "253:1\n");
+  node.put_file("/sys/class/block/dm-1/dm/name", name + "\n");
+  node.put_file("/run/udev/data/b253:0", "S:mapper/another\nS:disk/by-uuid/other\n");
+  node.put_file("/run/udev/data/b253:1", "S:mapper/" + name + "\nS:disk/by-uuid/" + uuid + "\n");
+}
+
+/// btrfs has a separate device number.
+void mount_btrfs(FakeNode& node, const std::string& source, const std::string& options = "rw") {
+  node.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a " + options + " - btrfs " + source + " " + options + "\n");
+}
+
+}  // namespace
+
+TEST_CASE("a node does not mount a volume writable while another node writes to it", "[storage]") {
+  FakeNode writer;
+  install_fake_storage(writer);
+  writer.put_file("/fake/servers/vol", "nvme1n1");
+  connect_subsystem(writer, "vol", "10.0.0.9", 4420);
+  add_mount(writer, "/dev/nvme1n1", "/mnt/a", "ext4", "rw");
+  FakeNode idle;
+  install_fake_storage(idle);
+  const LoadedCluster loaded =
+      load_cluster("version: 1\nname: lab\nnodes:\n  - {name: s1, address: a, storage: " + volume("ext4", "ro") +
+                       "}\n  - {name: s2, address: b, storage: " + volume("ext4", "rw") + "}\n",
+                   "f", builtin_registry());
+  REQUIRE(loaded.cluster);
+  const ResourceType& type = *builtin_registry().find("mount");
+  const Cluster& cluster = *loaded.cluster;
+  const Value& section = cluster.nodes.at(1).sections.at("storage");
+  std::map<std::string, NodeExports> exports;
+  const auto tell = [&](const std::string& name, const FakeNode& node) {
+    const auto told = type.exports(section, node);
+    REQUIRE(told);
+    exports[name]["mount"] = *told;
+  };
+  const auto desired = [&] { return type.desired(ClusterView{cluster, cluster.nodes.at(1), exports}, section, {}); };
+  SECTION("the other node writes") {
+    tell("s1", writer);
+    tell("s2", idle);
+    const Desired found = desired();
+    CHECK(found.resources.empty());
+    CHECK(found.incomplete);
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().message.starts_with("s1 still writes to \"nvme_tcp vol namespace 1\""));
+    CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
+  }
+  SECTION("the other node departs and still writes") {
+    tell("s1", idle);
+    tell("s2", idle);
+    tell("s7", writer);
+    const Desired found = desired();
+    CHECK(found.resources.empty());
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().hint == "release that node first: `sparkplan release s7`");
+  }
+  SECTION("the other node's unit would write once the server is back") {
+    writer.put_file("/proc/self/mountinfo", "");
+    StorageMount unmounted;
+    unmounted.target = "/mnt/a";
+    unmounted.kind = StorageKind::kNvmeTcp;
+    unmounted.nvme = NvmeTcpVolume{"10.0.0.9", 4420, "vol", 1};
+    unmounted.what = nvme_device_link(*unmounted.nvme);
+    unmounted.type = "ext4";
+    const auto finds = [&](bool live) {
+      writer.set_live(live);
+      writer.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(unmounted));
+      tell("s1", writer);
+      tell("s2", idle);
+      const Desired found = desired();
+      CHECK(found.resources.size() == (found.diagnostics.empty() ? 1U : 0U));
+      return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
+    };
+    const std::string would =
+        "s1 would write again, through /etc/systemd/system/mnt-a.mount, to \"nvme_tcp vol namespace 1\"";
+    CHECK(finds(true).starts_with(would));
+    CHECK(finds(false).starts_with(would));
+    unmounted.options = {"ro"};
+    CHECK(finds(true).empty());
+  }
+  SECTION("the other node's fstab would write") {
+    writer.put_file("/proc/self/mountinfo", "");
+    const auto finds = [&](const std::string& line) {
+      writer.put_file("/etc/fstab", "# lines\n" + line + "\n");
+      tell("s1", writer);
+      tell("s2", idle);
+      const Desired found = desired();
+      return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
+    };
+    const std::string would = "s1 would write again, through /etc/fstab:2, to \"nvme_tcp vol namespace 1\"";
+    const std::string link = "/dev/disk/by-id/sparkplan-nvme-vol-1 /mnt/b ";
+    CHECK(finds(link + "ext4 defaults 0 0").starts_with(would));
+    CHECK(finds(link + "auto").starts_with(would));
+    CHECK(finds(link + "ext4 noauto,x-systemd.automount 0 0").starts_with(would));
+    CHECK(finds("/dev/nvme1n1 /mnt/b ext4 defaults 0 0").starts_with(would));
+    CHECK(finds("UUID=\"a-b\" /mnt/b ext4 defaults 0 0").empty());
+    CHECK(display(exports["s1"]["mount"]).find("/dev/disk/by-uuid/a-b") != std::string::npos);
+    CHECK(finds(link + "ext4 noauto 0 0").empty());
+    CHECK(finds(link + "ext4 defaults,ro 0 0").empty());
+    CHECK(finds(link + "gfs2 defaults 0 0").empty());
+  }
+  SECTION("the other node cannot list its volumes") {
+    writer.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a rw - btrfs /dev/mapper/a rw\n");
+    REQUIRE_FALSE(type.exports(section, writer));
+    tell("s2", idle);
+    exports["s1"] = {};
+    REQUIRE(desired().diagnostics.size() == 1);
+    CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
+  }
+  SECTION("the other node's list is too long") {
+    tell("s2", idle);
+    Value links = Value::list();
+    for (int i = 0; i < 5000; ++i) links.push_back("/dev/x" + std::to_string(i));
+    exports["s1"]["mount"] = Value::map({{"writes", links}, {"places", Value::map()}});
+    REQUIRE(desired().diagnostics.size() == 1);
+    CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
+  }
+  SECTION("the other node has stopped") {
+    tell("s1", idle);
+    tell("s2", idle);
+    CHECK(desired().resources.size() == 1);
+    CHECK(desired().diagnostics.empty());
+  }
+  SECTION("the other node is an image") {
+    FakeNode image;
+    image.set_live(false);
+    tell("s1", image);
+    tell("s2", idle);
+    CHECK(desired().diagnostics.empty());
+  }
+  SECTION("the other node is unreachable") {
+    tell("s2", idle);
+    const Desired found = desired();
+    CHECK(found.resources.empty());
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().code == "mount.maybe-other-writer");
+  }
+  SECTION("the other node has left the file and is unreachable") {
+    tell("s1", idle);
+    tell("s2", idle);
+    exports["s7"] = {};
+    const Desired found = desired();
+    CHECK(found.resources.size() == 1);
+    REQUIRE(found.diagnostics.size() == 1);
+    CHECK(found.diagnostics.front().severity == Severity::kWarning);
+  }
+  SECTION("the other node is unreachable, and this node already has the mount") {
+    tell("s2", writer);
+    CHECK(desired().diagnostics.empty());
+  }
+  SECTION("the other node is unreachable, and this node has no writable mount yet") {
+    const auto finds = [&] {
+      tell("s2", idle);
+      const Desired found = desired();
+      return found.diagnostics.empty() ? std::string() : found.diagnostics.front().code;
+    };
+    idle.put_file("/etc/fstab", "/dev/disk/by-id/sparkplan-nvme-vol-1 /mnt/old ext4 defaults 0 0\n");
+    CHECK(finds() == "mount.maybe-other-writer");
+    idle.erase("/etc/fstab");
+    const StorageMount ours = storage_mounts(section).front();
+    idle.put_file("/etc/systemd/system/mnt-old.mount", mount::render_unit(ours));
+    CHECK(finds() == "mount.maybe-other-writer");
+    idle.erase("/etc/systemd/system/mnt-old.mount");
+    // Its server may be away: no other node can have been given the volume meanwhile.
+    idle.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(ours));
+    CHECK(finds().empty());
+  }
+  SECTION("several nodes are unreachable: those in the file are listed first") {
+    tell("s2", idle);
+    exports["s7"] = {};
+    const Desired found = desired();
+    REQUIRE(found.diagnostics.size() == 2);
+    CHECK(found.diagnostics.front().message.starts_with("cannot determine whether s1 "));
+    CHECK(found.diagnostics.front().severity == Severity::kError);
+    CHECK(found.diagnostics.back().message.starts_with("cannot determine whether s7 "));
+    CHECK(found.diagnostics.back().severity == Severity::kWarning);
+  }
+}
+
+TEST_CASE("a writable btrfs is exported under all names of its device", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  SECTION("a disk") {
+    node.put_file("/sys/class/block/sdb/dev", "8:16\n");
+    node.put_file("/run/udev/data/b8:16", "S:disk/by-uuid/aa\n");
+    mount_btrfs(node, "/dev/sdb");
+    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
+    mount_btrfs(node, "/dev/sdb", "ro");
+    CHECK_FALSE(tells_of(node, "/dev/disk/by-uuid/aa"));
+  }
+  SECTION("a device-mapper disk") {
+    add_mapped(node, "mpatha", "aa");
+    mount_btrfs(node, "/dev/mapper/mpatha");
+    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
+    CHECK_FALSE(tells_of(node, "/dev/disk/by-uuid/other"));
+  }
+  SECTION("a logical volume") {
+    add_mapped(node, "vg--a-lv--b", "aa");
+    mount_btrfs(node, "/dev/vg-a/lv-b");
+    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
+  }
+  SECTION("a disk whose name has directories") {
+    node.put_file("/sys/class/block/cciss!c0d0/dev", "104:0\n");
+    node.put_file("/run/udev/data/b104:0", "S:disk/by-uuid/aa\n");
+    mount_btrfs(node, "/dev/cciss/c0d0");
+    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
+  }
+}
+
+TEST_CASE("a node with a writable device of unknown names cannot export its writes", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  SECTION("a device that is not found") {
+    add_mapped(node, "mpatha", "aa");
+    mount_btrfs(node, "/dev/mapper/mpathb");
+    CHECK(told_by(node) ==
+          "error: /mnt/a is mounted writable, but the names of its device /dev/mapper/mpathb cannot be determined");
+    mount_btrfs(node, "/dev/mapper/mpathb", "ro");
+    CHECK(told_by(node) == "{writes: [], places: {}}");
+  }
+  SECTION("a device without a udev record") {
+    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
+    node.add_directory("/sys/dev/block/259:sdb");
+    CHECK(told_by(node) ==
+          "error: /mnt/a is mounted writable, but the names of its device /dev/sdb cannot be determined");
+  }
+  SECTION("a machine without devices") {
+    node.erase("/sys/dev/block");
+    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
+    CHECK(told_by(node).starts_with("error: /mnt/a is mounted writable"));
+  }
+  SECTION("a removed device is written by no node") {
+    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
+    CHECK(told_by(node) == "{writes: [], places: {}}");
+  }
+}
+
+TEST_CASE("a line of fstab is exported under all names of its device too", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mapped(node, "vg-lv", "aa");
+  for (const char* device : {"/dev/mapper/vg-lv", "/dev/vg/lv"}) {
+    CAPTURE(device);
+    node.put_file("/etc/fstab", std::string(device) + " /mnt/a btrfs defaults 0 0\n");
+    CHECK(tells_of(node, "/dev/disk/by-uuid/aa: /etc/fstab:1"));
+    CHECK(tells_of(node, device));
+  }
+  // The device may never appear: a USB disk.
+  node.put_file("/etc/fstab", "/dev/sdz1 /mnt/a ext4 nofail 0 0\n");
+  CHECK(told_by(node) == "{writes: [/dev/sdz1], places: {/dev/sdz1: /etc/fstab:1}}");
+}
+
+TEST_CASE("a btrfs on a logical volume is identified by its UUID", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  add_mapped(node, "vg-lv", "aa");
+  mount_btrfs(node, "/dev/mapper/vg-lv");
+  const auto there = *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/mnt/a");
+  const auto how = [&](const std::string& uuid) {
+    const auto compared = mount::compare_mounted(there, {"/dev/disk/by-uuid/" + uuid, "btrfs", {}, true}, node);
+    return compared ? *compared : "error: " + compared.error().message;
+  };
+  CHECK(how("aa") == "mounted");
+  CHECK(how("other") == "mounted from /dev/mapper/vg-lv (btrfs)");
+}
+
+}  // namespace sparkplan::test

@@ -1,0 +1,82 @@
+#include "engine/sync/answer_limits.h"
+
+#include "tests/support/catch.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::seconds;
+
+const AnswerClock::Clock::time_point kBegin{};
+const AnswerPatience kPatience;
+
+CopyProgress progress(std::int64_t read) {
+  CopyProgress made;
+  made.read_bytes = read;
+  return made;
+}
+
+CopyEntries entries(std::size_t count, std::int64_t size) {
+  CopyEntries made;
+  made.entries.resize(count);
+  for (CopyEntry& entry : made.entries) {
+    entry.path = "a";
+    entry.size = size;
+  }
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("listing: progress without end extends an answer only to its deadline") {
+  AnswerClock clock(kPatience, 0, kBegin);
+  for (int second = 0; second < 299; ++second) {
+    CHECK_FALSE(clock.is_over(kBegin + seconds(second)));
+    clock.note(progress(second), kBegin + seconds(second));
+  }
+  CHECK(clock.is_over(kBegin + seconds(300)));
+}
+
+TEST_CASE("listing: a node that is silent, or that reads nothing more, ends its answer") {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40U;
+  AnswerClock silent(kPatience, kLarge, kBegin);
+  CHECK(silent.is_over(kBegin + seconds(61)));
+  AnswerClock reading(kPatience, kLarge, kBegin);
+  for (int second = 0; second < 1000; second += 10) reading.note(progress(second + 1), kBegin + seconds(second));
+  CHECK_FALSE(reading.is_over(kBegin + seconds(1000)));
+  for (int second = 1000; second < 1400; second += 10) reading.note(progress(5), kBegin + seconds(second));
+  CHECK(reading.is_over(kBegin + seconds(1400)));
+}
+
+TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests that were not asked for are dropped") {
+  ListingParts too_many(false);
+  for (std::size_t i = 0; i < 401; ++i) too_many.add(entries(500, 1));
+  CHECK_FALSE(too_many.take());
+  ListingParts too_large(true);
+  too_large.add(entries(20, kLargestCopyFile));
+  CHECK_FALSE(too_large.take());
+  ListingParts too_long(false);
+  auto long_names = entries(500, 1);
+  for (CopyEntry& entry : long_names.entries) entry.target = std::string(kLongestCopyPath, 't');
+  for (int i = 0; i < 33; ++i) too_long.add(long_names);
+  CHECK_FALSE(too_long.take());
+  auto with_digests = entries(1, 1);
+  with_digests.entries[0].digests = std::string(kCopyDigestBytes, 'd');
+  ListingParts plain(false);
+  plain.add(with_digests);
+  CHECK(plain.take()->front().digests.empty());
+  ListingParts with_chunks(true);
+  with_chunks.add(with_digests);
+  CHECK(with_chunks.take()->front().digests.size() == kCopyDigestBytes);
+}
+
+TEST_CASE("transfer: an honest node's answers stay within its allowance, a flood does not") {
+  AnswerBudget honest(kBegin);
+  for (int second = 0; second < 5000; ++second) CHECK(honest.take(kBegin + seconds(second)));
+  AnswerBudget flood(kBegin);
+  int taken = 0;
+  while (taken < 10'000 && flood.take(kBegin + seconds(1))) ++taken;
+  CHECK(taken < 1000);
+}
+
+}  // namespace sparkplan

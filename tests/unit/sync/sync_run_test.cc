@@ -1,0 +1,167 @@
+// Whole runs with nodes that lie about what they have.
+#include "engine/sync/sync_run.h"
+
+#include <chrono>
+
+#include "engine/report/sync_report.h"
+#include "tests/support/catch.h"
+#include "tests/unit/sync/copy_nodes.h"
+
+namespace sparkplan {
+namespace {
+
+using test::CopyNode;
+using test::honest;
+using test::Peer;
+using test::say;
+
+CopyEntry file(const std::string& path, std::int64_t size, const std::string& sum) {
+  CopyEntry entry;
+  entry.path = path;
+  entry.size = size;
+  entry.mode = 0644;
+  entry.sum = sum;
+  return entry;
+}
+
+/// Has these files, and takes part in a transfer.
+test::CopyReaction with_files(std::vector<CopyEntry> entries) {
+  return [entries = std::move(entries)](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyOpen>(command)) {
+      CopyOpened opened;
+      opened.exists = true;
+      say(self, opened);
+    } else if (std::holds_alternative<CopyLook>(command)) {
+      for (std::size_t at = 0; at < entries.size(); at += kMostEntriesInFrame) {
+        CopyEntries part;
+        const auto end = std::min(entries.size(), at + kMostEntriesInFrame);
+        part.entries.assign(entries.begin() + static_cast<std::ptrdiff_t>(at),
+                            entries.begin() + static_cast<std::ptrdiff_t>(end));
+        say(self, part);
+      }
+      say(self, CopyLooked{});
+    } else {
+      honest(command, self);
+    }
+  };
+}
+
+struct Bench {
+  explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {
+    const Value record = Value::map({{"path", "/srv/models/one"}});
+    Value records{Value::List{}};
+    records.push_back(record);
+    for (NodeSpec& node : cluster.nodes) node.sections.emplace("models", records);
+  }
+
+  SyncReport run() {
+    RunOptions run;
+    run.agent = test::options_for(nodes, 4);
+    return sync_content(cluster, run, options);
+  }
+
+  std::vector<CopyNode> nodes;
+  Cluster cluster;
+  SyncOptions options;
+};
+
+}  // namespace
+
+TEST_CASE("sync run: progress without end does not hold a listing") {
+  Bench bench(3);
+  bench.options.dry_run = true;
+  bench.options.patience.total = std::chrono::milliseconds(300);
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 1, "s")});
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyOpen>(command)) {
+      CopyOpened opened;
+      opened.exists = true;
+      say(self, opened);
+    }
+    if (!std::holds_alternative<CopyLook>(command)) return;
+    self.on_read = [](Peer& peer) { say(peer, CopyProgress{}); };
+  };
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kUnreachable);
+  CHECK(report.items[0].nodes[2].status == ContentStatus::kPresent);
+}
+
+TEST_CASE("sync run: digests are asked for only of the source, and only to send") {
+  Bench bench(2);
+  bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
+  bench.nodes[1].reaction = with_files({file("a", 1, "s")});
+  bench.options.may_spread = [](const ContentReport&) { return true; };
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kSent);
+  std::vector<bool> of_source;
+  for (const CopyLook& look : bench.nodes[0].all<CopyLook>()) of_source.push_back(look.chunks);
+  CHECK(of_source == std::vector<bool>{false, true});
+  for (const CopyLook& look : bench.nodes[1].all<CopyLook>()) CHECK_FALSE(look.chunks);
+}
+
+TEST_CASE("sync run: a node that has read nothing of thousands of files does not send their names to the source") {
+  Bench bench(2);
+  bench.options.dry_run = true;
+  std::vector<CopyEntry> entries;
+  for (int i = 0; i < 2001; ++i) entries.push_back(file("file-" + std::to_string(i), 1, "s"));
+  bench.nodes[0].reaction = with_files(entries);
+  for (CopyEntry& entry : entries) entry.sum.clear();
+  bench.nodes[1].reaction = with_files(entries);
+  (void)bench.run();
+  for (const CopyNode& node : bench.nodes) {
+    const auto looks = node.all<CopyLook>();
+    REQUIRE(looks.size() == 2);
+    CHECK(looks[1].read);
+    CHECK(looks[1].paths.empty());
+  }
+}
+
+TEST_CASE("sync run: without `from`, files that one node alone has are sent only with consent") {
+  Bench bench(3);
+  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
+  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("forged", 1 << 20, "x")});
+  bench.nodes[2].reaction = with_files({file("a", 1, "s")});
+  SECTION("refused") {
+    const auto report = bench.run();
+    REQUIRE(report.items[0].error);
+    CHECK(report.items[0].error->message.find("n2 has 1 file: forged") != std::string::npos);
+    CHECK(exit_code(report) == ExitCode::kRefused);
+    for (const CopyNode& node : bench.nodes) CHECK(node.all<CopyBegin>().empty());
+    TextStyle style;
+    CHECK(to_text(report, false, style).find("name the node in `from`") != std::string::npos);
+  }
+  SECTION("asked, with the name of the node") {
+    std::string question;
+    bench.options.may_spread = [&](const ContentReport& item) {
+      question = spread_question_text(item);
+      return true;
+    };
+    const auto report = bench.run();
+    CHECK_FALSE(report.items[0].error);
+    CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
+    CHECK(question.find("only n2 has 1 file: forged") != std::string::npos);
+  }
+  SECTION("named in the file") {
+    for (NodeSpec& node : bench.cluster.nodes) {
+      Value records{Value::List{}};
+      records.push_back(Value::map({{"path", "/srv/models/one"}, {"from", "n2"}}));
+      node.sections.insert_or_assign("models", records);
+    }
+    CHECK(bench.run().items[0].nodes[0].status == ContentStatus::kSent);
+  }
+}
+
+TEST_CASE("sync run: the largest claims of what was received overflow no sum") {
+  SyncReport report;
+  ContentReport& item = report.items.emplace_back();
+  for (const char* name : {"n1", "n2"}) {
+    ContentOfNode& node = item.nodes.emplace_back();
+    node.node = name;
+    node.status = ContentStatus::kSent;
+    node.bytes_received = std::numeric_limits<std::int64_t>::max();
+  }
+  TextStyle style;
+  CHECK(to_text(report, false, style).find("2 nodes received 9223372 TB") != std::string::npos);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,297 @@
+// A transfer with nodes that lie, flood or fall silent. The first node is the source.
+#include "engine/sync/transfer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
+#include "tests/support/catch.h"
+#include "tests/unit/sync/copy_nodes.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::milliseconds;
+using test::CopyNode;
+using test::honest;
+using test::Peer;
+using test::say;
+
+constexpr std::int64_t kSize = 100;
+const std::string kOfSource = "192.168.100.11";
+const std::string kOfSecond = "192.168.100.12";
+
+/// A chain of nodes with one file to send.
+struct Bench {
+  explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {}
+
+  std::vector<TransferOutcome> run() {
+    const auto connect = test::options_for(nodes, 1);
+    std::vector<CopyClient> clients;
+    for (const NodeSpec& spec : cluster.nodes) {
+      auto client = CopyClient::open(spec, connect);
+      REQUIRE(client);
+      clients.push_back(std::move(*client));
+    }
+    std::vector<TransferMember> members;
+    for (std::size_t i = 0; i < nodes.size(); ++i) members.push_back({&cluster.nodes[i], &clients[i], false});
+    std::vector<CopyEntry> entries(1);
+    entries[0].path = "file";
+    entries[0].size = kSize;
+    return transfer(cluster, members, 0, entries, options);
+  }
+
+  std::vector<CopyNode> nodes;
+  Cluster cluster;
+  TransferOptions options;
+};
+
+std::string record(std::uint8_t file, char digest) {
+  return std::string(3, '\0') + static_cast<char>(file) + std::string(4, '\0') + std::string(kCopyDigestBytes, digest);
+}
+
+/// Adds the answer at most every few milliseconds, so that it is no flood.
+void say_now_and_then(Peer& self, const CopyAnswer& answer) {
+  using Clock = std::chrono::steady_clock;
+  self.on_read = [answer, next = std::make_shared<Clock::time_point>(Clock::now())](Peer& peer) {
+    if (Clock::now() < *next) return;
+    *next = Clock::now() + milliseconds(20);
+    say(peer, answer);
+  };
+}
+
+std::vector<std::string> senders_of(const CopyNode& node) {
+  std::vector<std::string> senders;
+  for (const CopyFetch& fetch : node.all<CopyFetch>()) senders.push_back(fetch.address);
+  return senders;
+}
+
+}  // namespace
+
+TEST_CASE("transfer: a chain of honest nodes is complete") {
+  Bench bench(3);
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
+  CHECK(senders_of(bench.nodes[2]).front() == kOfSecond);
+}
+
+TEST_CASE("transfer: a node that is complete before it has begun fails alone") {
+  Bench bench(3);
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyBegin>(command)) say(self, CopyComplete{kSize});
+  };
+  const auto outcomes = bench.run();
+  CHECK(outcomes[1].error);
+  CHECK_FALSE(outcomes[2].error);
+}
+
+TEST_CASE("transfer: a source that is complete fails the transfer, and does not end it as a success") {
+  Bench bench(2);
+  bench.nodes[0].reaction = [](const CopyCommand& command, Peer& self) {
+    honest(command, self);
+    if (std::holds_alternative<CopyBegin>(command)) say(self, CopyComplete{kSize});
+  };
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyBegin>(command)) honest(command, self);
+  };
+  CHECK(bench.run()[1].error);
+}
+
+TEST_CASE("transfer: a node that never begins fails, silent or not, and the others do not wait for it") {
+  Bench bench(3);
+  bench.options.patience.silence = milliseconds(500);
+  bench.options.patience.begin = milliseconds(2000);
+  bench.options.patience.late_begin = milliseconds(20);
+  for (CopyNode& node : bench.nodes) {
+    node.reaction = [](const CopyCommand& command, Peer& self) {
+      honest(command, self);
+      if (std::holds_alternative<CopyBegin>(command)) say_now_and_then(self, CopyProgress{});
+    };
+  }
+  SECTION("silent") {
+    bench.nodes[1].reaction = [](const CopyCommand&, Peer&) {};
+  }
+  SECTION("with signs of life") {
+    bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+      if (std::holds_alternative<CopyBegin>(command)) say_now_and_then(self, CopyProgress{});
+    };
+  }
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
+  CHECK_FALSE(outcomes[2].error);
+  CHECK(outcomes[2].seconds < 1.5);
+}
+
+TEST_CASE("transfer: a node that goes away once it is complete leaves those behind it to another") {
+  Bench bench(3);
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyServe>(command)) return;
+    honest(command, self);
+    if (!std::holds_alternative<CopyFetch>(command)) return;
+    self.on_read = [](Peer& peer) { peer.cut = peer.output.empty(); };
+  };
+  const auto outcomes = bench.run();
+  CHECK_FALSE(outcomes[1].error);
+  CHECK_FALSE(outcomes[2].error);
+  CHECK(senders_of(bench.nodes[2]).front() == kOfSource);
+}
+
+TEST_CASE("transfer: a node that sends nothing is left, and its receiver gets all from another") {
+  Bench bench(3);
+  bench.options.patience.stall = milliseconds(100);
+  bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || fetch->address == kOfSource) return honest(command, self);
+    say_now_and_then(self, CopyProgress{});
+  };
+  const auto outcomes = bench.run();
+  CHECK_FALSE(outcomes[1].error);
+  CHECK_FALSE(outcomes[2].error);
+  CHECK(bench.nodes[2].all<CopyDrop>().size() == 2);
+  CHECK(senders_of(bench.nodes[2]).front() == kOfSecond);
+}
+
+TEST_CASE("transfer: a receiver that never advances ends with the name of what it has received from") {
+  Bench bench(2);
+  bench.options.patience.stall = milliseconds(50);
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyFetch>(command)) return say_now_and_then(self, CopyProgress{});
+    honest(command, self);
+  };
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->describe().find("receive from n1") != std::string::npos);
+}
+
+TEST_CASE("transfer: a node that has all bytes and does not finish, or is slow without end, has a deadline") {
+  Bench bench(2);
+  bench.options.patience.finish = milliseconds(100);
+  bench.options.patience.total = milliseconds(400);
+  std::int64_t done = kSize;
+  SECTION("has all") {}
+  SECTION("is slow") { done = 1; }
+  bench.nodes[1].reaction = [done](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyFetch>(command)) return honest(command, self);
+    CopyProgress progress;
+    progress.done_bytes = done;
+    say_now_and_then(self, progress);
+  };
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
+}
+
+TEST_CASE("transfer: a node that serves wrong bytes is not asked again, and its receiver does not fail") {
+  Bench bench(3);
+  bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || fetch->address.ends_with(".11")) return honest(command, self);
+    say(self, CopyLinkLost{fetch->link, make_error(ErrorCode::kVerifyFailed, "another digest")});
+  };
+  const auto outcomes = bench.run();
+  CHECK_FALSE(outcomes[2].error);
+  const auto senders = senders_of(bench.nodes[2]);
+  CHECK(std::count(senders.begin(), senders.end(), kOfSecond) == 1);
+}
+
+TEST_CASE("transfer: wrong bytes from the only sender are its fault in the error") {
+  Bench bench(2);
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr) return honest(command, self);
+    say(self, CopyLinkLost{fetch->link, make_error(ErrorCode::kVerifyFailed, "another digest")});
+  };
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->describe() == "receive from n1: another digest");
+}
+
+TEST_CASE("transfer: a flood of progress fails its node, and little of it is shown") {
+  Bench bench(3);
+  std::atomic<int> shown{0};
+  bench.options.progress = [&](std::size_t, const TransferProgress&) { ++shown; };
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    honest(command, self);
+    if (!std::holds_alternative<CopyBegin>(command)) return;
+    self.on_read = [](Peer& peer) { say(peer, CopyProgress{}); };
+  };
+  bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    // Not before the flood has ended.
+    if (fetch == nullptr || fetch->address == kOfSource) honest(command, self);
+  };
+  const auto outcomes = bench.run();
+  REQUIRE((outcomes[1].error || outcomes[1].seconds > 0));
+  CHECK_FALSE(outcomes[2].error);
+  CHECK(shown < 10);
+}
+
+TEST_CASE("transfer: a digest that the source repeats is passed on once, and one of no chunk fails it") {
+  Bench bench(2);
+  std::string digests = record(0, 'a');
+  SECTION("repeated") { digests += record(0, 'a') + record(0, 'b'); }
+  SECTION("of no chunk") { digests += record(7, 'a'); }
+  bench.nodes[0].reaction = [&](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyServe>(command)) {
+      say(self, CopyDigests{digests});
+      say(self, CopyDigests{digests});
+    }
+    honest(command, self);
+  };
+  const auto outcomes = bench.run();
+  std::string received;
+  for (const CopyDigests& part : bench.nodes[1].all<CopyDigests>()) received += part.records;
+  if (digests.ends_with(record(7, 'a'))) {
+    CHECK(outcomes[1].error);
+  } else {
+    CHECK(received == record(0, 'a'));
+  }
+}
+
+TEST_CASE("transfer: a link that is served twice fails its sender, and is fetched once") {
+  Bench bench(3);
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyFetch>(command)) return;
+    honest(command, self);
+    const auto* serve = std::get_if<CopyServe>(&command);
+    if (serve != nullptr) say(self, CopyServing{serve->link, 1234});
+  };
+  bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || fetch->address.ends_with(".11")) honest(command, self);
+  };
+  const auto outcomes = bench.run();
+  CHECK(outcomes[1].error);
+  CHECK_FALSE(outcomes[2].error);
+  const auto senders = senders_of(bench.nodes[2]);
+  CHECK(std::count(senders.begin(), senders.end(), kOfSecond) <= 1);
+}
+
+TEST_CASE("transfer: an exception over one node's data fails that node alone") {
+  Bench bench(3);
+  bench.options.progress = [](std::size_t member, const TransferProgress&) {
+    if (member == 1) throw std::runtime_error("no memory");
+  };
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    honest(command, self);
+    if (std::holds_alternative<CopyBegin>(command)) say(self, CopyProgress{});
+  };
+  const auto outcomes = bench.run();
+  CHECK(outcomes[1].error);
+  CHECK_FALSE(outcomes[2].error);
+}
+
+TEST_CASE("transfer: its deadlines grow with the tree, and with a limit of the rate") {
+  const auto none = patience_for(0, 2, 0, 8);
+  const auto large = patience_for(std::int64_t{1} << 40U, 2, 0, 8);
+  const auto slow = patience_for(std::int64_t{1} << 30U, 2, 1'000'000, 2);
+  CHECK(large.total > none.total);
+  CHECK(large.stall == none.stall);
+  CHECK(slow.stall > none.stall);
+  CHECK(slow.total > std::chrono::seconds((std::int64_t{1} << 30U) / 1'000'000));
+}
+
+}  // namespace sparkplan
