@@ -15,9 +15,10 @@ constexpr double kPlotHeight = 260;
 constexpr double kLegendRow = 20;
 constexpr std::size_t kStyles = 4;
 constexpr int kMostSteps = 6;
+constexpr double kHighest = 1e9;  // coordinate() writes no larger number, and steps towards infinity never end.
 
 bool is_drawable(const ChartPoint& point) {
-  return std::isfinite(point.x) && std::isfinite(point.y) && point.x > 0 && point.y >= 0;
+  return std::isfinite(point.x) && std::isfinite(point.y) && point.x > 0 && point.y >= 0 && point.y <= kHighest;
 }
 
 /// 1, 2 or 5 times a power of ten: the distance of the grid's lines.
@@ -40,7 +41,7 @@ class Chart {
         highest_ = std::max(highest_, point.y);
       }
     }
-    if (chart.threshold && std::isfinite(*chart.threshold)) highest_ = std::max(highest_, *chart.threshold);
+    if (has_threshold()) highest_ = std::max(highest_, *chart.threshold);
     if (highest_ <= 0) return;
     step_ = step_for(highest_);
     top_ = std::ceil(highest_ / step_ + 0.1) * step_;
@@ -49,7 +50,7 @@ class Chart {
   void draw() {
     if (least_ <= 0 || highest_ <= 0) return;
     const double height =
-        kTop + kPlotHeight + 56 + kLegendRow * static_cast<double>(chart_.lines.size() + (chart_.threshold ? 1 : 0));
+        kTop + kPlotHeight + 56 + kLegendRow * static_cast<double>(chart_.lines.size() + (has_threshold() ? 1 : 0));
     markup_.open("svg", {{"class", "drawing"},
                          {"role", "img"},
                          {"aria-labelledby", id_ + "-title " + id_ + "-desc"},
@@ -59,7 +60,7 @@ class Chart {
     markup_.element("title", {{"id", id_ + "-title"}}, chart_.title);
     markup_.element("desc", {{"id", id_ + "-desc"}}, "The table after this chart has the same numbers.");
     axes();
-    if (chart_.threshold) {
+    if (has_threshold()) {
       markup_.empty("path", {{"class", "limit"}, {"d", horizontal(y_of(*chart_.threshold))}});
     }
     for (std::size_t at = 0; at < chart_.lines.size(); ++at) line(at);
@@ -68,6 +69,7 @@ class Chart {
   }
 
  private:
+  bool has_threshold() const { return chart_.threshold && *chart_.threshold >= 0 && *chart_.threshold <= kHighest; }
   double x_of(double x) const {
     const double span = std::log2(most_) - std::log2(least_);
     const double part = span > 0 ? (std::log2(x) - std::log2(least_)) / span : 0.5;
@@ -152,7 +154,7 @@ class Chart {
       mark(at, kLeft + 22, here);
       markup_.close();
     }
-    if (chart_.threshold) row("", "limit", "threshold " + coordinate(*chart_.threshold));
+    if (has_threshold()) row("", "limit", "threshold " + coordinate(*chart_.threshold));
   }
 
   Markup& markup_;

@@ -33,8 +33,8 @@ struct LineChart {
   std::optional<double> threshold;  ///< A horizontal line.
 };
 
-/// Pure. Writes an element svg, whose ids begin with `id`. Points that are not finite and positive are left out.
-/// Writes nothing if no point is left.
+/// Pure. Writes an element svg, whose ids begin with `id`. Left out are points and a threshold that are not finite,
+/// negative or above 1e9, and points whose x is 0. Writes nothing if no point is left.
 void draw(Markup& markup, const LineChart& chart, const std::string& id);
 
 }  // namespace sparkplan

@@ -6,9 +6,14 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 namespace {
+
+// A node words both, and they are in the drawing and in its table.
+constexpr std::size_t kLongestPort = 64;
+constexpr std::size_t kLongestDownReason = 200;
 
 const HalfSnapshot* half_of(const std::vector<NodeSnapshot>& snapshots, const std::string& node,
                             const std::string& label) {
@@ -29,10 +34,10 @@ void take_end(const DrawnCabling& cabling, const std::vector<NodeSnapshot>& snap
     if (wire.state == WireState::kGood) wire.state = WireState::kUnknown;
     return;
   }
-  if (!half->interface.empty()) end.port = half->interface;
+  if (!half->interface.empty()) end.port = shown_text(half->interface, kLongestPort);
   if (half->state == HalfState::kUp) return;
   wire.state = WireState::kBad;
-  wire.detail += (wire.detail.empty() ? "" : "; ") + node + ": " + half->reason;
+  wire.detail += (wire.detail.empty() ? "" : "; ") + node + ": " + shown_text(half->reason, kLongestDownReason);
 }
 
 /// The label of the half that a check between nodes, or of one node, is about: "A" of "A/bandwidth".
@@ -198,9 +203,11 @@ void add_versions(Page& page, const std::vector<NodeSnapshot>& snapshots) {
   std::vector<std::string> usual;
   for (const std::size_t column : shown) usual.push_back(usual_version(snapshots, column));
   bool differs = false;
+  std::size_t written = 0;
   Markup rows;
   for (const NodeSnapshot& one : snapshots) {
     if (rows.size() > kMostSectionBytes) break;
+    ++written;
     rows.open("tr").element("th", {{"scope", "row"}}, one.node);
     for (std::size_t at = 0; at < shown.size(); ++at) {
       const std::string& text = one.versions[shown[at]].text;
@@ -219,6 +226,9 @@ void add_versions(Page& page, const std::vector<NodeSnapshot>& snapshots) {
   open_table(body, "plain", "Versions per node", columns);
   body.append(std::move(rows));
   close_table(body);
+  if (written < snapshots.size()) {
+    body.element("p", "And " + counted(snapshots.size() - written, "more node") + ".").newline();
+  }
 }
 
 }  // namespace sparkplan

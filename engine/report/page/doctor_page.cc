@@ -1,6 +1,7 @@
 // The page of `doctor`.
 #include <map>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/page/cluster_sections.h"
@@ -52,16 +53,22 @@ void add_rows(Page& page, const std::vector<Finding>& findings) {
   if (outcomes.empty()) return;
   Markup& body = page.section("rows", "What was examined");
   open_table(body, "plain", "Rows without a problem", {"row", "status", "nodes", "read from"});
+  std::size_t shown = 0;
   for (const RowOutcome& outcome : outcomes) {
     if (body.size() > kMostSectionBytes) break;
+    ++shown;
     const Finding& first = *outcome.first;
     body.open("tr").element("th", {{"scope", "row"}}, first.row->id).open("td");
     write_status(body, first.status);
     body.close().element("td", fold_names(outcome.nodes));
-    body.element("td", first.status == CheckStatus::kSkip ? first.seen : std::string(first.row->read)).close();
-    body.newline();
+    body.element("td", first.status == CheckStatus::kSkip ? shown_text(first.seen, kLongestPageText)
+                                                          : std::string(first.row->read));
+    body.close().newline();
   }
   close_table(body);
+  if (shown < outcomes.size()) {
+    body.element("p", "And " + counted(outcomes.size() - shown, "more row") + ": --json has every finding.").newline();
+  }
 }
 
 }  // namespace

@@ -51,6 +51,10 @@ void add_changes(Page& page, const GroupedPlan& plan) {
     body.element("h3", type.type).newline();
     open_table(body, "plain", "Changes of " + type.type, {"name", "what", "change", "nodes"});
     for (const ChangeGroup& group : type.groups) {
+      if (body.size() > kMostSectionBytes) {
+        ++left;
+        continue;
+      }
       write_row(body, {shown_text(group.text.name),
                        std::string(1, group.text.symbol) + " " + std::string(word_of_symbol(group.text.symbol)),
                        shown_text(change_words(group.text), kLongestPageText), nodes_of(group)});
@@ -71,8 +75,12 @@ void add_values_per_node(Page& page, const GroupedPlan& plan, const Report& repo
     columns.push_back(column.name + (column.label.empty() ? "" : " " + column.label));
   }
   open_table(body, "plain", "Values per node", columns);
+  std::size_t left = 0;
   for (const NodeReport& node : report.nodes) {
-    if (body.size() > kMostSectionBytes) break;
+    if (body.size() > kMostSectionBytes) {
+      ++left;
+      continue;
+    }
     std::vector<std::string> cells{node.name};
     bool any = false;
     for (const NodeTable::Column& column : plan.table.columns) {
@@ -83,6 +91,7 @@ void add_values_per_node(Page& page, const GroupedPlan& plan, const Report& repo
     if (any) write_row(body, cells);
   }
   close_table(body);
+  if (left > 0) body.element("p", "And " + counted(left, "more node") + ": --json has all of them.").newline();
 }
 
 void add_nodes(Page& page, const Report& report) {

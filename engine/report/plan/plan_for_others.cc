@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
@@ -23,11 +24,9 @@ std::string upper_case(std::string_view text) {
 
 std::string without_secret_lines(const std::string& text) {
   if (text.find("PRIVATE KEY-----") != std::string::npos) return std::string(kHidden);
-  std::string shown;
-  for (const std::string_view line : split_lines(text)) {
-    if (!shown.empty()) shown += '\n';
-    shown += names_a_secret(line) ? kHidden : line;
-  }
+  std::vector<std::string> lines;
+  for (const std::string_view line : split_lines(text)) lines.emplace_back(names_a_secret(line) ? kHidden : line);
+  const std::string shown = join(lines, "\n");
   return text.ends_with('\n') ? shown + "\n" : shown;
 }
 

@@ -134,10 +134,22 @@ TEST_CASE("a chart has a logarithmic axis, its threshold and a mark for each poi
   CHECK(svg.find("x=\"405\" y=\"312\">16 MiB<") != std::string::npos);
 }
 
+TEST_CASE("a chart leaves out numbers that no measurement has, and draws the others") {
+  for (const double wrong : {1.7e308, std::numeric_limits<double>::infinity(), -1.0}) {
+    Markup markup;
+    draw(markup, LineChart{"t", "x", "y", {{"a", {{1, 5}, {2, wrong}}}}, {}, wrong}, "c");
+    const std::string svg = after(std::move(markup));
+    CHECK(test::complaints_about_markup(svg) == "");
+    // The mark of the point, and that of the legend.
+    CHECK(test::occurrences(svg, "<circle ") == 2);
+    CHECK(svg.find("class=\"limit\"") == std::string::npos);
+  }
+}
+
 TEST_CASE("a chart without a point that can be drawn is empty") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const LineChart& chart :
-       {LineChart{}, LineChart{"t", "x", "y", {{"a", {{0, 1}, {1, nan}, {nan, 1}}}}, {}, {}}}) {
+  for (const LineChart& chart : {LineChart{}, LineChart{"t", "x", "y", {{"a", {{0, 1}, {1, nan}, {nan, 1}}}}, {}, {}},
+                                 LineChart{"t", "x", "y", {{"a", {{1, 1.7e308}, {2, -1}}}}, {}, {}}}) {
     Markup markup;
     draw(markup, chart, "c");
     CHECK(after(std::move(markup)).empty());

@@ -145,6 +145,19 @@ TEST_CASE("the page of plan has the changes by type, with their diffs folded") {
   CHECK(has(trouble, "is unreachable</h3>"));
 }
 
+TEST_CASE("a page of plan with thousands of changes of one type is cut, and says how many are left out") {
+  const Cluster cluster = sample_cluster(2);
+  NodeReport node = testing::sample_node(1, NodeStatus::kPending);
+  for (int number = 0; number < 3000; ++number) {
+    node.plan.changes.push_back(testing::sample_change("sysctl/net.k" + std::to_string(number), Action::kUpdate,
+                                                       {{"v", std::string(40, '<'), std::to_string(number)}}));
+  }
+  const std::string page = to_html(testing::sample_report("plan", {node}), {}, {cluster, "1"});
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage / 8);
+  CHECK(has(page, " more changes: --json has all of them."));
+}
+
 TEST_CASE("the page of plan hides values of settings that are secret by name") {
   const Cluster cluster = sample_cluster(2);
   NodeReport node = testing::sample_node(1, NodeStatus::kPending);

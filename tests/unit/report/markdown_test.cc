@@ -1,6 +1,7 @@
 #include "engine/report/plan/plan_markdown.h"
 
 #include "engine/core/text.h"
+#include "engine/report/plan/plan_for_others.h"
 #include "tests/support/catch.h"
 #include "tests/support/page_rules.h"
 #include "tests/unit/report/cluster_of_eight.h"
@@ -69,6 +70,16 @@ TEST_CASE("markdown that is too long is cut, and says what is left out") {
     CHECK(has(text, "Left out, because a comment has a limit: "));
     CHECK(text.ends_with("`sparkplan plan` prints everything.\n"));
   }
+}
+
+TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      sample_change("file//etc/app.conf", Action::kUpdate, {{"content", "\n\na\n", "\n\npassword = x\n\nb"}})};
+  const Report report = for_others(sample_report("plan", {node}));
+  const FieldChange& field = report.nodes[0].plan.changes[0].fields[0];
+  CHECK((field.before == Value("\n\na\n")));
+  CHECK((field.after == Value("\n\n(hidden)\n\nb")));
 }
 
 TEST_CASE("markdown has no secret") {
