@@ -137,21 +137,34 @@ std::optional<SeenSocketState> state_of(unsigned long state, unsigned long timer
   return std::nullopt;
 }
 
-void add_sockets(SeenRank& rank) {
+/// The most processes and the most sockets of one answer: with any number of ranks it stays a small message.
+constexpr std::size_t kMostOfAll = 768;
+
+/// What still fits into the answer.
+struct Room {
+  std::size_t processes = kMostOfAll;
+  std::size_t sockets = kMostOfAll;
+};
+
+void add_sockets(SeenRank& rank, Room& room) {
   if (rank.processes.empty()) return;
   std::set<std::string> owned;
   for (const SeenProcess& process : rank.processes) owned.merge(sockets_of(static_cast<pid_t>(process.pid)));
   const std::string process = process_path(static_cast<pid_t>(rank.processes.front().pid));
   for (const char* table : {"/net/tcp", "/net/tcp6"}) {
     for (auto& [inode, socket] : lonely_sockets(beginning_of(process + table))) {
-      if (owned.contains(inode) && rank.sockets.size() < kMostSeenSockets) rank.sockets.push_back(socket);
+      if (!owned.contains(inode) || rank.sockets.size() >= kMostSeenSockets || room.sockets == 0) continue;
+      rank.sockets.push_back(socket);
+      --room.sockets;
     }
   }
 }
 
-void add_process(SeenRank& rank, pid_t pid, const std::vector<ProcessEntry>& all) {
+void add_process(SeenRank& rank, pid_t pid, const std::vector<ProcessEntry>& all, Room& room) {
   const auto entry = std::find_if(all.begin(), all.end(), [&](const ProcessEntry& one) { return one.pid == pid; });
-  if (entry != all.end() && rank.processes.size() < kMostSeenProcesses) rank.processes.push_back(seen(*entry));
+  if (entry == all.end() || rank.processes.size() >= kMostSeenProcesses || room.processes == 0) return;
+  rank.processes.push_back(seen(*entry));
+  --room.processes;
 }
 
 }  // namespace
@@ -176,14 +189,15 @@ std::map<std::string, SeenSocket> lonely_sockets(std::string_view table) {
 JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks) {
   const auto all = all_processes();
   JobSeen answer;
+  Room room;
   std::set<pid_t> known;
   for (const RankProcess& one : ranks) {
     if (one.ended) continue;
     SeenRank rank{one.rank, {}, {}};
-    add_process(rank, one.pid, all);
+    add_process(rank, one.pid, all, room);
     known.insert(one.pid);
     for (const pid_t pid : descendants_of(one.pid, all)) {
-      add_process(rank, pid, all);
+      add_process(rank, pid, all, room);
       known.insert(pid);
     }
     answer.ranks.push_back(std::move(rank));
@@ -192,10 +206,10 @@ JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks
   // Orphans that a rank has left, and what other launchers have started. With a single rank, they are its own.
   SeenRank& rest = answer.ranks.size() == 1 ? answer.ranks.front() : others;
   for (const pid_t pid : marked_with(id, all)) {
-    if (!known.contains(pid)) add_process(rest, pid, all);
+    if (!known.contains(pid)) add_process(rest, pid, all, room);
   }
-  for (SeenRank& rank : answer.ranks) add_sockets(rank);
-  add_sockets(others);
+  for (SeenRank& rank : answer.ranks) add_sockets(rank, room);
+  add_sockets(others, room);
   if (!others.processes.empty()) answer.ranks.push_back(std::move(others));
   return answer;
 }

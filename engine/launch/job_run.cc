@@ -143,8 +143,8 @@ class NodeRun {
       rank->pid = started->pid;
     } else if (auto* output = std::get_if<RankOutput>(&answer)) {
       SPARK_TRY([[maybe_unused]] const auto* rank, rank_of(output->rank));
-      if (shared_.watch) shared_.watch->note_output();
       if (!output->bytes.empty()) {
+        if (shared_.watch) shared_.watch->note_output();
         shared_.queue.put({place_, output->rank, output->error}, std::move(output->bytes));
       }
     } else if (const auto* ended = std::get_if<RankEnded>(&answer)) {

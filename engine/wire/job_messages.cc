@@ -6,6 +6,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/model/resource.h"
+#include "engine/wire/job_record.h"
 
 namespace sparkplan {
 namespace {
@@ -20,11 +21,6 @@ constexpr std::size_t kLongestId = 64;
 constexpr std::size_t kLongestSeenText = 80;
 constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostRank = 1 << 20;
-
-bool is_id(const std::string& id) {
-  return !id.empty() && id.size() <= kLongestId &&
-         std::all_of(id.begin(), id.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
-}
 
 bool is_engine(const std::string& name) { return name.empty() || name == "docker" || name == "podman"; }
 
@@ -61,7 +57,7 @@ void list_fields(FieldVisitor& field, RankSpec& rank) {
 
 void list_fields(FieldVisitor& field, StartJob& command) {
   field("id", command.id, kRequired);
-  if (field.reading()) field.check("id", is_id(command.id), "expected the id of a job");
+  if (field.reading()) field.check("id", is_job_id(command.id), "expected the id of a job");
   field("ranks", command.ranks, kRequired.at_most(kMostRanks));
   field("directory", command.directory);
   field("time_limit_ms", command.time_limit_ms, kOptional.within(0, kLongest));

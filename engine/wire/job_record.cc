@@ -1,8 +1,10 @@
 #include "engine/wire/job_record.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
+#include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
@@ -12,11 +14,18 @@ namespace {
 
 constexpr std::string_view kMark = "job";
 constexpr std::size_t kLongestJobId = 64;
+/// Shown for an id that is none.
+constexpr const char* kNoJobId = "?";
 
 /// Up to the first NUL, which ends a text in a command line.
 std::string up_to_nul(const std::string& text) { return text.substr(0, text.find('\0')); }
 
 }  // namespace
+
+bool is_job_id(std::string_view id) {
+  return !id.empty() && id.size() <= kLongestJobId &&
+         std::all_of(id.begin(), id.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
+}
 
 std::string text_of(const JobRecord& record) {
   std::string text;
@@ -34,12 +43,13 @@ std::optional<JobRecord> job_record_in(std::string_view command_line) {
   if (words.size() < kRoom + 4 || words[1] != kJobServes || words[kRoom] != kMark) return std::nullopt;
   const auto command = base64_decode(words[kRoom + 3]);
   if (words[kRoom + 1].empty() || !command) return std::nullopt;
-  return JobRecord{std::string(words[kRoom + 1]), std::string(words[kRoom + 2]), *command};
+  const std::string id(is_job_id(words[kRoom + 1]) ? words[kRoom + 1] : kNoJobId);
+  return JobRecord{id, std::string(words[kRoom + 2]), *command};
 }
 
 std::string RunningJob::describe() const {
-  return "job " + id + " of " + user + " (" + (who.empty() ? "" : who + ", ") + "process " + std::to_string(pid) +
-         ") since " + since + ": " + command;
+  return "job " + id + " of " + user + " (process " + std::to_string(pid) + ") since " + since +
+         (who.empty() ? "" : ", started by " + in_quotes(who)) + ": " + command;
 }
 
 Error busy_with(const std::vector<RunningJob>& jobs) {
@@ -58,6 +68,7 @@ void list_fields(FieldVisitor& field, RunningJob& job) {
   field("who", job.who, kOptional.cut_at(kLongestJobOwner));
   field("command", job.command, kOptional.cut_at(kLongestJobCommand));
   if (!field.reading()) return;
+  if (!is_job_id(job.id)) job.id = kNoJobId;
   // Any user of the node can word them.
   for (std::string* text : {&job.id, &job.user, &job.since, &job.who, &job.command}) {
     *text = shown_text(*text, kLongestJobCommand);

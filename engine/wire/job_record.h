@@ -35,6 +35,9 @@ struct JobRecord {
   bool operator==(const JobRecord&) const = default;
 };
 
+/// Letters, digits and "-", at most 64: an id cannot be taken for other words of a sentence.
+bool is_job_id(std::string_view id);
+
 /// The content of the room, less than kJobRecordRoom bytes: texts that end in NUL. Long texts are cut. The command is
 /// in base64, so that `pkill -f` finds the job's own processes and not its starter.
 std::string text_of(const JobRecord& record);
@@ -50,7 +53,8 @@ struct RunningJob {
   std::string who;       ///< JobRecord::who
   std::string command;   ///< JobRecord::command
 
-  /// "job 20260301T120000Z-4f9a1c07 of nvidia (anna@laptop, process 4242) since 2026-03-01T12:00:00Z: python3 train.py"
+  /// "job 20260301T120000Z-4f9a1c07 of nvidia (process 4242) since 2026-03-01T12:00:00Z, started by "anna@laptop":
+  /// python3 train.py". All that the kernel says comes before the user's own texts.
   std::string describe() const;
   bool operator==(const RunningJob&) const = default;
 };

@@ -36,6 +36,8 @@ constexpr std::string_view kSnapshot = "lifeline.json";
 constexpr std::string_view kWorking = "working";
 /// The timer may be late on a busy machine.
 constexpr std::chrono::seconds kGraceForTimer{5};
+/// Its timer has ended with that boot. Such a window is long over.
+constexpr std::int64_t kOfAnEarlierBoot = -3600;
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
 
 FileContent private_file(std::string bytes) { return FileContent{std::move(bytes), 0600, 0, 0}; }
@@ -170,7 +172,8 @@ std::optional<std::int64_t> Transaction::seconds_left(const LocalNode& node) con
   std::int64_t at = 0;
   const auto* end = deadline->data() + std::min(space, deadline->size());
   if (std::from_chars(deadline->data(), end, at).ec != std::errc()) return std::nullopt;
-  return at - seconds_since_boot();
+  const bool of_this_boot = deadline->substr(std::min(space, deadline->size())) == " " + boot_id(node);
+  return of_this_boot ? at - seconds_since_boot() : kOfAnEarlierBoot;
 }
 
 bool Transaction::is_overdue(const LocalNode& node) const {

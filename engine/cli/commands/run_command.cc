@@ -120,6 +120,8 @@ class PreparedJob {
     for (const NodeSpec* node : nodes_) jobs.push_back({node, short_question(id_ + "-watch", gpu_load_question())});
     auto options = options_of_run();
     options.stop = stop;
+    // The end of the job does not wait for a node that does not answer.
+    options.agent.connect.stop = stop;
     OutputTails tails;
     const auto asked = run_job(jobs, tails, options);
     return gpu_loads_in(asked, tails);
@@ -225,8 +227,13 @@ class PreparedJob {
       report_.preflight.push_back({"gpus", names, CheckStatus::kFail,
                                    "the nodes have no or not the same number of GPUs",
                                    "give --ranks-per-node a number"});
+    } else if (number > kMostRanksPerNode) {
+      report_.preflight.push_back({"gpus", names, CheckStatus::kFail,
+                                   "the nodes report " + std::to_string(number) + " GPUs each; at most " +
+                                       std::to_string(kMostRanksPerNode) + " ranks run on a node",
+                                   "give --ranks-per-node a number"});
     }
-    return number;
+    return std::min(number, kMostRanksPerNode);
   }
 
   bool can_go_on() const {

@@ -35,7 +35,11 @@ void TrialRun::decide(const Names& names) {
       Trial& trial = node_called(name).trial;
       if (trial.state != State::kShown && trial.state != State::kCarriedOut) continue;
       // Not visible, or no longer wanted because the other end of its cable is undone.
-      if (trial.why_not.empty()) trial.why_not = *culprit + " at the other end of its cable rolls back";
+      if (trial.why_not.empty()) {
+        const auto& deferred = node_called(*culprit).deferred;
+        trial.why_not = *culprit + (deferred ? ", at the other end of its cable, was not changed: " + deferred->message
+                                             : " at the other end of its cable rolls back");
+      }
       trial.state = State::kCarriedOut;
     }
   }

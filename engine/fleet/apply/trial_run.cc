@@ -2,6 +2,7 @@
 #include "engine/fleet/apply/trial_run.h"
 
 #include <algorithm>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -68,6 +69,7 @@ std::vector<std::vector<std::string>> TrialRun::planned_waves() {
     });
     if (!steps.empty()) names.push_back(one.node.name());
   }
+  hold_partners_of_held_nodes(names);
   // The controller's own machine comes last: a failure there also ends the controller.
   std::stable_partition(names.begin(), names.end(), [&](const std::string& name) {
     return std::none_of(nodes_.begin(), nodes_.end(), [&](const TrialNode& one) {
@@ -77,9 +79,36 @@ std::vector<std::vector<std::string>> TrialRun::planned_waves() {
   return waves(names, session_.cluster().cables, options_.max_parallel);
 }
 
+/// Both ends of a cable change together. So a job on one end holds the change of the other end, too.
+void TrialRun::hold_partners_of_held_nodes(std::vector<std::string>& names) {
+  std::vector<std::string> all = names;
+  std::map<std::string, const TrialNode*> held;
+  for (const auto& one : nodes_) {
+    if (!one.deferred || one.deferred->code != ErrorCode::kBusy) continue;
+    all.push_back(one.node.name());
+    held.emplace(one.node.name(), &one);
+  }
+  for (const auto& part : coupled(all, session_.cluster().cables)) {
+    const auto first = std::find_if(part.begin(), part.end(), [&](const auto& name) { return held.contains(name); });
+    if (first == part.end()) continue;
+    for (auto& one : nodes_) {
+      const auto& name = one.node.name();
+      if (held.contains(name) || std::find(part.begin(), part.end(), name) == part.end()) continue;
+      const Error& why = *held.at(*first)->deferred;
+      one.deferred = Error{
+          ErrorCode::kBusy, *first + ", at the other end of its cable: " + why.message, {}, std::nullopt, why.hint};
+      one.trial.planned.steps.clear();
+      std::erase(names, name);
+    }
+  }
+}
+
 void TrialRun::carry_out() {
   std::string went_wrong;
-  for (const auto& wave : planned_waves()) {
+  bool has_canary = false;
+  auto planned = planned_waves();
+  for (std::size_t next = 0; next < planned.size(); ++next) {
+    const auto wave = planned[next];
     const Names names(wave.begin(), wave.end());
     if (!went_wrong.empty()) {
       defer(names, went_wrong);
@@ -94,7 +123,12 @@ void TrialRun::carry_out() {
       if (one.rolled_back) went_wrong = "a change was rolled back on " + name;
       if (one.trial.state == Trial::State::kEnded) went_wrong = "a change failed on " + name;
       if (one.trial.state == Trial::State::kLost) went_wrong = name + " does not answer";
+      has_canary = has_canary || !one.deferred;
     }
+    if (has_canary || !went_wrong.empty()) continue;
+    // A job has begun on the canary. Before a change is confirmed on one node, it does not go to all others.
+    planned = planned_waves();
+    next = static_cast<std::size_t>(-1);
   }
 }
 

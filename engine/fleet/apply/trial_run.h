@@ -89,6 +89,7 @@ class TrialRun {
   using Names = std::set<std::string>;
 
   std::vector<std::vector<std::string>> planned_waves();
+  void hold_partners_of_held_nodes(std::vector<std::string>& names);
   void carry_out_wave(const Names& names);
   template <class Work>
   void on_wave(const Names& names, Trial::State state, Work work);

@@ -114,9 +114,9 @@ std::vector<std::string> job_notes(const NodeState& state, const LocalClock& clo
       notes.push_back(std::to_string(state.jobs.size() - kMostJobsShown) + " more jobs");
       break;
     }
-    const std::string who = job.who.empty() ? "" : " (" + printable_words(job.who) + ")";
-    notes.push_back("job " + printable_words(job.id) + " of " + printable_words(job.user) + who + " since " +
-                    local_time_text(job.since, clock) + ": " +
+    const std::string who = job.who.empty() ? "" : ", started by " + in_quotes(printable_words(job.who));
+    notes.push_back("job " + printable_words(job.id) + " of " + printable_words(job.user) + " since " +
+                    local_time_text(job.since, clock) + who + ": " +
                     printable_words(cut_text(job.command, kLongestShownCommand)));
   }
   return notes;

@@ -165,7 +165,9 @@ class NoPlans final : public Planning {
   bool rolls_back() const override { return false; }
 };
 
-/// n1 is the controller's own machine and has a disruptive step; the others only take part.
+const RunningJob kTraining{"20260301T120000Z-4f9a1c07", "nvidia", 4242, "2026-03-01T12:00:00Z", "anna@laptop", "train"};
+
+/// n1 is the controller's own machine and has a disruptive step; the others only take part, unless the case says more.
 class TrialBench {
  public:
   explicit TrialBench(int nodes) {
@@ -210,8 +212,15 @@ class TrialBench {
                    {std::chrono::seconds(60), 0, [](const FleetNode&) { return Roster{}; }, ignore_jobs,
                     [](const std::string& machine_id) { return machine_id == kOwnMachine; }});
     const FleetNode& first = session.nodes().front();
-    trial.add(first, {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
+    for (int place = 0; place < changing; ++place) {
+      trial.add(session.nodes()[static_cast<std::size_t>(place)],
+                {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
+    }
+    for (const FleetNode& one : session.nodes()) {
+      if (one.name() == held) trial.refuse(one, busy_with({kTraining}));
+    }
     trial.carry_out();
+    for (const FleetNode& one : session.nodes()) states[one.name()] = trial.at(one).trial.state;
     for (const FleetNode& one : session.nodes()) {
       if (one.error) failed.push_back(one.name());
     }
@@ -220,7 +229,14 @@ class TrialBench {
     return trial.at(first).trial.state;
   }
 
+  void join(const std::string& one, const std::string& other) {
+    cluster_.cables.emplace_back(*NodeName::parse(one), *NodeName::parse(other));
+  }
+
   bool ignore_jobs = false;
+  int changing = 1;                            ///< The first so many nodes have a disruptive step.
+  std::string held;                            ///< A node on which a job ran when the plan was made.
+  std::map<std::string, Trial::State> states;  ///< Of all nodes, after the trial.
   std::string why_not;
   std::optional<Error> deferred;
   std::vector<std::string> failed;  ///< Nodes that were excluded.
@@ -265,14 +281,13 @@ TEST_CASE("trial: the controller's own machine is kept only if another node reac
 
 TEST_CASE("trial: a job that was started since the plan keeps its node from being changed, and not in the run") {
   TrialBench bench(2);
-  bench.node("n1").jobs = {
-      {"20260301T120000Z-4f9a1c07", "nvidia", 4242, "2026-03-01T12:00:00Z", "anna@laptop", "train"}};
+  bench.node("n1").jobs = {kTraining};
   SECTION("its disruptive steps are deferred") {
     CHECK(bench.carry_out() == Trial::State::kWaiting);
     REQUIRE(bench.deferred);
     CHECK(bench.deferred->code == ErrorCode::kBusy);
-    CHECK(bench.deferred->message.find("job 20260301T120000Z-4f9a1c07 of nvidia (anna@laptop, process 4242) since "
-                                       "2026-03-01T12:00:00Z: train") != std::string::npos);
+    CHECK(bench.deferred->message.find("job 20260301T120000Z-4f9a1c07 of nvidia (process 4242) since "
+                                       "2026-03-01T12:00:00Z, started by \"anna@laptop\": train") != std::string::npos);
     CHECK(bench.failed.empty());
   }
   SECTION("unless the user ignores jobs") {
@@ -280,6 +295,29 @@ TEST_CASE("trial: a job that was started since the plan keeps its node from bein
     CHECK(bench.carry_out() == Trial::State::kConfirmed);
     CHECK_FALSE(bench.deferred);
   }
+}
+
+TEST_CASE("trial: a canary with a new job is replaced by another canary, not by all nodes at once") {
+  TrialBench bench(4);
+  bench.changing = 4;
+  // n1 is the controller's own machine, so n2 is first.
+  bench.node("n2").jobs = {kTraining};
+  bench.node("n3").reaches = [](const ProbeTarget& target) { return target.bytes < 1500; };
+  CHECK(bench.carry_out() == Trial::State::kWaiting);
+  REQUIRE(bench.node("n3").transaction);
+  CHECK(bench.node("n3").transaction->state == TransactionState::kRolledBack);
+  CHECK_FALSE(bench.node("n4").transaction);
+}
+
+TEST_CASE("trial: a job on one end of a cable holds the change of the other end") {
+  TrialBench bench(4);
+  bench.changing = 4;
+  bench.held = "n3";
+  bench.join("n2", "n3");
+  CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  CHECK(bench.states.at("n2") == Trial::State::kWaiting);
+  CHECK_FALSE(bench.node("n2").transaction);
+  CHECK(bench.states.at("n4") == Trial::State::kConfirmed);
 }
 
 TEST_CASE("trial: neighbours that answered before have to answer large packets afterwards") {

@@ -108,7 +108,9 @@ TEST_CASE("status shows the running jobs of each node, with user, time and comma
   report.nodes[1].jobs = {
       {"20261123T181500Z-4f9a1c07", "nvidia", 4242, "2026-11-23T18:15:00Z", "anna@laptop", "python3 train.py"}};
   const std::string text = to_text(report, clock_of_tests(), {});
-  CHECK(has(text, "    job 20261123T181500Z-4f9a1c07 of nvidia (anna@laptop) since today 19:15: python3 train.py\n"));
+  CHECK(has(
+      text,
+      "    job 20261123T181500Z-4f9a1c07 of nvidia since today 19:15, started by \"anna@laptop\": python3 train.py\n"));
   const Value json = to_json_value(report);
   const Value& node = (*json.find("nodes")->list_items())[1];
   REQUIRE(node.find("jobs") != nullptr);

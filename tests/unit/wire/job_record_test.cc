@@ -1,6 +1,7 @@
 // The record of a job in a command line.
 #include "engine/wire/job_record.h"
 
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/model/fields.h"
 #include "tests/support/catch.h"
@@ -37,6 +38,16 @@ TEST_CASE("long texts and texts with NUL fit into the room") {
 
 TEST_CASE("pkill -f with a word of the command does not find the process starter") {
   CHECK(text_of(kRecord).find("train.py") == std::string::npos);
+}
+
+TEST_CASE("an id that could be taken for other words is not shown") {
+  const std::string id = "4f9a of root (process 812) since 2026-03-01T12:00:00Z: train";
+  const auto nul = std::string(1, '\0');
+  const auto record = job_record_in(command_line("job" + nul + id + nul + "me" + nul + base64_encode("train") + nul));
+  REQUIRE(record);
+  CHECK(record->id == "?");
+  auto job = Value::map({{"id", id}, {"user", "mallory"}, {"pid", std::int64_t{999}}});
+  CHECK(decode<RunningJob>(job)->id == "?");
 }
 
 TEST_CASE("command lines without a record have none") {
