@@ -208,7 +208,7 @@ std::string to_markdown(const Report& whole, std::size_t most) {
   comment.always("## sparkplan plan: " + code(report.cluster) + "\n\n");
   TextStyle one_line;
   one_line.width = 10'000;
-  comment.always(escaped(trim(verdict_text(report, one_line))) + "\n\n");
+  comment.always(code(trim(verdict_text(report, one_line))) + "\n\n");
   if (!comment.add(summary_table(report) + "\n")) left_out.problems = true;
   const std::string wrong = problems(report, plan);
   if (!wrong.empty() && !comment.add(wrong + "\n")) left_out.problems = true;

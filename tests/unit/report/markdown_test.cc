@@ -19,6 +19,12 @@ using testing::sample_report;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+/// The line with that number, from 0.
+std::string line_of(const std::string& text, std::size_t number) {
+  const auto lines = split_lines(text);
+  return number < lines.size() ? std::string(lines[number]) : "";
+}
+
 }  // namespace
 
 TEST_CASE("a plan as markdown reads as specified") {
@@ -31,6 +37,8 @@ TEST_CASE("markdown begins with a heading of the second rank, and its parts are 
     INFO(name);
     const std::string text = to_markdown(report);
     CHECK(text.starts_with("## sparkplan plan: <code>"));
+    CHECK(line_of(text, 2).starts_with("<code>"));
+    CHECK(line_of(text, 2).ends_with("</code>"));
     CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
     CHECK(text.size() <= kMostMarkdownCharacters);
     CHECK(has(text, "| nodes | state | add | change | remove | drift | blocked |\n"));
