@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
@@ -44,6 +46,19 @@ Result<std::string> format_of(const PlanOptions& options) {
                  "give one of them");
 }
 
+std::filesystem::path whole_path(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
+/// Errors: those of check_report_path(); kInvalidInput if the page would replace the saved plan.
+Result<void> check_outputs(const PlanOptions& options) {
+  SPARK_CHECK(check_report_path(options.report));
+  if (options.output.empty() || options.report.empty()) return {};
+  if (whole_path(options.output) != whole_path(options.report)) return {};
+  return failure(ErrorCode::kInvalidInput, "-o and --report name the same file", "name two files");
+}
+
 void print_as(const std::string& format, const Report& report, const LoadedCluster& loaded, const Console& console) {
   if (format != kMarkdown) return print(report, loaded, format == kJson, console);
   console.diagnostics(report.diagnostics, loaded.source);
@@ -57,7 +72,7 @@ std::vector<std::string> plan_formats() { return {std::string(kText), std::strin
 Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   SPARK_TRY(const std::string format, format_of(options));
-  SPARK_CHECK(check_report_path(options.report));
+  SPARK_CHECK(check_outputs(options));
   const bool json = format == kJson;
   auto input = load_to_run("plan", options.file, json, console);
   if (!input.loaded) return input.exit_code;
@@ -79,13 +94,14 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   add_content_of(cluster, std::move(content_run), report);
   progress.clear();
   print_as(format, report, *input.loaded, console);
-  if (!options.report.empty()) {
-    const auto whole = with_findings(report, *input.loaded);
-    SPARK_CHECK(write_report(options.report, to_html(whole, snapshots_of(session), page_context(*input.loaded))));
-  }
+  // The plan first: what is applied later must not be lost with a page.
   if (!options.output.empty()) {
     SPARK_TRY(auto plan, planning.save(report));
     SPARK_CHECK(save(std::move(plan), options, *input.loaded, console));
+  }
+  if (!options.report.empty()) {
+    const auto whole = with_findings(report, *input.loaded);
+    SPARK_CHECK(write_report(options.report, to_html(whole, snapshots_of(session), page_context(*input.loaded))));
   }
   return exit_code(report, ExitRules{options.detailed_exit_code, false, false});
 }

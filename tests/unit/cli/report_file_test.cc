@@ -81,6 +81,27 @@ TEST_CASE("verify, doctor and plan write a page beside their output") {
   }
 }
 
+TEST_CASE("a plan is saved although its page cannot be written") {
+  const DirectoryNode node;
+  const std::string plan = (node.folder() / "/change.plan").string();
+  // The name itself fits into a directory, the one of its draft does not.
+  const std::string page = (node.folder() / ("/" + std::string(250, 'p'))).string();
+  const auto output = sparkplan({"plan", "-o", plan, "--report", page, node.file()});
+  INFO(output.standard_output << output.standard_error);
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "File name too long"));
+  CHECK(node.folder().exists("/change.plan"));
+}
+
+TEST_CASE("a plan and its page cannot be one file") {
+  const DirectoryNode node;
+  const std::string folder = node.folder().path().string();
+  const auto output = sparkplan({"plan", "-o", folder + "/out", "--report", folder + "/./node/../out", node.file()});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "-o and --report name the same file"));
+  CHECK_FALSE(node.folder().exists("/out"));
+}
+
 TEST_CASE("plan prints text, JSON or markdown") {
   const DirectoryNode node;
   const auto text = sparkplan({"plan", "--format", "text", node.file()});
