@@ -1,6 +1,8 @@
 // --report and --format: the program itself, with a directory as its node.
 #include "engine/cli/output/report_file.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "tests/support/catch.h"
@@ -63,6 +65,16 @@ TEST_CASE("a report path that is not writable ends the command before a node is 
     CHECK_FALSE(contains(output.standard_error, "never-asked"));
     CHECK(output.standard_output.empty());
   }
+}
+
+TEST_CASE("verify refuses to write JUnit to what is no regular file, before it measures") {
+  const DirectoryNode node;
+  const std::string fifo = (node.folder() / "/fifo").string();
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const auto output = sparkplan({"verify", "--junit", fifo, node.file()});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, fifo + " is no file"));
+  CHECK(output.standard_output.empty());
 }
 
 TEST_CASE("verify, doctor and plan write a page beside their output") {
