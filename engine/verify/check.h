@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,7 +78,9 @@ void append(std::vector<Check>& checks, std::vector<Check> more);
 /// Fills in the cause and fix of a row of the doctor's table. `details` names the case and precedes the cause.
 void diagnose(Check& check, CheckStatus status, RowId row, const std::string& details = {});
 
-/// With as many digits as a measurement justifies: "9000", "93.4", "1.47".
+/// The longest result of number_text().
+inline constexpr std::size_t kLongestNumberText = 11;
+/// With as many digits as a measurement justifies: "9000", "93.4", "1.47". A number above 1e9 has three: "1.23e+12".
 std::string number_text(double number);
 
 }  // namespace sparkplan

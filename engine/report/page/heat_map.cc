@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "engine/core/text.h"
 
@@ -12,7 +14,8 @@ namespace {
 constexpr std::size_t kManyNodes = 9;
 /// Of all matrices together: nine of 64 nodes fit, also if every cell failed.
 constexpr std::size_t kMostBytes = 1'200'000;
-constexpr std::size_t kLargestCell = 40;
+/// More cells than this do not fit, also if all are empty: such a matrix is not even written.
+constexpr std::size_t kMostCells = kMostBytes / std::string_view("<td></td>").size();
 
 std::string sign_of(CheckStatus status) {
   if (status == CheckStatus::kFail) return "\u2717 ";
@@ -106,9 +109,11 @@ void add_heat_maps(Page& page, const std::vector<Check>& checks) {
   body.element("span", {{"class", "h4"}}, "less").close().newline();
   std::size_t left = 0;
   for (const PairMatrix& matrix : matrices) {
-    const std::size_t cells = matrix.nodes().size() * matrix.nodes().size();
-    if (body.size() + cells * kLargestCell <= kMostBytes) {
-      write_matrix(body, matrix);
+    Markup table;
+    const bool may_fit = matrix.nodes().size() * matrix.nodes().size() <= kMostCells;
+    if (may_fit) write_matrix(table, matrix);
+    if (may_fit && body.size() + table.size() <= kMostBytes) {
+      body.append(std::move(table));
     } else {
       ++left;
     }

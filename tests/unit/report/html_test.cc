@@ -118,6 +118,21 @@ TEST_CASE("a page of 64 nodes is smaller than 2 MB, also if everything has faile
   CHECK(has(worst, "more problems: --json has all of them."));
 }
 
+TEST_CASE("a page whose measurements are huge numbers is not larger, and says what is left out") {
+  const Cluster cluster = sample_cluster(64);
+  VerifyReport report = testing::everything_failed(cluster);
+  for (Check& check : report.checks) {
+    if (check.value) check.value = -1.2345e300;
+    if (check.threshold) check.threshold = 1.2345e300;
+  }
+  const std::string page = verify_page(report, cluster);
+  INFO(page.size());
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage);
+  CHECK(has(page, "<td class=\"h4 f\">\u2717 -1.23e+300</td>"));
+  CHECK(has(page, " more table"));
+}
+
 TEST_CASE("the page of doctor groups nodes with the same problem") {
   const Cluster cluster = sample_cluster(3);
   DoctorReport report = testing::sample_doctor(cluster);
