@@ -90,14 +90,99 @@ TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
   CHECK((field.after == Value("\n\n(hidden)\n\nb")));
 }
 
+TEST_CASE("names that say that a value is secret are known, however they are written") {
+  for (const char* name : {"HF_TOKEN",
+                           "password",
+                           "passwd",
+                           "DB_PASS",
+                           "APIKEY",
+                           "api_key",
+                           "X-Api-Key",
+                           "ApiKey",
+                           "PASSPHRASE",
+                           "wpa-psk",
+                           "psk=x",
+                           "WPA_PSK",
+                           "AUTH",
+                           "HTTP_AUTH",
+                           "_auth",
+                           "proxy.auth = x",
+                           "Authorization: Bearer x",
+                           "OAUTH_ID",
+                           "AWS_ACCESS_KEY",
+                           "PrivateKey = x",
+                           "client_secret"}) {
+    INFO(name);
+    CHECK(names_a_secret(name));
+  }
+  for (const char* name : {"HF_HOME", "authorized_keys", "author", "PubkeyAuthentication yes", "net.core.rmem_max",
+                           "compass", "bypass", "keyboard", "", "psks"}) {
+    INFO(name);
+    CHECK_FALSE(names_a_secret(name));
+  }
+}
+
+TEST_CASE("a change between two hidden values is shown as a change") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      sample_change("profile_env/HF_TOKEN", Action::kUpdate, {{"value", "hf_old", "hf_new"}}),
+      sample_change("file//etc/app.conf", Action::kUpdate,
+                    {{"content", "a_password = 1\nb_password = 2\nport = 1\n",
+                      "a_password = 3\nb_password = 2\nc_password = 4\nport = 1\n"}}),
+      sample_change("file//etc/other.conf", Action::kUpdate,
+                    {{"content", "token = same\nport = 1\n", "token = same\nport = 2\n"}}),
+      sample_change("file//root/key", Action::kUpdate,
+                    {{"content", "-----BEGIN PRIVATE KEY-----\nAAAA\n", "-----BEGIN PRIVATE KEY-----\nBBBB\n"}})};
+  const Report report = for_others(sample_report("plan", {node}));
+  const auto after = [&](std::size_t change) { return report.nodes[0].plan.changes[change].fields[0].after; };
+  CHECK((report.nodes[0].plan.changes[0].fields[0].before == Value("(hidden)")));
+  CHECK((after(0) == Value("(hidden, changed)")));
+  CHECK((after(1) == Value("(hidden, changed)\n(hidden)\n(hidden)\nport = 1\n")));
+  CHECK((after(2) == Value("(hidden)\nport = 2\n")));
+  CHECK((after(3) == Value("(hidden, changed)")));
+}
+
+TEST_CASE("a message that quotes a hidden value hides it, too") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"value", Value(), "hf-value"}}),
+                       sample_change("file//etc/app.conf", Action::kCreate,
+                                     {{"content", Value(), "port = 8080\npassword = 'pw-of-app'  # new\n"}})};
+  node.plan.changes[0].note = "a foreign file sets hf-value";
+  node.plan.resulting[{"profile_env", "OLD_TOKEN"}] = Value::map({{"value", "hf-in-sync"}});
+  node.error = Error{ErrorCode::kFailed, "cannot write hf-value", {"line pw-of-app"}, {}, "remove hf-in-sync"};
+  node.plan.blocked = {
+      {{"profile_env", "OLD_TOKEN"}, {ErrorCode::kRefused, "hf-in-sync is refused", {}, {}, "not hf-value"}, {}}};
+  node.plan.not_applicable.push_back({{"profile_env", "HF_TOKEN"}, "", "hf-value has no place"});
+  Report report = sample_report("plan", {node});
+  Diagnostic one;
+  one.message = "8080 is taken, hf-value is in clear";
+  one.hint = "replace pw-of-app";
+  one.notes.push_back({"hf-value first stands here", {}});
+  report.diagnostics.push_back(one);
+  const Report shown = for_others(report);
+  const NodeReport& first = shown.nodes[0];
+  CHECK(first.plan.changes[0].note == "a foreign file sets (hidden)");
+  REQUIRE(first.error);
+  CHECK(first.error->message == "cannot write (hidden)");
+  CHECK(first.error->context == std::vector<std::string>{"line (hidden)"});
+  CHECK(first.error->hint == "remove (hidden)");
+  CHECK(first.plan.blocked[0].error.message == "(hidden) is refused");
+  CHECK(first.plan.blocked[0].error.hint == "not (hidden)");
+  CHECK(first.plan.not_applicable[0].reason == "(hidden) has no place");
+  CHECK(shown.diagnostics[0].message == "8080 is taken, (hidden) is in clear");
+  CHECK(shown.diagnostics[0].hint == "replace (hidden)");
+  CHECK(shown.diagnostics[0].notes[0].message == "(hidden) first stands here");
+  for (const char* secret : {"hf-value", "hf-in-sync", "pw-of-app"}) CHECK_FALSE(has(to_markdown(report), secret));
+}
+
 TEST_CASE("markdown has no secret") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
-  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"", Value(), "hf_new"}}),
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"", Value(), "hf-new"}}),
                        sample_change("file//root/key", Action::kCreate,
                                      {{"content", Value(), "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"}}),
                        sample_change("profile_env/OTHER", Action::kCreate, {{"", Value(), "shown"}})};
   const std::string text = to_markdown(sample_report("plan", {node}));
-  CHECK_FALSE(has(text, "hf_new"));
+  CHECK_FALSE(has(text, "hf-new"));
   CHECK_FALSE(has(text, "AAAA"));
   CHECK(has(text, "shown"));
 }
