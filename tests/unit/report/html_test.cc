@@ -15,6 +15,7 @@ namespace {
 
 using test::complaints_about_page;
 using test::occurrences;
+using testing::place_in;
 using testing::sample_cluster;
 
 constexpr std::size_t kLargestPage = 2'000'000;
@@ -37,16 +38,16 @@ TEST_CASE("the page of verify has its verdict first, then failures with cause an
   const Cluster cluster = sample_cluster(8);
   const std::string page = kept("verify", verify_page(testing::sample_verify(cluster), cluster));
   CHECK(complaints_about_page(page) == "");
-  const auto verdict = page.find("8 nodes, half A");
-  const auto problems = page.find("Failures and warnings</h2>");
-  const auto cause = page.find("no packet gets from spark-01 to spark-03 through enP2p1s0f1np1");
-  const auto fix = page.find("check the cable and the switch port of half B");
-  const auto cabling = page.find("Cabling</h2>");
+  const auto verdict = place_in(page, "8 nodes, half A");
+  const auto problems = place_in(page, "Failures and warnings</h2>");
+  const auto cause = place_in(page, "no packet gets from spark-01 to spark-03 through enP2p1s0f1np1");
+  const auto fix = place_in(page, "check the cable and the switch port of half B");
+  const auto cabling = place_in(page, "Cabling</h2>");
   CHECK(verdict < problems);
   CHECK(problems < cause);
   CHECK(cause < fix);
   CHECK(fix < cabling);
-  CHECK(cabling < page.find("Measurements between nodes</h2>"));
+  CHECK(cabling < place_in(page, "Measurements between nodes</h2>"));
   CHECK(has(page, "2026-11-24 06:15:00 UTC"));
   CHECK(has(page, "sparkplan 1.2.3"));
 }
@@ -141,7 +142,7 @@ TEST_CASE("the page of doctor groups nodes with the same problem") {
   const std::string page = kept("doctor", to_html(report, {cluster, "1.2.3"}));
   CHECK(complaints_about_page(page) == "");
   CHECK(occurrences(page, "<article") == 2);
-  CHECK(page.find("link-mtu: ") < page.find("netplan-mode: "));
+  CHECK(place_in(page, "link-mtu: ") < place_in(page, "netplan-mode: "));
   CHECK(has(page, "spark-03: /etc/netplan/50.yaml has mode 0644"));
   CHECK(has(page, "1 failed, 3 warnings, 5 passed, 3 skipped on 3 nodes."));
   CHECK(has(page, "to the switch: FAIL, spark-02: no carrier"));

@@ -99,6 +99,13 @@ void fail(Check& check, const std::string& cause, const std::string& fix) {
 
 }  // namespace
 
+std::size_t place_in(const std::string& text, const std::string& part) {
+  const auto place = text.find(part);
+  INFO(part);
+  REQUIRE(place != std::string::npos);
+  return place;
+}
+
 Cluster sample_cluster(int count, const std::string& topology) {
   std::string yaml =
       "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\nfabric: {topology: " + topology + "}\nnodes:\n";

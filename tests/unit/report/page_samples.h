@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "engine/doctor/doctor_run.h"
@@ -23,6 +24,9 @@ DoctorReport sample_doctor(const Cluster& cluster);
 
 /// The versions and halves of all nodes; the second node has another kernel.
 std::vector<NodeSnapshot> sample_snapshots(const Cluster& cluster);
+
+/// The place of `part` in the text. The test fails if it is not there: a comparison with npos would pass.
+std::size_t place_in(const std::string& text, const std::string& part);
 
 inline constexpr const char* kHostileText =
     "\"><script>alert(1)</script><img src=x onerror='y'> ' & ]]> `x` \x1b[31m \xc2\x9b \xe2\x80\xae \xff | @anna #1";
