@@ -1,4 +1,7 @@
 // The page of `plan`.
+#include <algorithm>
+#include <span>
+
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/nodes/status_report.h"
@@ -13,6 +16,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kMostBodyBytes = 30'000;  // Of the diffs and notes of one change.
+constexpr std::size_t kMostValueColumns = 60;   // A row is not cut: it could be larger than its section.
 
 Constant css_of(std::string_view line) {
   if (line.starts_with('+')) return "da";
@@ -70,9 +74,10 @@ void add_changes(Page& page, const GroupedPlan& plan) {
 void add_values_per_node(Page& page, const GroupedPlan& plan, const Report& report) {
   if (plan.table.columns.empty()) return;
   Markup& body = page.section("values", "Values that differ from node to node");
+  const auto shown = std::span(plan.table.columns).first(std::min(plan.table.columns.size(), kMostValueColumns));
   std::vector<std::string> columns{"node"};
-  for (const NodeTable::Column& column : plan.table.columns) {
-    columns.push_back(column.name + (column.label.empty() ? "" : " " + column.label));
+  for (const NodeTable::Column& column : shown) {
+    columns.push_back(shown_text(column.name + (column.label.empty() ? "" : " " + column.label)));
   }
   open_table(body, "plain", "Values per node", columns);
   std::size_t left = 0;
@@ -83,7 +88,7 @@ void add_values_per_node(Page& page, const GroupedPlan& plan, const Report& repo
     }
     std::vector<std::string> cells{node.name};
     bool any = false;
-    for (const NodeTable::Column& column : plan.table.columns) {
+    for (const NodeTable::Column& column : shown) {
       const auto found = column.cells.find(printable(node.name));
       any = any || found != column.cells.end();
       cells.push_back(found == column.cells.end() ? "" : shown_text(found->second));
@@ -92,6 +97,10 @@ void add_values_per_node(Page& page, const GroupedPlan& plan, const Report& repo
   }
   close_table(body);
   if (left > 0) body.element("p", "And " + counted(left, "more node") + ": --json has all of them.").newline();
+  if (shown.size() < plan.table.columns.size()) {
+    const std::size_t more = plan.table.columns.size() - shown.size();
+    body.element("p", "And " + counted(more, "more column") + ": --json has all of them.").newline();
+  }
 }
 
 void add_nodes(Page& page, const Report& report) {

@@ -174,6 +174,42 @@ TEST_CASE("a page of plan with thousands of changes of one type is cut, and says
   CHECK(has(page, " more changes: --json has all of them."));
 }
 
+TEST_CASE("a page of plan with many values per node is cut, and says what is left out") {
+  const Cluster cluster = sample_cluster(2);
+  std::vector<NodeReport> nodes;
+  for (int number = 1; number <= 64; ++number) {
+    nodes.push_back(testing::sample_node(1, NodeStatus::kPending));
+    nodes.back().name = "node-" + std::to_string(number);
+    for (int at = 0; at < 100; ++at) {
+      const std::string value = std::string(30, '<') + std::to_string(number * 100 + at);
+      nodes.back().plan.changes.push_back(
+          testing::sample_change("sysctl/net.k" + std::to_string(at), Action::kUpdate, {{"v", "before", value}}));
+    }
+  }
+  const std::string page = to_html(testing::sample_report("plan", nodes), {}, {cluster, "1"});
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage / 4);
+  CHECK(has(page, "And 40 more columns: --json has all of them."));
+  CHECK(has(page, " more nodes: --json has all of them."));
+}
+
+TEST_CASE("a page of doctor with hundreds of reasons and long versions is cut, and says what is left out") {
+  const Cluster cluster = sample_cluster(64);
+  DoctorReport report = testing::sample_doctor(cluster);
+  for (int at = 0; at < 500; ++at) {
+    const std::string reason = std::to_string(at) + std::string(3000, '<');
+    report.findings.push_back({"nvme-not-live", {"spark-01"}, false, CheckStatus::kSkip, reason});
+  }
+  for (NodeSnapshot& one : report.snapshots) {
+    for (VersionFact& version : one.versions) version.text = one.node + std::string(3000, '<');
+  }
+  const std::string page = to_html(report, {cluster, "1"});
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage / 2);
+  CHECK(has(page, " more rows: --json has every finding."));
+  CHECK(place_in(page, "Versions</h2>") < place_in(page, " more nodes.</p>"));
+}
+
 TEST_CASE("the page of plan hides values of settings that are secret by name") {
   const Cluster cluster = sample_cluster(2);
   NodeReport node = testing::sample_node(1, NodeStatus::kPending);
