@@ -1,3 +1,4 @@
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
@@ -6,6 +7,7 @@
 #include "engine/report/checks/matrix.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
+#include "tests/unit/report/schema.h"
 
 namespace sparkplan {
 namespace {
@@ -141,6 +143,22 @@ TEST_CASE("the JSON has every check with value, unit and threshold, or null") {
   CHECK(link.at("value").is_null());
   CHECK(link.at("unit").is_null());
   CHECK_FALSE(link.contains("cause"));
+}
+
+TEST_CASE("the JSON of the measured sizes of a check fits its schema") {
+  VerifyReport report = sample();
+  Check& check = report.checks[3];
+  check.series = {{1 << 20, 350.5, 2.9, 3}, {4 << 20, std::numeric_limits<double>::infinity(), 5.25, 5.5}};
+  const auto json = nlohmann::json::parse(public_json(to_json_value(report)));
+  CHECK(testing::schema_faults(json, "verify") == "");
+  const auto& series = json.at("checks").at(3).at("series");
+  REQUIRE(series.size() == 2);
+  CHECK(series.at(0) == nlohmann::json::parse(R"({"bytes":1048576,"time_us":350.5,"algbw":2.9,"busbw":3})"));
+  CHECK(series.at(1) == nlohmann::json::parse(R"({"bytes":4194304,"time_us":null,"algbw":5.25,"busbw":5.5})"));
+  CHECK_FALSE(json.at("checks").at(4).contains("series"));
+  nlohmann::json wrong = json;
+  wrong.at("checks").at(3).at("series").at(0).erase("busbw");
+  CHECK_FALSE(testing::schema_faults(wrong, "verify") == "");
 }
 
 TEST_CASE("the JUnit report counts its cases, and stays valid with any characters") {
