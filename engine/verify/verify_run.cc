@@ -100,6 +100,7 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   session.open();
   VerifyContext context{cluster, {}, options, stop, progress};
   context.registry = &registry;
+  context.run = session.run();
   for (FleetNode& node : session.nodes()) {
     if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
   }
