@@ -53,7 +53,7 @@ _sparkplan() {
     run\ --launcher) _sparkplan_words "$current" 'none torchrun mpirun'; return ;;
     export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology svg'; return ;;
     plan\ --format) _sparkplan_words "$current" 'text json markdown'; return ;;
-    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace) return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | verify\ --check | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -87,7 +87,7 @@ _sparkplan() {
     show) own='--json --signed-by --allowed-signers' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
-    verify) own='--level --json --junit --report --only' ;;
+    verify) own='--level --json --junit --report --history --check --only' ;;
     doctor) own='--json --report --only' ;;
     sync) own='--yes --dry-run --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;

@@ -120,6 +120,8 @@ complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -a 'link mt
 complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks as JSON'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l history -d 'measure nothing; print the last runs, and what became slower'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l check -x -d 'with --history: all values of the check ID'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is verify' -F
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the findings as JSON'

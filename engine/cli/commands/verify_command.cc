@@ -50,6 +50,10 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
 }
 
 Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
+  if (options.history) return run_verify_history(options, global, console);
+  if (!options.check.empty()) {
+    return failure(ErrorCode::kInvalidInput, "--check is for --history", "to measure less, name a level: --level tcp");
+  }
   const Interrupts interrupts(console);
   SPARK_TRY(auto choice, levels_named(options.level));
   // Before the measurements, which take minutes.

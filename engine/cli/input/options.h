@@ -88,6 +88,8 @@ struct VerifyCommandOptions {
   std::string level;   ///< Empty: all.
   std::string junit;   ///< Where to write JUnit XML; empty: nowhere.
   std::string report;  ///< Where to write an HTML page; empty: nowhere.
+  bool history = false;
+  std::string check;  ///< With `history`: the id of a check; empty: all.
   bool json = false;
   SelectionOptions selection;
 };
