@@ -47,12 +47,13 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | exec\ --output-dir | run\ --output-dir) _sparkplan_files "$current"; return ;;
+    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | plan\ --report | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | verify\ --report | doctor\ --report | exec\ --output-dir | run\ --output-dir) _sparkplan_files "$current"; return ;;
     plan\ --only | plan\ --exclude | apply\ --only | apply\ --exclude | drift\ --only | drift\ --exclude | verify\ --only | doctor\ --only | sync\ --only | export\ --only | export\ --exclude | exec\ --only | run\ --only) _sparkplan_nodes "$current"; return ;;
     verify\ --level) _sparkplan_words "$current" 'link mtu ssh tcp rdma nccl storage all'; return ;;
     run\ --launcher) _sparkplan_words "$current" 'none torchrun mpirun'; return ;;
-    export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology'; return ;;
-    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
+    export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology svg'; return ;;
+    plan\ --format) _sparkplan_words "$current" 'text json markdown'; return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | verify\ --check | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -82,12 +83,12 @@ _sparkplan() {
   case $command in
     init) own='--discover -o --output' ;;
     validate) own='--json' ;;
-    plan) own='-o --output --json --yes-prune --detailed-exitcode --only --exclude' ;;
+    plan) own='-o --output --json --format --report --yes-prune --detailed-exitcode --only --exclude' ;;
     show) own='--json --signed-by --allowed-signers' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
-    verify) own='--level --json --junit --only' ;;
-    doctor) own='--json --only' ;;
+    verify) own='--level --json --junit --report --history --check --only' ;;
+    doctor) own='--json --report --only' ;;
     sync) own='--yes --dry-run --prune --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;
     rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;

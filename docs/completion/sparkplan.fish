@@ -82,6 +82,8 @@ complete -c sparkplan -n '__sparkplan_command_is validate' -l json -d 'findings 
 complete -c sparkplan -n '__sparkplan_command_is validate' -F
 complete -c sparkplan -n '__sparkplan_command_is plan' -s o -l output -rF -d 'save the plan as PATH, for apply'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l json -d 'the plan as JSON'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l format -x -a 'text json markdown' -d 'one of text, json, markdown; markdown is for pull requests [text]'
+complete -c sparkplan -n '__sparkplan_command_is plan' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l yes-prune -d 'contact nodes removed from the file, and show what is restored there'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l detailed-exitcode -d 'exit 2 if there are changes'
 complete -c sparkplan -n '__sparkplan_command_is plan' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
@@ -118,9 +120,13 @@ complete -c sparkplan -n '__sparkplan_command_is drift' -F
 complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -a 'link mtu ssh tcp rdma nccl storage all' -d 'one of link, mtu, ssh, tcp, rdma, nccl, storage, all; also runs the levels it needs [all]'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks as JSON'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l history -d 'measure nothing; print the last runs, and what became slower'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l check -x -d 'with --history: all values of the check ID'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is verify' -F
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the findings as JSON'
+complete -c sparkplan -n '__sparkplan_command_is doctor' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -F
 complete -c sparkplan -n '__sparkplan_command_is sync' -l yes -d 'replace other content, send files that only the source has, and prune, without asking'
@@ -157,7 +163,7 @@ complete -c sparkplan -n '__sparkplan_command_is status' -l json -d 'as JSON'
 complete -c sparkplan -n '__sparkplan_command_is status' -F
 complete -c sparkplan -n '__sparkplan_command_is facts' -l json -d 'as JSON'
 complete -c sparkplan -n '__sparkplan_command_is facts' -a '(__sparkplan_nodes)' -d 'its name; without it, all nodes are compared'
-complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -a 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology' -d 'one of ssh-config, hostfile, torchrun, env, mpirun, vllm, ray, docker, compose, ansible, slurm, prometheus, hosts, topology'
+complete -c sparkplan -n '__sparkplan_command_is export' -l format -x -a 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology svg' -d 'one of ssh-config, hostfile, torchrun, env, mpirun, vllm, ray, docker, compose, ansible, slurm, prometheus, hosts, topology, svg'
 complete -c sparkplan -n '__sparkplan_command_is export' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
 complete -c sparkplan -n '__sparkplan_command_is export' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
 complete -c sparkplan -n '__sparkplan_command_is export' -F

@@ -21,9 +21,11 @@
 namespace sparkplan {
 namespace {
 
-/// Tells the completions the words that a value of this name may be.
-void offer(ProgramUsage& program, const std::string& value, const std::vector<std::string>& words) {
+/// Tells the completions the words that a value of this name may be. With `only_of`, in that command alone.
+void offer(ProgramUsage& program, const std::string& value, const std::vector<std::string>& words,
+           std::string_view only_of = {}) {
   for (CommandUsage& command : program.commands) {
+    if (!only_of.empty() && command.name != only_of) continue;
     for (OptionUsage& option : command.options) {
       if (option.value == value) option.words = words;
     }
@@ -84,7 +86,8 @@ ProgramUsage program_usage() {
   CLI::App app;
   declare(app, line);
   auto program = usage_of(app);
-  offer(program, "FORMAT", export_formats());
+  offer(program, "FORMAT", export_formats(), "export");
+  offer(program, "FORMAT", plan_formats(), "plan");
   offer(program, "LEVEL", level_names());
   offer(program, "LAUNCHER", launcher_names());
   offer(program, "COMMAND", command_names(app));

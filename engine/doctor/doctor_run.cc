@@ -39,7 +39,8 @@ DoctorReport diagnose_cluster(const Cluster& cluster, const Registry& registry, 
     one.frameworks = framework_environment(cluster, *node.spec, facts);
     examined.nodes.push_back(std::move(one));
   }
-  DoctorReport report{session.report(), examined.nodes.empty() ? std::vector<Finding>() : examine(examined)};
+  DoctorReport report{session.report(), examined.nodes.empty() ? std::vector<Finding>() : examine(examined),
+                      snapshots_of(session)};
   report.run.verification_failed = std::any_of(report.findings.begin(), report.findings.end(),
                                                [](const Finding& one) { return one.status == CheckStatus::kFail; });
   return report;

@@ -5,6 +5,7 @@
 
 #include "engine/doctor/examination.h"
 #include "engine/fleet/session/fleet_session.h"
+#include "engine/fleet/session/node_snapshot.h"
 #include "engine/plan/report.h"
 
 namespace sparkplan {
@@ -13,6 +14,7 @@ namespace sparkplan {
 struct DoctorReport {
   Report run;  ///< The nodes, diagnostics and duration.
   std::vector<Finding> findings;
+  std::vector<NodeSnapshot> snapshots = {};  ///< Of the nodes that were read; only for pages.
 };
 
 /// Connects to the selected nodes, reads their facts and decides every row. The only change on a node is its agent, if

@@ -15,8 +15,8 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 std::vector<std::string> export_formats() {
-  return {"ssh-config", "hostfile", "torchrun", "env",   "mpirun",     "vllm",  "ray",
-          "docker",     "compose",  "ansible",  "slurm", "prometheus", "hosts", "topology"};
+  return {"ssh-config", "hostfile", "torchrun", "env",        "mpirun", "vllm",     "ray", "docker",
+          "compose",    "ansible",  "slurm",    "prometheus", "hosts",  "topology", "svg"};
 }
 
 namespace {
@@ -70,6 +70,8 @@ Result<ExportedText> export_cluster(const Cluster& declared, std::string_view fo
   ExportedText exported;
   if (format == "topology") {
     exported.text = formats::topology(cluster);
+  } else if (format == "svg") {
+    exported.text = formats::svg(cluster);
   } else if (selected.empty()) {
     return failure(ErrorCode::kInvalidInput, "all selected nodes have transport local: there is no host to export");
   } else {

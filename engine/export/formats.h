@@ -51,5 +51,7 @@ ExportedText compose(const Cluster& cluster, const Hosts& hosts, const Hosts& se
 
 /// A drawing for people: the cables between the ports of the nodes, and the addresses on both ends.
 std::string topology(const Cluster& cluster);
+/// The drawing as an SVG file, for a browser or as an image in a page.
+std::string svg(const Cluster& cluster);
 
 }  // namespace sparkplan::formats

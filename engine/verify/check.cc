@@ -89,7 +89,9 @@ void diagnose(Check& check, CheckStatus status, RowId row, const std::string& de
 }
 
 std::string number_text(double number) {
+  constexpr double kMostWithAllDigits = 1e9;  // A double can have more than 300 of them.
   const double size = std::fabs(number);
+  if (size > kMostWithAllDigits) return fmt::format("{:.3g}", number);
   if (size == std::floor(size) || size >= 1000) return fmt::format("{:.0f}", number);
   return size >= 10 ? fmt::format("{:.1f}", number) : fmt::format("{:.2f}", number);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,16 @@ struct Blocker {
   explicit operator bool() const { return !reason.empty(); }
 };
 
+/// One measured size of a check.
+struct SizePoint {
+  std::int64_t bytes = 0;
+  double time_us = 0;
+  double algbw = 0;  ///< GB/s
+  double busbw = 0;  ///< GB/s
+
+  bool operator==(const SizePoint&) const = default;
+};
+
 /// One checked property and its outcome.
 struct Check {
   std::string id;  ///< As check_id() makes it.
@@ -45,6 +56,7 @@ struct Check {
   std::string cause;                ///< Always set for a failure; for a skipped check, the reason.
   std::string fix;                  ///< Always set for a failure; for a skipped check, how to have it made, if known.
   std::string blocked_by;           ///< The id of the failed check that blocks this one.
+  std::vector<SizePoint> series = {};  ///< All measured sizes, smallest first; empty for a single one.
 
   void block(const Blocker& blocker);
   /// Marks the check as passed, so far without a value.
@@ -66,7 +78,9 @@ void append(std::vector<Check>& checks, std::vector<Check> more);
 /// Fills in the cause and fix of a row of the doctor's table. `details` names the case and precedes the cause.
 void diagnose(Check& check, CheckStatus status, RowId row, const std::string& details = {});
 
-/// With as many digits as a measurement justifies: "9000", "93.4", "1.47".
+/// The longest result of number_text().
+inline constexpr std::size_t kLongestNumberText = 11;
+/// With as many digits as a measurement justifies: "9000", "93.4", "1.47". A number above 1e9 has three: "1.23e+12".
 std::string number_text(double number);
 
 }  // namespace sparkplan

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
@@ -10,19 +12,24 @@
 namespace sparkplan {
 namespace {
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 bool is_time(const Check& check) { return check.unit == "us"; }
+
+/// The versions that often explain another value.
+std::map<std::string, std::string> versions_in(const Facts& facts) {
+  std::map<std::string, std::string> versions{{"kernel", facts.kernel},
+                                              {"gpu_driver", facts.host.gpu_driver},
+                                              {"nccl", facts.nccl_version},
+                                              {"firmware", facts.host.bios_version}};
+  std::erase_if(versions, [](const auto& version) { return version.second.empty(); });
+  return versions;
+}
 
 /// The checks measured from one node, and the warnings from comparing them.
 struct Keeper {
   VerifyNode* node = nullptr;
   std::vector<Check*> checks;
   std::optional<VerifySummary> summary;
+  std::string run;
   std::vector<Diagnostic> warnings = {};
 
   void warn(const std::string& code, std::string message) {
@@ -33,6 +40,8 @@ struct Keeper {
   void compare() {
     MeasurementsRequest request;
     request.summary = summary;
+    request.run = run;
+    if (node->facts != nullptr) request.versions = versions_in(*node->facts);
     for (const Check* check : checks) {
       // A failed value must not become the usual value.
       if (check->status != CheckStatus::kFail) request.values.emplace(check->id, *check->value);
@@ -58,6 +67,12 @@ struct Keeper {
 
 }  // namespace
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 bool is_measurement(const Check& check) {
   return check.value && std::isfinite(*check.value) && *check.value > 0 &&
          (check.unit == "Gb/s" || check.unit == "GB/s" || is_time(check));
@@ -65,7 +80,7 @@ bool is_measurement(const Check& check) {
 
 void hold_against(const std::vector<double>& earlier, Check& check) {
   if (earlier.size() < kFewestEarlier || check.status != CheckStatus::kPass || !is_measurement(check)) return;
-  const double usual = median(earlier);
+  const double usual = median_of(earlier);
   const double limit = is_time(check) ? usual / kAsGood : usual * kAsGood;
   const bool worse = is_time(check) ? *check.value > limit : *check.value < limit;
   if (!worse) return;
@@ -91,7 +106,7 @@ std::vector<Diagnostic> compare_with_earlier(VerifyContext& context) {
   std::vector<Keeper> keepers;
   for (VerifyNode& node : context.nodes) {
     if (!node.can_be_asked()) continue;
-    Keeper keeper{&node, {}, {}};
+    Keeper keeper{&node, {}, {}, context.run};
     if (!context.stop.stop_requested()) keeper.summary = summary_for(node.name(), context);
     for (Check& check : context.checks) {
       if (is_measurement(check) && !check.nodes.empty() && check.nodes.front() == node.name()) {

@@ -12,6 +12,9 @@ inline constexpr std::size_t kFewestEarlier = 3;
 /// The part of the median of earlier runs that counts as equal to it.
 inline constexpr double kAsGood = 0.9;
 
+/// Pure. The median of one value or more.
+double median_of(std::vector<double> values);
+
 /// Pure. Warns if `check` has passed and its value is below 0.9 times the median of earlier runs. A time, in "us", must
 /// not exceed the median divided by 0.9.
 void hold_against(const std::vector<double>& earlier, Check& check);

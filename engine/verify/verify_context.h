@@ -52,6 +52,7 @@ struct VerifyContext {
   std::vector<Check> checks = {};        ///< The checks of the lower levels.
   std::vector<std::string> tables = {};  ///< Complete measurements, for people; many lines each.
   const Registry* registry = nullptr;    ///< For levels that compare with the declared values.
+  std::string run = {};                  ///< The id of this run.
 
   /// The check of that id, if it failed.
   Blocker blocked_by(std::string id) const;

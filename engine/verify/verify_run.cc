@@ -100,16 +100,18 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   session.open();
   VerifyContext context{cluster, {}, options, stop, progress};
   context.registry = &registry;
+  context.run = session.run();
   for (FleetNode& node : session.nodes()) {
     if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
   }
+  auto snapshots = snapshots_of(session);
   run_levels(context);
   if (auto missing = nothing_measured(context.checks, options); missing && !stop.stop_requested()) {
     context.checks.push_back(*std::move(missing));
   }
   const auto warnings = compare_with_earlier(context);
   note_losses(context, session.nodes());
-  VerifyReport report{session.report(), std::move(context.checks), std::move(context.tables)};
+  VerifyReport report{session.report(), std::move(context.checks), std::move(context.tables), std::move(snapshots)};
   report.run.diagnostics.insert(report.run.diagnostics.end(), warnings.begin(), warnings.end());
   report.run.verification_failed = std::any_of(report.checks.begin(), report.checks.end(),
                                                [](const Check& check) { return check.status == CheckStatus::kFail; });

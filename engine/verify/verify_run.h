@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/fleet/session/fleet_session.h"
+#include "engine/fleet/session/node_snapshot.h"
 #include "engine/plan/report.h"
 #include "engine/verify/verify_context.h"
 
@@ -13,7 +14,8 @@ namespace sparkplan {
 struct VerifyReport {
   Report run;  ///< The nodes, diagnostics and duration.
   std::vector<Check> checks;
-  std::vector<std::string> tables = {};  ///< As in VerifyContext; only for the text.
+  std::vector<std::string> tables = {};      ///< As in VerifyContext; only for the text.
+  std::vector<NodeSnapshot> snapshots = {};  ///< Of the nodes that were read; only for pages.
 };
 
 /// Connects to the selected nodes and runs the levels. The only changes on a node are its history of measurements and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace sparkplan {
 namespace {
@@ -15,6 +16,10 @@ constexpr std::size_t kMostProbes = 65'536;
 constexpr std::size_t kMostTargets = 65'536;
 /// All checks of a node with all other nodes; also the earlier values of one check.
 constexpr std::size_t kMostMeasurements = 65'536;
+/// The values of one check, or the runs, that a node stores.
+constexpr std::size_t kMostStoredValues = 1024;
+constexpr std::size_t kMostVersions = 16;
+constexpr std::int64_t kMostRuns = std::numeric_limits<std::int64_t>::max();
 /// Of one node in one run of `verify`.
 constexpr std::int64_t kMostChecks = 1'000'000;
 /// The longest name of a node or of an interface.
@@ -152,6 +157,24 @@ void list_fields(FieldVisitor& field, MeasurementsReply& reply) {
 void list_fields(FieldVisitor& field, MeasurementsRequest& request) {
   field("values", request.values, kRequired.at_most(kMostMeasurements));
   field("summary", request.summary);
+  field("run", request.run, kShortText);
+  field("versions", request.versions, kShortText.at_most(kMostVersions));
+}
+
+void list_fields(FieldVisitor& field, MeasuredRun& run) {
+  field("number", run.number, kRequired.within(1, kMostRuns));
+  field("run", run.run, kShortText);
+  field("versions", run.versions, kShortText.at_most(kMostVersions));
+}
+
+void list_fields(FieldVisitor& field, StoredValues& stored) {
+  field("values", stored.values, kRequired.at_most(kMostStoredValues));
+  field("runs", stored.runs, kRequired.within(0, kMostRuns).at_most(kMostStoredValues));
+}
+
+void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply) {
+  field("runs", reply.runs, kRequired.at_most(kMostStoredValues));
+  field("checks", reply.checks, kRequired.at_most(kMostMeasurements));
 }
 
 void list_fields(FieldVisitor& field, ReadStorageReply& reply) {

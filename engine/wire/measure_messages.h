@@ -166,8 +166,38 @@ struct MeasurementsReply {
 struct MeasurementsRequest {
   static constexpr std::string_view kName = "measurements";
   using Reply = MeasurementsReply;
-  std::map<std::string, double> values;       ///< By the id of the check.
-  std::optional<VerifySummary> summary = {};  ///< Of the node's checks in this run.
+  std::map<std::string, double> values;              ///< By the id of the check.
+  std::optional<VerifySummary> summary = {};         ///< Of the node's checks in this run.
+  std::string run = {};                              ///< The id of the run, stored with the values.
+  std::map<std::string, std::string> versions = {};  ///< Of the node, stored with the values: "kernel", "nccl".
+};
+
+/// A run of `verify` that stored measurements on a node.
+struct MeasuredRun {
+  std::int64_t number = 0;  ///< From 1, on this node; a later run has a higher one.
+  std::string run = {};     ///< Its id: equal on all nodes of the run.
+  std::map<std::string, std::string> versions = {};
+
+  bool operator==(const MeasuredRun&) const = default;
+};
+
+/// The stored values of one check, oldest first.
+struct StoredValues {
+  std::vector<double> values;
+  std::vector<std::int64_t> runs;  ///< MeasuredRun::number of each value; 0: an older version stored it.
+
+  bool operator==(const StoredValues&) const = default;
+};
+
+struct MeasurementHistoryReply {
+  std::vector<MeasuredRun> runs;  ///< Oldest first.
+  std::map<std::string, StoredValues> checks;
+};
+
+/// Returns the stored measurements. Changes nothing.
+struct MeasurementHistoryRequest {
+  static constexpr std::string_view kName = "measurement_history";
+  using Reply = MeasurementHistoryReply;
 };
 
 struct ReadStorageReply {
@@ -206,6 +236,10 @@ void list_fields(FieldVisitor& field, SshLoginRequest& request);
 void list_fields(FieldVisitor& field, VerifySummary& summary);
 void list_fields(FieldVisitor& field, MeasurementsReply& reply);
 void list_fields(FieldVisitor& field, MeasurementsRequest& request);
+void list_fields(FieldVisitor& field, MeasuredRun& run);
+void list_fields(FieldVisitor& field, StoredValues& stored);
+void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply);
+inline void list_fields(FieldVisitor& /*field*/, MeasurementHistoryRequest& /*request*/) {}
 void list_fields(FieldVisitor& field, ReadStorageReply& reply);
 void list_fields(FieldVisitor& field, ReadStorageRequest& request);
 

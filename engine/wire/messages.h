@@ -21,7 +21,7 @@ namespace sparkplan {
 
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 5;
+inline constexpr std::int64_t kProtocolMinor = 6;
 /// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
 /// The first minor version whose agent knows FactsRequest::everything.
@@ -48,9 +48,9 @@ using Request =
                  CommitRequest, ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest,
                  ConfirmRequest, RollBackRequest, ExtendRequest, ProbeRequest, OpenReceiverRequest,
                  CloseReceiverRequest, SendDatagramsRequest, MeasureTcpRequest, StartLinkProbeRequest,
-                 SendLinkProbesRequest, ReadLinkProbesRequest, SshLoginRequest, MeasurementsRequest, ReadStorageRequest,
-                 RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest, RdmaCountersRequest,
-                 RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
+                 SendLinkProbesRequest, ReadLinkProbesRequest, SshLoginRequest, MeasurementsRequest,
+                 MeasurementHistoryRequest, ReadStorageRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest,
+                 RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

@@ -162,7 +162,7 @@ struct Controller {
     return request;
   }
   Request next(std::size_t which) const {
-    switch (which % 15) {
+    switch (which % 16) {
       case 0:
         return facts();
       case 1:
@@ -191,6 +191,8 @@ struct Controller {
         return MeasurementsRequest{{{"tcp/spark-01/spark-02/A", 1e9}}};
       case 13:
         return ReadStorageRequest{"/mnt/models"};
+      case 14:
+        return MeasurementHistoryRequest{};
       default:
         return UnlockRequest{};
     }

@@ -116,6 +116,7 @@ const std::map<std::string, Reader, std::less<>>& readers() {
       {"tcp_reply", by(decode<MeasureTcpReply>)},
       {"login_reply", by(decode<SshLoginReply>)},
       {"measurements_reply", by(decode<MeasurementsReply>)},
+      {"measurement_history_reply", by(decode<MeasurementHistoryReply>)},
       {"rdma_endpoint", by(decode<RdmaEndpoint>)},
       {"rdma_write_reply", by(decode<RdmaWriteReply>)},
       {"rdma_latency_reply", by(decode<RdmaLatencyReply>)},

@@ -87,6 +87,10 @@ Value honest_answer(const Request& request, const Peer& peer) {
     for (const auto& [id, value] : values->values) reply.earlier[id] = {value, value * 2, value * 3};
     return encode(reply);
   }
+  if (std::holds_alternative<MeasurementHistoryRequest>(request)) {
+    return encode(MeasurementHistoryReply{{{1, "20260301T120000Z-4f9a1c07", {{"kernel", "6.14"}}}},
+                                          {{"tcp/spark-01/spark-02/A", {{3, 2, 1}, {0, 1, 1}}}}});
+  }
   if (std::holds_alternative<ReadLinkProbesRequest>(request)) {
     return encode(ReadLinkProbesReply{{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}}, {}});
   }

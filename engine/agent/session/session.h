@@ -60,6 +60,7 @@ class AgentSession {
   Result<SshLoginReply> handle(const SshLoginRequest& request) const;
   Result<ReadStorageReply> handle(const ReadStorageRequest& request) const;
   Result<MeasurementsReply> handle(const MeasurementsRequest& request);
+  Result<MeasurementHistoryReply> handle(const MeasurementHistoryRequest& request) const;
   Result<RdmaEndpoint> handle(const RdmaOpenRequest& request);
   Result<void> handle(const RdmaConnectRequest& request);
   Result<RdmaWriteReply> handle(const RdmaWriteRequest& request);

@@ -75,4 +75,8 @@ Result<MeasurementsReply> AgentSession::handle(const MeasurementsRequest& reques
   return keep_measurements(request, node_);
 }
 
+Result<MeasurementHistoryReply> AgentSession::handle(const MeasurementHistoryRequest& /*request*/) const {
+  return measurement_history(node_);
+}
+
 }  // namespace sparkplan

@@ -1,6 +1,7 @@
 #include "engine/agent/state/measurement_history.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,11 +17,24 @@ namespace {
 
 struct CheckHistory {
   std::string id;
-  std::vector<double> values;  ///< Oldest first.
+  StoredValues stored;
 };
 
 /// The least recently made check comes first.
 using Histories = std::vector<CheckHistory>;
+
+/// The runs of `count` values: 0 for each one if an older version wrote the line.
+std::vector<std::int64_t> runs_in(const Value& line, std::size_t count) {
+  std::vector<std::int64_t> runs(count, 0);
+  const auto* found = line.find("runs");
+  const auto* list = found == nullptr ? nullptr : found->list_items();
+  if (list == nullptr || list->size() != count) return runs;
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::int64_t* run = (*list)[at].integer();
+    if (run != nullptr && *run > 0) runs[at] = *run;
+  }
+  return runs;
+}
 
 std::optional<CheckHistory> parse_line(std::string_view line) {
   const auto value = decode_json(line);
@@ -30,8 +44,9 @@ std::optional<CheckHistory> parse_line(std::string_view line) {
   if (history.id.empty() || values == nullptr || values->list_items() == nullptr) return std::nullopt;
   for (const auto& one : *values->list_items()) {
     if (one.real() == nullptr && one.integer() == nullptr) return std::nullopt;
-    history.values.push_back(one.real() != nullptr ? *one.real() : static_cast<double>(*one.integer()));
+    history.stored.values.push_back(one.real() != nullptr ? *one.real() : static_cast<double>(*one.integer()));
   }
+  history.stored.runs = runs_in(*value, history.stored.values.size());
   return history;
 }
 
@@ -46,8 +61,11 @@ std::optional<Histories> parse(const std::string& text) {
 }
 
 std::string line_of(const CheckHistory& history) {
-  Value::List values(history.values.begin(), history.values.end());
-  return encode_json(Value::map({{"id", history.id}, {"values", Value(std::move(values))}})) + "\n";
+  Value::List values(history.stored.values.begin(), history.stored.values.end());
+  Value::List runs(history.stored.runs.begin(), history.stored.runs.end());
+  const Value line =
+      Value::map({{"id", history.id}, {"values", Value(std::move(values))}, {"runs", Value(std::move(runs))}});
+  return encode_json(line) + "\n";
 }
 
 /// The newest lines that fit.
@@ -66,7 +84,12 @@ std::string text_of(const Histories& histories) {
   return join(lines, "");
 }
 
-void add(Histories& histories, const std::string& id, double value) {
+template <class Items>
+void keep_newest(Items& items, std::size_t most) {
+  if (items.size() > most) items.erase(items.begin(), items.end() - static_cast<std::ptrdiff_t>(most));
+}
+
+void add(Histories& histories, const std::string& id, double value, std::int64_t run) {
   CheckHistory history{id, {}};
   const auto found =
       std::find_if(histories.begin(), histories.end(), [&](const CheckHistory& one) { return one.id == id; });
@@ -74,10 +97,10 @@ void add(Histories& histories, const std::string& id, double value) {
     history = std::move(*found);
     histories.erase(found);
   }
-  history.values.push_back(value);
-  if (history.values.size() > kKeptMeasurements) {
-    history.values.erase(history.values.begin(), history.values.end() - std::ptrdiff_t{kKeptMeasurements});
-  }
+  history.stored.values.push_back(value);
+  history.stored.runs.push_back(run);
+  keep_newest(history.stored.values, kKeptMeasurements);
+  keep_newest(history.stored.runs, kKeptMeasurements);
   histories.push_back(std::move(history));
 }
 
@@ -90,6 +113,33 @@ Histories read_histories(LocalNode& node, std::string& set_aside) {
   // A file that cannot be moved makes the later write fail.
   (void)node.rename(kMeasurementsFile, set_aside);
   return {};
+}
+
+/// The stored runs. A line that cannot be read is left out: only an id and versions are lost with it.
+std::vector<MeasuredRun> read_runs(const NodeReader& node) {
+  std::vector<MeasuredRun> runs;
+  const auto text = node.read_file(kMeasuredRunsFile, kMaxMeasurementsBytes);
+  if (!text) return runs;
+  for (const auto line : split_lines(*text)) {
+    const auto value = decode_json(line);
+    if (!value) continue;
+    if (auto run = decode<MeasuredRun>(*value)) runs.push_back(std::move(*run));
+  }
+  keep_newest(runs, kKeptRuns);
+  return runs;
+}
+
+/// Adds a run. Returns its number, or 0 if it could not be stored: no value depends on it.
+std::int64_t store_run(const MeasurementsRequest& request, LocalNode& node) {
+  auto runs = read_runs(node);
+  std::int64_t newest = 0;
+  for (const MeasuredRun& run : runs) newest = std::max(newest, run.number);
+  if (newest == std::numeric_limits<std::int64_t>::max()) return 0;
+  runs.push_back({newest + 1, request.run, request.versions});
+  keep_newest(runs, kKeptRuns);
+  std::string text;
+  for (const MeasuredRun& run : runs) text += encode_json(encode(run)) + "\n";
+  return node.write_file(kMeasuredRunsFile, FileContent{text, 0600, 0, 0}) ? newest + 1 : 0;
 }
 
 Result<void> store(VerifySummary summary, LocalNode& node) {
@@ -115,10 +165,30 @@ Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, 
   if (request.values.empty()) return reply;
   auto histories = read_histories(node, reply.set_aside);
   for (const CheckHistory& history : histories) {
-    if (request.values.contains(history.id)) reply.earlier.emplace(history.id, history.values);
+    if (request.values.contains(history.id)) reply.earlier.emplace(history.id, history.stored.values);
   }
-  for (const auto& [id, value] : request.values) add(histories, id, value);
+  const std::int64_t run = store_run(request, node);
+  for (const auto& [id, value] : request.values) add(histories, id, value, run);
   SPARK_CHECK(node.write_file(kMeasurementsFile, FileContent{text_of(histories), 0600, 0, 0}));
+  return reply;
+}
+
+Result<MeasurementHistoryReply> measurement_history(const NodeReader& node) {
+  MeasurementHistoryReply reply;
+  const auto text = node.read_file(kMeasurementsFile, kMaxMeasurementsBytes);
+  if (!text && text.error().code == ErrorCode::kNotFound) return reply;
+  if (!text) return failure(text.error());
+  auto histories = parse(*text);
+  if (!histories) return failure(ErrorCode::kFailed, std::string(kMeasurementsFile) + " is damaged");
+  std::size_t values = 0;
+  for (auto history = histories->rbegin(); history != histories->rend(); ++history) {
+    keep_newest(history->stored.values, kKeptMeasurements);
+    keep_newest(history->stored.runs, kKeptMeasurements);
+    values += history->stored.values.size();
+    if (values > kMostRepliedValues) break;
+    reply.checks.emplace(std::move(history->id), std::move(history->stored));
+  }
+  reply.runs = read_runs(node);
   return reply;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
@@ -14,6 +15,8 @@ namespace sparkplan {
 Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_validate(const ValidateOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console);
+/// "text", "json", "markdown": the values of its --format.
+std::vector<std::string> plan_formats();
 Result<ExitCode> run_show(const ShowOptions& options, Console& console);
 Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOptions& global, Console& console);

@@ -5,6 +5,7 @@
 #include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/printing.h"
+#include "engine/cli/output/report_file.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 
@@ -12,6 +13,7 @@ namespace sparkplan {
 
 Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
+  SPARK_CHECK(check_report_path(options.report));
   auto input = load_for("doctor", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
@@ -24,6 +26,10 @@ Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOpt
   add_content_of(cluster, std::move(content_run), report.run);
   progress.clear();
   print(report, *input.loaded, options.json, console);
+  if (!options.report.empty()) {
+    const auto whole = with_findings(report, *input.loaded);
+    SPARK_CHECK(write_report(options.report, to_html(whole, page_context(*input.loaded))));
+  }
   return exit_code(report.run);
 }
 

@@ -1,16 +1,25 @@
+#include <filesystem>
+
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/input/saved_plan_file.h"
 #include "engine/cli/input/secret_values.h"
 #include "engine/cli/output/printing.h"
+#include "engine/cli/output/report_file.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
 #include "engine/fleet/planning/plan_run.h"
+#include "engine/fleet/session/node_snapshot.h"
+#include "engine/report/plan/plan_markdown.h"
 
 namespace sparkplan {
 namespace {
+
+constexpr std::string_view kText = "text";
+constexpr std::string_view kJson = "json";
+constexpr std::string_view kMarkdown = "markdown";
 
 Result<void> save(SavedPlan plan, const PlanOptions& options, const LoadedCluster& loaded, const Console& console) {
   if (plan.report.interrupted) {
@@ -29,18 +38,50 @@ Result<void> save(SavedPlan plan, const PlanOptions& options, const LoadedCluste
   return {};
 }
 
+/// Errors: kInvalidInput if --json contradicts --format.
+Result<std::string> format_of(const PlanOptions& options) {
+  if (!options.json) return options.format.empty() ? std::string(kText) : options.format;
+  if (options.format.empty() || options.format == kJson) return std::string(kJson);
+  return failure(ErrorCode::kInvalidInput, "--json and --format " + options.format + " contradict each other",
+                 "give one of them");
+}
+
+std::filesystem::path whole_path(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
+/// Errors: those of check_report_path(); kInvalidInput if the page would replace the saved plan.
+Result<void> check_outputs(const PlanOptions& options) {
+  SPARK_CHECK(check_report_path(options.report));
+  if (options.output.empty() || options.report.empty()) return {};
+  if (whole_path(options.output) != whole_path(options.report)) return {};
+  return failure(ErrorCode::kInvalidInput, "-o and --report name the same file", "name two files");
+}
+
+void print_as(const std::string& format, const Report& report, const LoadedCluster& loaded, const Console& console) {
+  if (format != kMarkdown) return print(report, loaded, format == kJson, console);
+  console.diagnostics(report.diagnostics, loaded.source);
+  console.result(to_markdown(with_findings(report, loaded)));
+}
+
 }  // namespace
+
+std::vector<std::string> plan_formats() { return {std::string(kText), std::string(kJson), std::string(kMarkdown)}; }
 
 Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
-  auto input = load_to_run("plan", options.file, options.json, console);
+  SPARK_TRY(const std::string format, format_of(options));
+  SPARK_CHECK(check_outputs(options));
+  const bool json = format == kJson;
+  auto input = load_to_run("plan", options.file, json, console);
   if (!input.loaded) return input.exit_code;
   const auto& cluster = *input.loaded->cluster;
   SPARK_TRY(auto run, run_options("plan", cluster, options.selection, global, interrupts.token(), console));
   if (!options.output.empty()) SPARK_CHECK(check_plan_destination(options.output));
   run.contact_departing = options.yes_prune;
   const auto secrets =
-      read_secrets({"plan", options.selection, options.json, false}, *input.loaded, interrupts.token(), console);
+      read_secrets({"plan", options.selection, json, false}, *input.loaded, interrupts.token(), console);
   if (secrets.exit_code) return *secrets.exit_code;
   run.secrets = secrets.secrets;
   ProgressDisplay progress(console, cluster);
@@ -52,10 +93,15 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   auto report = planning.report();
   add_content_of(cluster, std::move(content_run), report);
   progress.clear();
-  print(report, *input.loaded, options.json, console);
+  print_as(format, report, *input.loaded, console);
+  // The plan first: what is applied later must not be lost with a page.
   if (!options.output.empty()) {
     SPARK_TRY(auto plan, planning.save(report));
     SPARK_CHECK(save(std::move(plan), options, *input.loaded, console));
+  }
+  if (!options.report.empty()) {
+    const auto whole = with_findings(report, *input.loaded);
+    SPARK_CHECK(write_report(options.report, to_html(whole, snapshots_of(session), page_context(*input.loaded))));
   }
   return exit_code(report, ExitRules{options.detailed_exit_code, false, false});
 }

@@ -1,15 +1,12 @@
 #include "engine/cli/commands/verify_command.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <filesystem>
 #include <utility>
 
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/drift_outputs.h"
 #include "engine/cli/output/printing.h"
+#include "engine/cli/output/report_file.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
 
@@ -26,18 +23,6 @@ Result<LevelChoice> levels_named(const std::string& name) {
   const auto near = nearest(name, names);
   return failure(ErrorCode::kInvalidInput, "there is no level \"" + printable(name) + "\"",
                  (near ? "did you mean " + *near + "? " : "") + std::string("levels: ") + join(names, ", "));
-}
-
-/// Checked before the measurements, which take minutes. Errors: those of the system calls.
-Result<void> check_writable(const std::string& path) {
-  if (path.empty()) return {};
-  const auto directory = std::filesystem::path(path).parent_path();
-  if (::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) != 0) {
-    return failure(system_error("write " + path, errno));
-  }
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return {};
-  return failure(system_error("write " + path, EISDIR));
 }
 
 }  // namespace
@@ -65,15 +50,25 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
 }
 
 Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console) {
+  if (options.history) return run_verify_history(options, global, console);
+  if (!options.check.empty()) {
+    return failure(ErrorCode::kInvalidInput, "--check is for --history", "to measure less, name a level: --level tcp");
+  }
   const Interrupts interrupts(console);
   SPARK_TRY(auto choice, levels_named(options.level));
-  SPARK_CHECK(check_writable(options.junit));
+  // Before the measurements, which take minutes.
+  SPARK_CHECK(check_report_path(options.junit));
+  SPARK_CHECK(check_report_path(options.report));
   auto input = load_for("verify", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   SPARK_TRY(const auto report,
             verify(*input.loaded, options.selection, std::move(choice), global, interrupts, console));
   print(report, *input.loaded, options.json, console);
   if (!options.junit.empty()) SPARK_CHECK(replace_textfile(options.junit, to_junit(report)));
+  if (!options.report.empty()) {
+    const auto whole = with_findings(report, *input.loaded);
+    SPARK_CHECK(write_report(options.report, to_html(whole, page_context(*input.loaded))));
+  }
   return exit_code(report.run);
 }
 

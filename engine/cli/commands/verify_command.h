@@ -8,6 +8,7 @@
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/load/load.h"
+#include "engine/report/exit_code.h"
 #include "engine/verify/verify_run.h"
 
 namespace sparkplan {
@@ -20,6 +21,10 @@ struct LevelChoice {
   std::vector<Level> levels = all_levels();
   std::optional<Level> named = {};
 };
+
+/// verify --history: what was measured before. Measures nothing. Errors: those of run_options(); kInvalidInput for a
+/// flag that only a measurement takes, and for a check that no node keeps.
+Result<ExitCode> run_verify_history(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
 
 /// Runs the levels on the cluster's nodes, with progress on standard error. `login`: as for run_options().
 /// Errors: those of run_options().

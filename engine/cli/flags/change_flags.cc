@@ -4,6 +4,7 @@
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
 
@@ -46,6 +47,11 @@ void add_plan(CLI::App& app, CommandLine& line) {
   add_file(*plan, line, line.plan.file);
   plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
+  plan->add_option("--format", line.plan.format,
+                   "one of " + join(plan_formats(), ", ") + "; markdown is for pull requests [text]")
+      ->type_name("FORMAT")
+      ->check(one_of(plan_formats()));
+  add_report(*plan, line.plan.report);
   plan->add_flag("--yes-prune", line.plan.yes_prune,
                  "contact nodes removed from the file, and show what is restored there");
   plan->add_flag("--detailed-exitcode", line.plan.detailed_exit_code, "exit 2 if there are changes");

@@ -56,6 +56,9 @@ void add_verify(CLI::App& app, CommandLine& line) {
       ->type_name("LEVEL");
   verify->add_flag("--json", line.verify.json, "the checks as JSON");
   verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
+  add_report(*verify, line.verify.report);
+  verify->add_flag("--history", line.verify.history, "measure nothing; print the last runs, and what became slower");
+  verify->add_option("--check", line.verify.check, "with --history: all values of the check ID")->type_name("ID");
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
       "On a node it writes only the agent, if it is missing or of another build, and the\n"
@@ -68,6 +71,7 @@ void add_doctor(CLI::App& app, CommandLine& line) {
   auto* doctor = app.add_subcommand("doctor", "find known faults, with cause and fix");
   add_file(*doctor, line, line.doctor.file);
   doctor->add_flag("--json", line.doctor.json, "the findings as JSON");
+  add_report(*doctor, line.doctor.report);
   add_node_selection(*doctor, line.doctor.selection);
   doctor->footer(
       "Reads everything from the nodes and measures nothing. On a node it writes only the\n"

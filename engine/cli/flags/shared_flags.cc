@@ -78,4 +78,8 @@ void add_node_selection(CLI::App& app, SelectionOptions& into) {
       ->allow_extra_args(false);
 }
 
+void add_report(CLI::App& app, std::string& into) {
+  app.add_option("--report", into, "also write the result to PATH as an HTML page of one file")->type_name("PATH");
+}
+
 }  // namespace sparkplan

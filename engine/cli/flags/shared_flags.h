@@ -38,4 +38,7 @@ void add_selection(CLI::App& app, SelectionOptions& into);
 /// --only, for nodes.
 void add_node_selection(CLI::App& app, SelectionOptions& into);
 
+/// --report, for commands that also write an HTML page.
+void add_report(CLI::App& app, std::string& into);
+
 }  // namespace sparkplan

@@ -40,6 +40,8 @@ struct PlanOptions {
   std::string file;
   std::string output;  ///< Where to save it; empty: nowhere.
   bool json = false;
+  std::string format;  ///< "text", "json" or "markdown"; empty: text, or JSON with `json`.
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
   bool detailed_exit_code = false;
   bool yes_prune = false;
   SelectionOptions selection;
@@ -83,8 +85,11 @@ struct ApplyCommandOptions {
 
 struct VerifyCommandOptions {
   std::string file;
-  std::string level;  ///< Empty: all.
-  std::string junit;  ///< Where to write JUnit XML; empty: nowhere.
+  std::string level;   ///< Empty: all.
+  std::string junit;   ///< Where to write JUnit XML; empty: nowhere.
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
+  bool history = false;
+  std::string check;  ///< With `history`: the id of a check; empty: all.
   bool json = false;
   SelectionOptions selection;
 };
@@ -92,6 +97,7 @@ struct VerifyCommandOptions {
 struct DoctorCommandOptions {
   std::string file;
   bool json = false;
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
   SelectionOptions selection;
 };
 

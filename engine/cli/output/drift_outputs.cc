@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -15,6 +14,7 @@
 
 #include "engine/cli/output/new_file.h"
 #include "engine/core/text.h"
+#include "engine/report/plan/plan_for_others.h"
 #include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan {
@@ -42,16 +42,6 @@ std::string label(std::string_view text) {
     escaped += c;
   }
   return escaped;
-}
-
-/// For environment variables, which often hold secrets.
-bool names_a_secret(std::string_view name) {
-  std::string upper(name);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  constexpr std::array<std::string_view, 6> kWords{"TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "ACCESS_KEY"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return upper.find(word) != std::string::npos; });
 }
 
 /// A value in a form fit for a log; nothing for an absent value.

@@ -25,6 +25,14 @@ void print_json(const AnyReport& report, const Console& console) {
   console.result(public_json(to_json_value(report)) + "\n");
 }
 
+/// The report with the findings of the file before its own.
+template <class AnyReport>
+AnyReport with_findings(AnyReport report, const LoadedCluster& loaded) {
+  auto& diagnostics = diagnostics_of(report);
+  diagnostics.insert(diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
+  return report;
+}
+
 /// Prints a report of any command as text or JSON on standard output, and its diagnostics on standard error. The JSON
 /// also contains the findings of the file and, if given, `verification`.
 template <class AnyReport>
@@ -32,10 +40,7 @@ void print(const AnyReport& report, const LoadedCluster& loaded, bool json, cons
            const std::optional<Value>& verification = {}) {
   console.diagnostics(diagnostics_of(report), loaded.source);
   if (!json) return console.result(to_text(report, console.style()));
-  auto whole = report;
-  auto& diagnostics = diagnostics_of(whole);
-  diagnostics.insert(diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
-  auto value = to_json_value(whole);
+  auto value = to_json_value(with_findings(report, loaded));
   if (verification) value.set("verification", *verification);
   console.result(public_json(value) + "\n");
 }

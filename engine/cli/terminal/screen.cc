@@ -18,8 +18,9 @@ namespace {
 constexpr char32_t kFirstWide = 0x1100;
 
 // All escape sequences that this program sends: those of paint() and of the progress lines.
-constexpr std::array<std::string_view, 7> kOwnCommands{"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
-                                                       "\033[32m", "\033[33m", "\033[35m"};
+constexpr auto kOwnCommands = std::to_array<std::string_view>(
+    {"\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m", "\033[35m", "\033[48;5;24;38;5;255m",
+     "\033[48;5;60;38;5;255m", "\033[48;5;94;38;5;255m", "\033[48;5;130;38;5;231m", "\033[48;5;214;38;5;16m"});
 
 std::size_t own_command_at(std::string_view text, std::size_t position) {
   for (const std::string_view command : kOwnCommands) {

@@ -14,21 +14,6 @@
 namespace sparkplan {
 namespace {
 
-/// An agent of this build. Installs none on a machine without an agent.
-/// Errors: kNotFound without an agent.
-Result<AgentClient> open_existing(const NodeSpec& node, AgentOptions options) {
-  options.install = InstallPolicy::kNever;
-  auto client = AgentClient::open(node, options, {});
-  if (client) {
-    const auto image = agent_image(client->hello().architecture);
-    if (image && image->build == client->hello().build) return client;
-  } else if (client.error().code != ErrorCode::kUnsupported) {
-    return client;
-  }
-  options.install = InstallPolicy::kExactBuild;
-  return AgentClient::open(node, options, {});
-}
-
 struct Question {
   const NodeSpec* spec = nullptr;
   NodeHistory answer;
@@ -166,6 +151,19 @@ std::vector<std::string> first_runs(const std::vector<NodeHistory>& histories) {
 }
 
 }  // namespace
+
+Result<AgentClient> open_existing(const NodeSpec& node, AgentOptions options) {
+  options.install = InstallPolicy::kNever;
+  auto client = AgentClient::open(node, options, {});
+  if (client) {
+    const auto image = agent_image(client->hello().architecture);
+    if (image && image->build == client->hello().build) return client;
+  } else if (client.error().code != ErrorCode::kUnsupported) {
+    return client;
+  }
+  options.install = InstallPolicy::kExactBuild;
+  return AgentClient::open(node, options, {});
+}
 
 std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions& options, bool with_artifacts) {
   std::vector<Question> questions;

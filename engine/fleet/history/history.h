@@ -22,6 +22,10 @@ struct NodeHistory {
   std::string cluster_id = {};  ///< The uuid in its manifest; empty without one.
 };
 
+/// A connection with an agent of this build, which replaces another one. Installs none on a machine without an agent.
+/// Errors: those of AgentClient::open(); kNotFound without an agent.
+Result<AgentClient> open_existing(const NodeSpec& node, AgentOptions options);
+
 /// Reads the journals of the selected nodes, all at once. Replaces an agent of another build, and writes nothing else.
 /// A node without an agent has no history.
 std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions& options, bool with_artifacts);

@@ -79,6 +79,10 @@ struct LimitsOf {
   /// The steps of all nodes are kept for the whole rollback.
   FrameLimits operator()(const UndoRequest& /*request*/) const { return {kMaxFrameBytes, kMaxFrameBytes}; }
   FrameLimits operator()(const MeasurementsRequest& /*request*/) const { return {}; }
+  /// A node stores 1 MiB, and the histories of all nodes are kept at a time.
+  FrameLimits operator()(const MeasurementHistoryRequest& /*request*/) const {
+    return {std::size_t{4} << 20, kMaxMessageMemory};
+  }
 };
 
 std::string in_seconds(milliseconds time) {

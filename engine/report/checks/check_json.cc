@@ -21,6 +21,16 @@ Value value_of(const Check& check) {
                             {"value", number_or_null(check.value)},
                             {"unit", check.unit.empty() ? Value() : Value(check.unit)},
                             {"threshold", number_or_null(check.threshold)}});
+  if (!check.series.empty()) {
+    Value series{Value::List{}};
+    for (const SizePoint& point : check.series) {
+      series.push_back(Value::map({{"bytes", point.bytes},
+                                   {"time_us", number_or_null(point.time_us)},
+                                   {"algbw", number_or_null(point.algbw)},
+                                   {"busbw", number_or_null(point.busbw)}}));
+    }
+    value.set("series", std::move(series));
+  }
   if (!check.cause.empty()) value.set("cause", check.cause);
   if (!check.fix.empty()) value.set("fix", check.fix);
   if (!check.blocked_by.empty()) value.set("blocked_by", check.blocked_by);

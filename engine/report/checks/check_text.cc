@@ -9,35 +9,16 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/report/checks/check_groups.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/checks/matrix.h"
+#include "engine/report/checks/verify_verdict.h"
 #include "engine/report/plan/report.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kMostPairs = 3;
 constexpr std::size_t kLongestWords = 1500;  // Of one text of a check. A node words some of them; JSON has all of it.
-
-/// The cause. Blocked checks share a text, whatever check blocks them.
-std::string reason(const Check& check) { return check.blocked_by.empty() ? check.cause : "a required check failed"; }
-
-/// Checks that share a line.
-struct CheckGroup {
-  const Check* first = nullptr;
-  std::vector<const Check*> checks;
-
-  /// Failures and warnings share a line only if its whole text is true of both. Passed checks may differ in their
-  /// value, and skipped checks in the check that blocks them.
-  bool takes(const Check& check) const {
-    const bool same = first->level == check.level && first->status == check.status && first->what == check.what &&
-                      first->text == check.text && first->unit == check.unit &&
-                      first->nodes.size() == check.nodes.size() && reason(*first) == reason(check) &&
-                      first->fix == check.fix;
-    const bool may_differ = check.status == CheckStatus::kPass;
-    return same && (may_differ || first->value == check.value);
-  }
-};
 
 /// How a status is shown, and in which order: failures come last, next to the prompt.
 struct StatusStyle {
@@ -57,55 +38,13 @@ std::string status_word(CheckStatus status, const TextStyle& style) {
   return paint(style_of(status).word, style_of(status).colour, style);
 }
 
-std::vector<CheckGroup> groups_of(const std::vector<Check>& checks) {
-  std::vector<CheckGroup> groups;
-  for (const Check& check : checks) {
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.takes(check); });
-    if (same != groups.end()) {
-      same->checks.push_back(&check);
-    } else {
-      groups.push_back({&check, {&check}});
-    }
-  }
+/// The order on a terminal.
+std::vector<CheckGroup> ranked_groups_of(const std::vector<Check>& checks) {
+  std::vector<CheckGroup> groups = groups_of(checks);
   std::stable_sort(groups.begin(), groups.end(), [](const CheckGroup& a, const CheckGroup& b) {
     return style_of(a.first->status).rank < style_of(b.first->status).rank;
   });
   return groups;
-}
-
-/// "spark-01 -> spark-02" for few pairs, "spark-[01-08], 56 pairs" for many.
-std::string nodes_text(const CheckGroup& group) {
-  const bool pairs = group.first->nodes.size() == 2;
-  if (pairs && group.checks.size() <= kMostPairs) {
-    std::vector<std::string> names;
-    for (const Check* check : group.checks) {
-      names.push_back(printable(check->nodes[0]) + " -> " + printable(check->nodes[1]));
-    }
-    return join(names, ", ");
-  }
-  std::vector<std::string> names;
-  for (const Check* check : group.checks) {
-    for (const auto& node : check->nodes) {
-      auto name = printable(node);
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return fold_names(names) + (pairs ? ", " + counted(group.checks.size(), "pair") : "");
-}
-
-/// "9000 bytes", "41.2 to 43.0 Gb/s"
-std::string values_text(const CheckGroup& group) {
-  if (!group.first->value) return "";
-  double least = *group.first->value;
-  double most = least;
-  for (const Check* check : group.checks) {
-    least = std::min(least, *check->value);
-    most = std::max(most, *check->value);
-  }
-  const std::string range =
-      number_text(least) == number_text(most) ? number_text(least) : number_text(least) + " to " + number_text(most);
-  return range + " " + printable(group.first->unit);
 }
 
 std::string line_of(const CheckGroup& group, const TextStyle& style) {
@@ -116,7 +55,7 @@ std::string line_of(const CheckGroup& group, const TextStyle& style) {
   if (check.status == CheckStatus::kSkip) {
     const bool one_cause = std::all_of(group.checks.begin(), group.checks.end(),
                                        [&](const Check* other) { return other->cause == check.cause; });
-    said = shown_text(one_cause ? check.cause : reason(check), kLongestWords);
+    said = shown_text(one_cause ? check.cause : shared_reason(check), kLongestWords);
   }
   std::string text = status_word(check.status, style) + fmt::format("  {:<7}  ", to_string(check.level)) +
                      paint(nodes_text(group), Colour::kBold, style);
@@ -208,15 +147,16 @@ std::string folded(const std::vector<Finding>& findings, CheckStatus status, con
 
 std::string to_text(const VerifyReport& report, const TextStyle& style) {
   std::string text;
-  for (const CheckGroup& group : groups_of(report.checks)) {
+  for (const CheckGroup& group : ranked_groups_of(report.checks)) {
     if (style.quiet && group.first->status == CheckStatus::kPass) continue;
     text += line_of(group, style);
   }
   text += lines_of_nodes(report.run) + summary_of(report);
-  if (style.quiet) return text;
-  text += matrices(report.checks);
-  for (const std::string& table : report.tables) text += table;
-  return text;
+  if (!style.quiet) {
+    text += matrices(report.checks, style);
+    for (const std::string& table : report.tables) text += table;
+  }
+  return text + verdict_of(report) + "\n";
 }
 
 std::string to_text(const DoctorReport& report, const TextStyle& style) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -11,78 +12,149 @@
 namespace sparkplan {
 namespace {
 
-struct Matrix {
-  std::string title;
-  std::vector<std::string> nodes;  ///< In the order of their first appearance.
-  std::map<std::pair<std::string, std::string>, std::string> cells;
+constexpr double kAsGoodAsOthers = 0.9;
+/// The least part of the expected value of each shade but the last.
+constexpr std::array<double, kShades - 1> kLeastParts{0.95, 0.85, 0.7, 0.5};
 
-  void put(const std::string& from, const std::string& to, const std::string& text) {
-    for (const auto& name : {from, to}) {
-      if (std::find(nodes.begin(), nodes.end(), name) == nodes.end()) nodes.push_back(name);
-    }
-    cells[{from, to}] = text;
-  }
-
-  std::string text() const {
-    std::size_t first = 0;
-    std::size_t width = 6;
-    for (const auto& name : nodes) {
-      first = std::max(first, name.size());
-      width = std::max(width, name.size());
-    }
-    for (const auto& [place, cell] : cells) width = std::max(width, cell.size());
-    std::string result = title + "\n" + fmt::format("  {:<{}}", "", first);
-    for (const auto& name : nodes) result += fmt::format("  {:>{}}", name, width);
-    result += "\n";
-    for (const auto& row : nodes) {
-      result += fmt::format("  {:<{}}", row, first);
-      for (const auto& column : nodes) {
-        const auto cell = cells.find({row, column});
-        result += fmt::format("  {:>{}}", cell == cells.end() ? (row == column ? "." : "") : cell->second, width);
-      }
-      result += "\n";
-    }
-    return result;
-  }
-};
+constexpr std::array<Colour, kShades> kShadeColours{Colour::kShade0, Colour::kShade1, Colour::kShade2, Colour::kShade3,
+                                                    Colour::kShade4};
 
 bool is_between_nodes(const Check& check) {
   return check.nodes.size() == 2 && check.nodes[0] != check.nodes[1] && check.level != Level::kMtu &&
          check.level != Level::kSsh;
 }
 
-std::string cell_of(const Check& check) {
-  if (!check.value || check.unit.empty()) return check.status == CheckStatus::kFail ? "x" : "-";
-  const std::string mark = check.status == CheckStatus::kFail ? "!" : check.status == CheckStatus::kWarn ? "~" : "";
-  return number_text(*check.value) + mark;
+std::string key_of(const Check& check) { return std::string(to_string(check.level)) + " " + check.what; }
+
+std::string text_of(const PairMatrix& matrix, const TextStyle& style) {
+  const auto& nodes = matrix.nodes();
+  const auto text_at = [&](std::size_t row, std::size_t column) -> std::string {
+    const PairCell* cell = matrix.at(row, column);
+    if (cell == nullptr) return row == column ? "." : "";
+    return cell_text(*cell);
+  };
+  std::size_t first = 0;
+  std::size_t width = 6;
+  for (const auto& name : nodes) {
+    first = std::max(first, name.size());
+    width = std::max(width, name.size());
+  }
+  for (std::size_t row = 0; row < nodes.size(); ++row) {
+    for (std::size_t column = 0; column < nodes.size(); ++column) width = std::max(width, text_at(row, column).size());
+  }
+  std::string result = matrix.title() + "\n" + fmt::format("  {:<{}}", "", first);
+  for (const auto& name : nodes) result += fmt::format("  {:>{}}", name, width);
+  result += "\n";
+  for (std::size_t row = 0; row < nodes.size(); ++row) {
+    result += fmt::format("  {:<{}}", nodes[row], first);
+    for (std::size_t column = 0; column < nodes.size(); ++column) {
+      const PairCell* cell = matrix.at(row, column);
+      const std::string text = fmt::format("{:>{}}", text_at(row, column), width);
+      const bool shaded = cell != nullptr && cell->value;
+      result +=
+          "  " + (shaded ? paint(text, kShadeColours.at(static_cast<std::size_t>(matrix.shade(*cell))), style) : text);
+    }
+    result += "\n";
+  }
+  return result;
 }
 
 }  // namespace
 
-std::string matrices(const std::vector<Check>& checks) {
+PairMatrix::PairMatrix(Level level, std::string what, std::string unit)
+    : level_(level), what_(std::move(what)), unit_(std::move(unit)) {}
+
+std::string PairMatrix::title() const {
+  return printable(std::string(to_string(level_)) + (what_.empty() ? "" : " " + what_) + ", " + unit_);
+}
+
+std::size_t PairMatrix::place_of(const std::string& name) {
+  const std::string shown = printable(name);
+  const auto found = std::find(nodes_.begin(), nodes_.end(), shown);
+  if (found != nodes_.end()) return static_cast<std::size_t>(found - nodes_.begin());
+  nodes_.push_back(shown);
+  return nodes_.size() - 1;
+}
+
+void PairMatrix::set(std::size_t from, std::size_t to, const PairCell& cell, bool only_if_empty) {
+  if (rows_.size() <= from) rows_.resize(from + 1);
+  auto& row = rows_[from];
+  if (row.size() <= to) row.resize(to + 1);
+  if (!only_if_empty || !row[to]) row[to] = cell;
+}
+
+void PairMatrix::put(const Check& check) {
+  PairCell cell{check.unit.empty() ? std::nullopt : check.value, check.threshold, check.status};
+  const std::size_t from = place_of(check.nodes[0]);
+  const std::size_t to = place_of(check.nodes[1]);
+  set(from, to, cell, false);
+  set(to, from, cell, true);
+  if (cell.value && (!best_ || is_better(*cell.value, *best_))) best_ = cell.value;
+}
+
+const PairCell* PairMatrix::at(std::size_t from, std::size_t to) const {
+  if (from >= rows_.size() || to >= rows_[from].size() || !rows_[from][to]) return nullptr;
+  return &*rows_[from][to];
+}
+
+int PairMatrix::shade(const PairCell& cell) const {
+  const double expected = cell.threshold.value_or(best_.value_or(0));
+  const double value = cell.value.value_or(0);
+  if (value <= 0 || expected <= 0) return kShades - 1;
+  const double part = is_time() ? expected / value : value / expected;
+  int shade = 0;
+  for (const double least : kLeastParts) shade += part < least ? 1 : 0;
+  return shade;
+}
+
+bool PairMatrix::is_slow(std::size_t node, bool as_receiver) const {
+  std::vector<double> others;
+  std::optional<double> best;
+  for (std::size_t from = 0; from < nodes_.size(); ++from) {
+    for (std::size_t to = 0; to < nodes_.size(); ++to) {
+      const PairCell* cell = at(from, to);
+      if (cell == nullptr || !cell->value) continue;
+      if (from != node && to != node) {
+        others.push_back(*cell->value);
+      } else if ((as_receiver ? to : from) == node && (!best || is_better(*cell->value, *best))) {
+        best = cell->value;
+      }
+    }
+  }
+  if (!best || others.empty()) return false;
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return is_time() ? *best * kAsGoodAsOthers > *middle : *best < *middle * kAsGoodAsOthers;
+}
+
+std::vector<PairMatrix> pair_matrices(const std::vector<Check>& checks) {
   // A kind of check is shown if at least one of its checks has a value; that value has the unit.
   std::map<std::string, std::string> units;
   for (const Check& check : checks) {
     // Percentages are judged, and not compared.
-    if (is_between_nodes(check) && check.value && check.unit != "%")
-      units[std::string(to_string(check.level)) + " " + check.what] = check.unit;
+    if (is_between_nodes(check) && check.value && check.unit != "%") units[key_of(check)] = check.unit;
   }
-  std::vector<std::string> order;
-  std::map<std::string, Matrix> tables;
+  std::vector<PairMatrix> matrices;
+  std::map<std::string, std::size_t> places;
   for (const Check& check : checks) {
-    const std::string key = std::string(to_string(check.level)) + " " + check.what;
-    const auto unit = units.find(key);
+    const auto unit = units.find(key_of(check));
     if (!is_between_nodes(check) || unit == units.end()) continue;
-    if (!tables.contains(key)) order.push_back(key);
-    Matrix& table = tables[key];
-    table.title = printable(std::string(trim(key)) + ", " + unit->second);
-    const auto from = printable(check.nodes[0]);
-    const auto to = printable(check.nodes[1]);
-    table.put(from, to, cell_of(check));
-    if (!table.cells.contains({to, from})) table.put(to, from, cell_of(check));
+    const auto [place, is_first] = places.emplace(unit->first, matrices.size());
+    if (is_first) matrices.emplace_back(check.level, check.what, unit->second);
+    matrices[place->second].put(check);
   }
+  return matrices;
+}
+
+std::string cell_text(const PairCell& cell) {
+  if (!cell.value) return cell.status == CheckStatus::kFail ? "x" : "-";
+  const std::string mark = cell.status == CheckStatus::kFail ? "!" : cell.status == CheckStatus::kWarn ? "~" : "";
+  return number_text(*cell.value) + mark;
+}
+
+std::string matrices(const std::vector<Check>& checks, const TextStyle& style) {
   std::string text;
-  for (const auto& key : order) text += tables.at(key).text();
+  for (const PairMatrix& matrix : pair_matrices(checks)) text += text_of(matrix, style);
   return text;
 }
 

@@ -36,9 +36,17 @@ std::string window(std::string_view text, std::size_t from, std::size_t limit) {
 bool starts_code_point(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
 
 std::string paint(std::string_view text, Colour colour, const TextStyle& style) {
-  static const std::map<Colour, std::string_view> kCodes = {{Colour::kRed, "31"},    {Colour::kGreen, "32"},
-                                                            {Colour::kYellow, "33"}, {Colour::kMagenta, "35"},
-                                                            {Colour::kDim, "2"},     {Colour::kBold, "1"}};
+  static const std::map<Colour, std::string_view> kCodes = {{Colour::kRed, "31"},
+                                                            {Colour::kGreen, "32"},
+                                                            {Colour::kYellow, "33"},
+                                                            {Colour::kMagenta, "35"},
+                                                            {Colour::kDim, "2"},
+                                                            {Colour::kBold, "1"},
+                                                            {Colour::kShade0, "48;5;24;38;5;255"},
+                                                            {Colour::kShade1, "48;5;60;38;5;255"},
+                                                            {Colour::kShade2, "48;5;94;38;5;255"},
+                                                            {Colour::kShade3, "48;5;130;38;5;231"},
+                                                            {Colour::kShade4, "48;5;214;38;5;16"}};
   const auto code = kCodes.find(colour);
   if (!style.color || code == kCodes.end()) return std::string(text);
   return "\x1b[" + std::string(code->second) + "m" + std::string(text) + "\x1b[0m";

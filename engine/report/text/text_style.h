@@ -17,7 +17,20 @@ struct TextStyle {
   bool verbose = false;  ///< Lists and long values in full.
 };
 
-enum class Colour : std::uint8_t { kNone, kRed, kGreen, kYellow, kMagenta, kDim, kBold };
+enum class Colour : std::uint8_t {
+  kNone,
+  kRed,
+  kGreen,
+  kYellow,
+  kMagenta,
+  kDim,
+  kBold,
+  kShade0,  ///< Backgrounds of cells, from blue (good) to orange: people with any colour vision can tell them apart.
+  kShade1,
+  kShade2,
+  kShade3,
+  kShade4,
+};
 
 /// The text in colour if the style asks for it, else unchanged.
 std::string paint(std::string_view text, Colour colour, const TextStyle& style);

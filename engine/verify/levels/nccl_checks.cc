@@ -113,6 +113,23 @@ bool over_sockets(const NcclTransport& transport) {
   return transport.channels_socket > 0 || (transport.network == "Socket" && transport.channels_local == 0);
 }
 
+std::vector<SizePoint> series_of(const NcclOutcome& outcome, const NcclRequest& request) {
+  constexpr double kMicro = 1e6;
+  std::vector<SizePoint> series;
+  if (request.sizes.size() < 2) return series;
+  for (const NcclMeasurement& one : outcome.measured) {
+    if (one.collective != request.collective || one.bytes <= 0) continue;
+    series.push_back({one.bytes, one.seconds * kMicro, one.bandwidth.algorithm, one.bandwidth.bus});
+  }
+  std::stable_sort(series.begin(), series.end(),
+                   [](const SizePoint& a, const SizePoint& b) { return a.bytes < b.bytes; });
+  // Where memory is short, several sizes become the same one.
+  const auto repeated = std::unique(series.begin(), series.end(),
+                                    [](const SizePoint& a, const SizePoint& b) { return a.bytes == b.bytes; });
+  series.erase(repeated, series.end());
+  return series;
+}
+
 /// The least free memory limits all ranks, and one rank alone claims it.
 std::string scarce_memory(const NcclOutcome& outcome, const NcclGround& ground) {
   const auto& ranks = outcome.prepared;
@@ -203,6 +220,7 @@ std::vector<Check> checks_of_run(const std::string& group, const std::vector<Ncc
       put_failure(*outcome.failure, ground, check);
       explained = true;
     }
+    check.series = series_of(outcome, request);
     checks.push_back(std::move(check));
   }
   return checks;

@@ -288,6 +288,11 @@ TEST_CASE("verify: a result slower than earlier runs is a warning, and damaged m
   const auto kept = first->text(kMeasurements).value();
   REQUIRE(lines_of(kept).size() == 2);
   for (const auto line : lines_of(kept)) CHECK(Json::parse(line).at("values").size() == 4);
+  const auto history = controller.run({"verify", "--history"});
+  require_exit(history, 0);
+  CHECK(contains(history.out, "tcp/spark-01/spark-02/A"));
+  CHECK(contains(history.out, ", one run"));
+  controller.run({"verify", "--history", "--json"}).document("verify-history.schema.json");
 
   first->write(kMeasurements, "no history\n", 0600);
   report = verify(controller, only_level("tcp"), 0);

@@ -5,8 +5,10 @@
 #include <thread>
 
 #include "engine/cli/output/drift_outputs.h"
+#include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/reports.h"
 
@@ -177,6 +179,36 @@ TEST_CASE("a failed replacement of the metrics file is an error and leaves nothi
   CHECK(missing.error().describe().find((folder / "missing/drift.prom").string()) != std::string::npos);
   CHECK(missing.error().sys_errno == ENOENT);
   CHECK(folder.tree().size() == 1);
+}
+
+TEST_CASE("the example dashboard is valid JSON, and reads only metrics that drift writes") {
+  std::ifstream file(test::source_folder() + "/examples/prometheus/sparkplan-dashboard.json", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto dashboard = decode_json(text);
+  REQUIRE(dashboard);
+  const Value* panels = dashboard->find("panels");
+  REQUIRE(panels != nullptr);
+  REQUIRE(panels->list_items() != nullptr);
+  CHECK(panels->list_items()->size() >= 5);
+  const std::string metrics = drift_metrics(full_report(), 1);
+  const std::regex metric("sparkplan_[a-z_]+");
+  std::set<std::string> read;
+  for (const Value& panel : *panels->list_items()) {
+    const Value* targets = panel.find("targets");
+    REQUIRE(targets != nullptr);
+    for (const Value& target : *targets->list_items()) {
+      const std::string query = target.text_or("expr", "");
+      INFO(query);
+      CHECK(std::regex_search(query, metric));
+      for (std::sregex_iterator at(query.begin(), query.end(), metric), end; at != end; ++at) read.insert(at->str());
+    }
+  }
+  for (const std::string& name : read) {
+    INFO(name);
+    CHECK(metrics.find("# TYPE " + name + " gauge\n") != std::string::npos);
+  }
+  // Every metric is in a panel.
+  CHECK(read.size() == 5);
 }
 
 }  // namespace sparkplan

@@ -48,11 +48,11 @@ std::vector<std::string> commands_in(const std::string& help) {
   return found;
 }
 
-std::string example_of(const std::string& value, const test::ScratchDirectory& folder) {
+std::string example_of(const std::string& command, const std::string& value, const test::ScratchDirectory& folder) {
   if (value == "GLOB") return "*";
   if (value == "LEVEL") return "mtu";
   if (value == "LAUNCHER") return "torchrun";
-  if (value == "FORMAT") return "env";
+  if (value == "FORMAT") return command == "plan" ? "text" : "env";
   if (value == "DURATION") return "1ms";
   if (value == "PATH") return (folder / "/path").string();
   if (value == "FILE") return "/nonexistent/cluster.yaml";
@@ -192,7 +192,7 @@ TEST_CASE("every flag in a command's help is accepted, and so is every general f
         if (is_file && (command == "trust" || command == "release" || command == "unlock"))
           arguments.emplace_back("n1");
         arguments.push_back(name);
-        if (!option.value.empty()) arguments.push_back(example_of(option.value, folder));
+        if (!option.value.empty()) arguments.push_back(example_of(command, option.value, folder));
         INFO(join(arguments, " "));
         const auto output = sparkplan(arguments);
         CHECK_FALSE(complains_of_usage(output));
@@ -216,7 +216,8 @@ TEST_CASE("all flags of the contract exist") {
     CHECK(has("apply", name));
   }
   for (const std::string name : {"--json", "--syslog", "--textfile", "--splay", "--pending"}) CHECK(has("drift", name));
-  for (const std::string name : {"--json", "--detailed-exitcode", "-o"}) CHECK(has("plan", name));
+  for (const std::string name : {"--json", "--detailed-exitcode", "-o", "--format", "--report"})
+    CHECK(has("plan", name));
 }
 
 }  // namespace sparkplan

@@ -11,6 +11,7 @@
 #include "engine/load/load.h"
 #include "engine/process/child_process.h"
 #include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
 
 namespace sparkplan {
 namespace {
@@ -373,6 +374,16 @@ TEST_CASE("export: a cluster of directory trees has no hosts, and an unknown for
   for (const std::string& format : export_formats()) CHECK_FALSE(format.empty());
   const auto pair = load_cluster(kPair, "cluster.yaml", builtin_registry());
   CHECK(export_cluster(*pair.cluster, "xml", builtin_registry()).error().code == ErrorCode::kInvalidInput);
+}
+
+TEST_CASE("export: svg is the drawing of the declared cables, with the addresses of their ends") {
+  const std::string svg = exported(kPair, "svg");
+  CHECK(test::complaints_about_markup(svg) == "");
+  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK(svg.find("my-lab: direct, 2 nodes") != std::string::npos);
+  CHECK(test::occurrences(svg, "class=\"wire wd\"") == 2);
+  CHECK(svg.find("spark-01 port 1 half B (192.168.101.11/24) to spark-02 port 1 half B") != std::string::npos);
+  CHECK(svg.find("<script") == std::string::npos);
 }
 
 }  // namespace sparkplan

@@ -112,6 +112,37 @@ TEST_CASE("a size that memory limits names the rank that claims the least memory
   CHECK(first_of(run).text.find("(limited by the free memory that spark-02 reports)") != std::string::npos);
 }
 
+TEST_CASE("all measured sizes of an operation are its series, smallest first and each once") {
+  constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+  const std::vector<NcclRequest> requests{{Collective::kAllReduce, {kMebibyte, 4 * kMebibyte, kGibibyte}},
+                                          {Collective::kAllGather, {kGibibyte}}};
+  NcclOutcome run = outcome(24);
+  run.measured.clear();
+  const auto add = [&](Collective collective, std::int64_t asked, std::int64_t bytes, double bus) {
+    run.measured.push_back({collective, asked, bytes, 20, 0.002, {bus / 2, bus}, 0, ""});
+  };
+  add(Collective::kAllReduce, kGibibyte, 64 * kMebibyte, 22);
+  add(Collective::kAllReduce, 4 * kMebibyte, 4 * kMebibyte, 7);
+  add(Collective::kAllReduce, kMebibyte, kMebibyte, 3);
+  add(Collective::kAllReduce, 256 * kMebibyte, 64 * kMebibyte, 21);  // Memory is short: the same size again.
+  add(Collective::kAllReduce, 8, 0, 1);
+  add(Collective::kAllGather, kGibibyte, kGibibyte, 23);
+  const auto checks = checks_of_run("all", requests, run, two_sparks());
+  REQUIRE(checks.size() == 2);
+  const auto& series = checks[0].series;
+  REQUIRE(series.size() == 3);
+  CHECK(series[0].bytes == kMebibyte);
+  CHECK(series[0].time_us == Approx(2000));
+  CHECK(series[0].algbw == 1.5);
+  CHECK(series[0].busbw == 3);
+  CHECK(series[1].bytes == 4 * kMebibyte);
+  CHECK(series[2].bytes == 64 * kMebibyte);
+  CHECK(series[2].busbw == 22);
+  // A single requested size is the check itself.
+  CHECK(checks[1].value == Approx(23));
+  CHECK(checks[1].series.empty());
+}
+
 TEST_CASE("wrong data fails at any value") {
   auto run = outcome(24);
   run.measured[0].wrong = 2;

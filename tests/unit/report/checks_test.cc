@@ -1,3 +1,4 @@
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
@@ -6,6 +7,7 @@
 #include "engine/report/checks/matrix.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
+#include "tests/unit/report/schema.h"
 
 namespace sparkplan {
 namespace {
@@ -79,7 +81,8 @@ TEST_CASE("a report of checks reads as specified") {
         "tcp A, Gb/s\n"
         "            spark-01  spark-02\n"
         "  spark-01         .      41.2\n"
-        "  spark-02      43.0         .\n");
+        "  spark-02      43.0         .\n"
+        "0 nodes, half A: 1 check failed; slowest pair spark-01 -> spark-02, 41.2 Gb/s (tcp A)\n");
 }
 
 TEST_CASE("with --quiet only passed checks are omitted, and a skip keeps its way out") {
@@ -91,7 +94,7 @@ TEST_CASE("with --quiet only passed checks are omitted, and a skip keeps its way
   CHECK(text.starts_with("skip  storage  spark-01  no storage declared\n"));
   CHECK(text.find("        fix: declare storage\nFAIL  mtu") != std::string::npos);
   CHECK(text.find("pass") == text.find("passed"));
-  CHECK(text.find("tcp A") == std::string::npos);
+  CHECK(text.find("tcp A, Gb/s") == std::string::npos);
 }
 
 TEST_CASE("many pairs are counted, and pairs skipped because of several checks share one line") {
@@ -140,6 +143,22 @@ TEST_CASE("the JSON has every check with value, unit and threshold, or null") {
   CHECK(link.at("value").is_null());
   CHECK(link.at("unit").is_null());
   CHECK_FALSE(link.contains("cause"));
+}
+
+TEST_CASE("the JSON of the measured sizes of a check fits its schema") {
+  VerifyReport report = sample();
+  Check& check = report.checks[3];
+  check.series = {{1 << 20, 350.5, 2.9, 3}, {4 << 20, std::numeric_limits<double>::infinity(), 5.25, 5.5}};
+  const auto json = nlohmann::json::parse(public_json(to_json_value(report)));
+  CHECK(testing::schema_faults(json, "verify") == "");
+  const auto& series = json.at("checks").at(3).at("series");
+  REQUIRE(series.size() == 2);
+  CHECK(series.at(0) == nlohmann::json::parse(R"({"bytes":1048576,"time_us":350.5,"algbw":2.9,"busbw":3})"));
+  CHECK(series.at(1) == nlohmann::json::parse(R"({"bytes":4194304,"time_us":null,"algbw":5.25,"busbw":5.5})"));
+  CHECK_FALSE(json.at("checks").at(4).contains("series"));
+  nlohmann::json wrong = json;
+  wrong.at("checks").at(3).at("series").at(0).erase("busbw");
+  CHECK_FALSE(testing::schema_faults(wrong, "verify") == "");
 }
 
 TEST_CASE("the JUnit report counts its cases, and stays valid with any characters") {

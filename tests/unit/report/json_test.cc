@@ -1,16 +1,10 @@
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <valijson/adapters/nlohmann_json_adapter.hpp>
-#include <valijson/schema.hpp>
-#include <valijson/schema_parser.hpp>
-#include <valijson/validation_results.hpp>
-#include <valijson/validator.hpp>
 
 #include "engine/core/json.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
-#include "tests/support/source_folder.h"
 #include "tests/unit/report/samples.h"
+#include "tests/unit/report/schema.h"
 
 namespace sparkplan {
 namespace {
@@ -22,24 +16,7 @@ using testing::sample_reports;
 
 nlohmann::json json_of(const Report& report) { return nlohmann::json::parse(public_json(to_json_value(report))); }
 
-/// Every schema error; empty when the document is valid.
-std::string complaints(const nlohmann::json& document) {
-  std::ifstream file(test::source_folder() + "/schemas/report.schema.json");
-  const nlohmann::json schema_document = nlohmann::json::parse(file);
-  valijson::Schema schema;
-  valijson::SchemaParser parser;
-  parser.populateSchema(valijson::adapters::NlohmannJsonAdapter(schema_document), schema);
-  valijson::Validator validator(valijson::Validator::kStrongTypes);
-  valijson::ValidationResults results;
-  validator.validate(schema, valijson::adapters::NlohmannJsonAdapter(document), &results);
-  std::string text;
-  valijson::ValidationResults::Error error;
-  while (results.popError(error)) {
-    for (const std::string& step : error.context) text += step;
-    text += ": " + error.description + "\n";
-  }
-  return text;
-}
+std::string complaints(const nlohmann::json& document) { return testing::schema_faults(document, "report"); }
 
 TEST_CASE("the JSON of every sample is valid under the published schema") {
   for (const auto& [name, report] : sample_reports()) {

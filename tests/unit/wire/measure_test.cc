@@ -56,6 +56,11 @@ TEST_CASE("requests for measurements survive the wire") {
   const VerifySummary summary{"", "tcp", 8, 1, 2};
   CHECK(sent(MeasurementsRequest{values, summary}).summary == summary);
   CHECK_FALSE(sent(MeasurementsRequest{values}).summary);
+  const std::map<std::string, std::string> versions{{"kernel", "6.14"}};
+  const auto whole = sent(MeasurementsRequest{values, summary, "20260301T120000Z-4f9a1c07", versions});
+  CHECK(whole.run == "20260301T120000Z-4f9a1c07");
+  CHECK(whole.versions == versions);
+  sent(MeasurementHistoryRequest{});
 }
 
 TEST_CASE("a measurement request with invalid fields is refused") {
@@ -113,6 +118,15 @@ TEST_CASE("replies about measurements survive the wire") {
   REQUIRE(arrived);
   CHECK(arrived->earlier == kept.earlier);
   CHECK(arrived->set_aside == "/var/lib/x");
+  const MeasurementHistoryReply stored{{{3, "20260301T120000Z-4f9a1c07", {{"nccl", "2.28.9"}}}},
+                                       {{"tcp/a/b/A", {{90, 91.5}, {0, 3}}}}};
+  const auto told = decode<MeasurementHistoryReply>(over_the_wire(encode(stored)));
+  REQUIRE(told);
+  CHECK(told->runs == stored.runs);
+  CHECK(told->checks == stored.checks);
+  Value wrong = encode(stored);
+  wrong.find("runs")->list_items()->front().set("number", 0);
+  CHECK_FALSE(decode<MeasurementHistoryReply>(wrong));
 }
 
 TEST_CASE("a number of a node that is no finite number is refused") {

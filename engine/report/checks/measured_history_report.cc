@@ -1,0 +1,199 @@
+#include "engine/report/checks/measured_history_report.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/fleet/history/history.h"
+#include "engine/report/text/text_table.h"
+#include "engine/verify/check.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostShownRuns = 10;
+constexpr std::size_t kMostShownChanges = 30;
+
+std::string unit_of_check(const CheckHistory& history) {
+  const auto figure = figure_of(history.id);
+  return figure ? std::string(unit_of(*figure)) : "";
+}
+
+/// Empty without the id of a run.
+std::string local_time_of(const std::string& run, const LocalClock& clock) {
+  return run.empty() ? "" : local_time_text(time_of_run(run), clock);
+}
+
+bool is_slower(const CheckHistory& history) { return history.change && history.change->worse; }
+bool is_faster(const CheckHistory& history) { return history.change && !history.change->worse; }
+
+std::string more_text(std::size_t all, std::size_t shown, std::string_view noun) {
+  return all > shown ? "and " + counted(all - shown, noun) + ": --json has all\n" : "";
+}
+
+std::string runs_table(const std::vector<PastRun>& runs, const LocalClock& clock, const TextStyle& style) {
+  TextTable table{{"RUN", "NODES"}, {}};
+  for (const Figure figure : all_figures()) {
+    table.header.push_back(std::string(to_string(figure)) + " " + std::string(unit_of(figure)));
+  }
+  const std::size_t shown = std::min(runs.size(), kMostShownRuns);
+  for (std::size_t at = 0; at < shown; ++at) {
+    const PastRun& run = runs[at];
+    std::vector<std::string> cells{local_time_of(run.run, clock), fold_names(run.nodes)};
+    for (const Figure figure : all_figures()) {
+      const auto found = run.figures.find(figure);
+      cells.push_back(found == run.figures.end() ? "" : number_text(found->second.value));
+    }
+    table.add(std::move(cells));
+  }
+  return table_text(table, 0, style) + more_text(runs.size(), shown, "earlier run");
+}
+
+/// Sentences about a change, for the lines below it.
+std::vector<std::string> notes_of(const CheckHistory& history) {
+  std::vector<std::string> notes;
+  const ValueChange& change = *history.change;
+  for (const std::string& one : change.beside) notes.push_back("at that time: " + shown_text(one));
+  const bool known = !history.values[change.at - 1].run.empty() && !history.values[change.at].run.empty();
+  if (notes.empty() && known) notes.emplace_back("no apply and no other version at that time");
+  return notes;
+}
+
+std::string slower_table(const std::vector<CheckHistory>& checks, const LocalClock& clock, const TextStyle& style) {
+  TextTable table{{"SLOWER", "BEFORE", "NOW", "UNIT", "SINCE"}, {}};
+  std::size_t slower = 0;
+  for (const CheckHistory& history : checks) {
+    if (!is_slower(history) || ++slower > kMostShownChanges) continue;
+    const ValueChange& change = *history.change;
+    std::string since = local_time_of(history.values[change.at].run, clock);
+    if (!change.lasting) since += since.empty() ? "one run" : ", one run";
+    table.rows.push_back({{{shown_text(history.id), Colour::kBold},
+                           {number_text(change.before), Colour::kNone},
+                           {number_text(change.after), Colour::kYellow},
+                           {unit_of_check(history), Colour::kNone},
+                           {std::move(since), Colour::kNone}},
+                          notes_of(history)});
+  }
+  return table_text(table, 0, style) + more_text(slower, std::min(slower, kMostShownChanges), "more slower check");
+}
+
+std::string values_table(const CheckHistory& history, const LocalClock& clock, const TextStyle& style) {
+  std::set<std::string> names;
+  for (const PastValue& value : history.values) {
+    for (const auto& [name, version] : value.versions) names.insert(name);
+  }
+  TextTable table{{"TIME", "VALUE"}, {}};
+  for (const std::string& name : names) table.header.push_back(shown_text(name));
+  const std::string unit = unit_of_check(history);
+  for (std::size_t at = 0; at < history.values.size(); ++at) {
+    const PastValue& value = history.values[at];
+    const bool changes = history.change && history.change->at == at;
+    const std::string time = local_time_of(value.run, clock);
+    std::vector<TextCell> cells{
+        {time.empty() ? "?" : time, Colour::kNone},
+        {number_text(value.value) + " " + unit, changes && history.change->worse ? Colour::kYellow : Colour::kNone}};
+    for (const std::string& name : names) {
+      const auto version = value.versions.find(name);
+      cells.push_back({version == value.versions.end() ? "" : shown_text(version->second), Colour::kNone});
+    }
+    table.rows.push_back({std::move(cells), changes ? notes_of(history) : std::vector<std::string>()});
+  }
+  return paint(shown_text(history.id) + ", kept on " + printable(history.node), Colour::kBold, style) + "\n" +
+         table_text(table, 2, style);
+}
+
+std::string summary_of(const MeasuredHistoryReport& report, std::size_t runs) {
+  const auto number = [&](bool (*is)(const CheckHistory&)) {
+    return std::to_string(std::count_if(report.checks.begin(), report.checks.end(), is));
+  };
+  const auto read = static_cast<std::size_t>(std::count_if(report.nodes.begin(), report.nodes.end(),
+                                                           [](const NodeMeasurements& node) { return !node.error; }));
+  return "History: " + counted(runs, "run") + ", " + counted(report.checks.size(), "check") + ", " + number(is_slower) +
+         " slower, " + number(is_faster) + " faster on " + counted(read, "node") + "\n";
+}
+
+Value time_value(const std::string& run) { return run.empty() ? Value() : Value(time_of_run(run)); }
+
+Value value_of(const CheckHistory& history) {
+  Value values{Value::List{}};
+  for (const PastValue& one : history.values) {
+    Value versions = Value::map();
+    for (const auto& [name, version] : one.versions) versions.set(name, version);
+    values.push_back(Value::map({{"run", one.run.empty() ? Value() : Value(one.run)},
+                                 {"time", time_value(one.run)},
+                                 {"value", one.value},
+                                 {"versions", std::move(versions)}}));
+  }
+  Value change;
+  if (history.change) {
+    Value beside{Value::List{}};
+    for (const std::string& one : history.change->beside) beside.push_back(one);
+    change = Value::map({{"since", time_value(history.values[history.change->at].run)},
+                         {"before", history.change->before},
+                         {"after", history.change->after},
+                         {"lasting", history.change->lasting},
+                         {"worse", history.change->worse},
+                         {"beside", std::move(beside)}});
+  }
+  return Value::map({{"id", history.id},
+                     {"node", history.node},
+                     {"unit", unit_of_check(history)},
+                     {"values", std::move(values)},
+                     {"change", std::move(change)}});
+}
+
+Value value_of(const PastRun& run) {
+  Value nodes{Value::List{}};
+  for (const std::string& node : run.nodes) nodes.push_back(node);
+  Value figures = Value::map();
+  for (const auto& [figure, worst] : run.figures) {
+    figures.set(to_string(figure),
+                Value::map({{"value", worst.value}, {"unit", unit_of(figure)}, {"check", worst.check}}));
+  }
+  return Value::map(
+      {{"run", run.run}, {"time", time_value(run.run)}, {"nodes", std::move(nodes)}, {"figures", std::move(figures)}});
+}
+
+Value value_of(const NodeMeasurements& node) {
+  const std::string_view status = node.error ? "failed" : node.applied ? "read" : "never_applied";
+  Value value = Value::map({{"name", node.node}, {"status", status}});
+  if (node.error) {
+    value.set("error", Value::map({{"code", to_string(node.error->code)},
+                                   {"message", node.error->describe()},
+                                   {"hint", node.error->hint}}));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string to_text(const MeasuredHistoryReport& report, const LocalClock& clock, const TextStyle& style) {
+  const auto runs = past_runs(report.checks);
+  std::string text;
+  if (!report.check.empty()) {
+    for (const CheckHistory& history : report.checks) text += values_table(history, clock, style);
+  } else {
+    if (!style.quiet) text += runs_table(runs, clock, style);
+    text += slower_table(report.checks, clock, style);
+  }
+  return text + summary_of(report, runs.size());
+}
+
+Value to_json_value(const MeasuredHistoryReport& report) {
+  Value nodes{Value::List{}};
+  for (const NodeMeasurements& node : report.nodes) nodes.push_back(value_of(node));
+  Value runs{Value::List{}};
+  for (const PastRun& run : past_runs(report.checks)) runs.push_back(value_of(run));
+  Value checks{Value::List{}};
+  for (const CheckHistory& history : report.checks) checks.push_back(value_of(history));
+  return Value::map({{"format_version", "1.0"},
+                     {"command", "verify"},
+                     {"cluster", report.cluster},
+                     {"nodes", std::move(nodes)},
+                     {"runs", std::move(runs)},
+                     {"history", std::move(checks)}});
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,222 @@
+#include "engine/report/plan/plan_markdown.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/report/plan/grouped_plan.h"
+#include "engine/report/plan/plan_for_others.h"
+#include "engine/report/plan/report.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kLongestCell = 600;
+constexpr std::size_t kMostDiffBytes = 8'000;
+constexpr std::size_t kReserve = 400;  // For the line about what is left out.
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' ||
+         c == ',' || c == '/' || c == '-' || c == '(' || c == ')' || c == '+' || c == ';' || c == '%' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// Every other ASCII character becomes a number: Markdown and HTML then see a character, and no markup.
+std::string escaped(std::string_view text) {
+  std::string shown;
+  for (const char c : printable(text)) {
+    if (is_plain(c)) {
+      shown += c;
+    } else {
+      shown += "&#" + std::to_string(static_cast<int>(c)) + ";";
+    }
+  }
+  return shown;
+}
+
+/// In a code element, GitHub makes no links and mentions.
+std::string code(std::string_view text) {
+  return text.empty() ? "" : "<code>" + escaped(shown_text(text, kLongestCell)) + "</code>";
+}
+
+struct Counts {
+  std::size_t add = 0, change = 0, remove = 0, drift = 0, blocked = 0;
+  auto operator<=>(const Counts&) const = default;
+};
+
+Counts counts_of(const NodeReport& node) {
+  Counts counts;
+  counts.blocked = node.plan.blocked.size();
+  for (const Change& change : node.plan.changes) {
+    if (change.origin == Origin::kForeign) continue;
+    if (change.origin == Origin::kDrift) ++counts.drift;
+    if (change.action == Action::kCreate) ++counts.add;
+    if (change.action == Action::kUpdate) ++counts.change;
+    if (change.action == Action::kRemove) ++counts.remove;
+  }
+  return counts;
+}
+
+/// Nodes with the same numbers share a row.
+std::string summary_table(const Report& report) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> rows;
+  for (const NodeReport& node : report.nodes) {
+    const Counts counts = counts_of(node);
+    std::string row = " | " + escaped(to_string(node.status)) +
+                      (node.membership == Membership::kMember ? "" : ", " + std::string(to_string(node.membership)));
+    for (const std::size_t number : {counts.add, counts.change, counts.remove, counts.drift, counts.blocked})
+      row += " | " + std::to_string(number);
+    auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.first == row; });
+    if (found == rows.end()) found = rows.insert(rows.end(), {row, {}});
+    found->second.push_back(node.name);
+  }
+  std::string text = "| nodes | state | add | change | remove | drift | blocked |\n|---|---|--:|--:|--:|--:|--:|\n";
+  for (const auto& [row, names] : rows) text += "| " + code(fold_names(names)) + row + " |\n";
+  return text;
+}
+
+std::string problems(const Report& report, const GroupedPlan& plan) {
+  std::string text;
+  for (const NodeReport& node : report.nodes) {
+    if (!node.error) continue;
+    text += "- **" + std::string(node.status == NodeStatus::kUnreachable ? "unreachable" : "failed") + "** " +
+            code(node.name) + ": " + code(error_text(node)) + "\n";
+  }
+  for (const ChangeGroup& group : plan.blocked) {
+    text += "- **blocked** " + code(nodes_of(group)) + " " + code(group.text.type + " " + group.text.name) + ": " +
+            code(change_words(group.text)) + "\n";
+  }
+  for (const Diagnostic& one : report.diagnostics) {
+    if (one.severity == Severity::kNote) continue;
+    const std::string place =
+        one.where.known() ? one.file + ":" + std::to_string(one.where.line) : std::string(one.node);
+    text += "- **" + std::string(to_string(one.severity)) + "** " + code(place) + (place.empty() ? "" : ": ") +
+            code(one.message) + "\n";
+  }
+  return text;
+}
+
+/// A fenced block. The fence is longer than any in the text.
+std::string diff_block(const ChangeGroup& group) {
+  std::string lines;
+  std::size_t left = group.text.body.size();
+  for (const BodyLine& line : group.text.body) {
+    if (lines.size() + line.part.text.size() > kMostDiffBytes) break;
+    // A note is no line of the diff.
+    lines += (line.verbatim ? "" : "# ") + line.part.text + "\n";
+    --left;
+  }
+  if (left > 0) lines += "# and " + counted(left, "more line") + "\n";
+  std::size_t longest = 2;
+  std::size_t run = 0;
+  for (const char c : lines) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  const std::string fence(longest + 1, '`');
+  return "\n" + code(group.text.name) + "\n\n" + fence + "diff\n" + lines + fence + "\n";
+}
+
+std::string row_of(const ChangeGroup& group) {
+  return "| " + std::string(word_of_symbol(group.text.symbol)) + " | " + code(group.text.name) + " | " +
+         code(change_words(group.text)) + " | " + code(nodes_of(group)) + " |\n";
+}
+
+/// The text so far, and what no longer fits into it.
+class Comment {
+ public:
+  explicit Comment(std::size_t most) : most_(most) {}
+
+  void always(const std::string& text) { text_ += text; }
+  /// False: it does not fit.
+  bool add(const std::string& text, std::size_t closing = 0) {
+    if (text_.size() + text.size() + closing + kReserve > most_) return false;
+    text_ += text;
+    return true;
+  }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::size_t most_;
+  std::string text_;
+};
+
+struct LeftOut {
+  std::size_t changes = 0;
+  std::size_t diffs = 0;
+  bool problems = false;
+};
+
+void add_type(Comment& comment, const TypeChanges& type, LeftOut& left_out) {
+  static const std::string kEnd = "\n</details>\n\n";
+  const std::string head = "<details><summary>" + code(type.type) + ": " + counted(type.groups.size(), "change") +
+                           "</summary>\n\n| what | name | change | nodes |\n|---|---|---|---|\n";
+  if (!comment.add(head, kEnd.size())) {
+    left_out.changes += type.groups.size();
+    return;
+  }
+  for (const ChangeGroup& group : type.groups) {
+    if (!comment.add(row_of(group), kEnd.size())) ++left_out.changes;
+  }
+  for (const ChangeGroup& group : type.groups) {
+    if (!group.text.body.empty() && !comment.add(diff_block(group), kEnd.size())) ++left_out.diffs;
+  }
+  comment.always(kEnd);
+}
+
+std::string values_table(const NodeTable& table, const Report& report) {
+  if (table.columns.empty()) return "";
+  std::string text = "<details><summary>Values per node</summary>\n\n| node |";
+  std::string line = "\n|---|";
+  for (const NodeTable::Column& column : table.columns) {
+    text += " " + code(column.name + (column.label.empty() ? "" : " " + column.label)) + " |";
+    line += "---|";
+  }
+  text += line + "\n";
+  for (const NodeReport& node : report.nodes) {
+    std::string row = "| " + code(node.name) + " |";
+    bool any = false;
+    for (const NodeTable::Column& column : table.columns) {
+      const auto found = column.cells.find(printable(node.name));
+      any = any || found != column.cells.end();
+      row += " " + (found == column.cells.end() ? std::string() : code(found->second)) + " |";
+    }
+    if (any) text += row + "\n";
+  }
+  return text + "\n</details>\n\n";
+}
+
+std::string left_out_text(const LeftOut& left_out) {
+  std::vector<std::string> parts;
+  if (left_out.problems) parts.emplace_back("problems");
+  if (left_out.changes > 0) parts.push_back(counted(left_out.changes, "change"));
+  if (left_out.diffs > 0) parts.push_back(counted(left_out.diffs, "diff"));
+  if (parts.empty()) return "";
+  return "Left out, because a comment has a limit: " + join(parts, ", ") + ". `sparkplan plan` prints everything.\n";
+}
+
+}  // namespace
+
+std::string to_markdown(const Report& whole, std::size_t most) {
+  const Report report = for_others(whole);
+  const GroupedPlan plan = grouped_plan(report);
+  Comment comment(most);
+  LeftOut left_out;
+  comment.always("## sparkplan plan: " + code(report.cluster) + "\n\n");
+  TextStyle one_line;
+  one_line.width = 10'000;
+  comment.always(code(trim(verdict_text(report, one_line))) + "\n\n");
+  if (!comment.add(summary_table(report) + "\n")) left_out.problems = true;
+  const std::string wrong = problems(report, plan);
+  if (!wrong.empty() && !comment.add(wrong + "\n")) left_out.problems = true;
+  for (const TypeChanges& type : plan.types) add_type(comment, type, left_out);
+  const std::string values = values_table(plan.table, report);
+  if (!values.empty() && !comment.add(values)) ++left_out.diffs;
+  comment.always(left_out_text(left_out));
+  return std::move(comment).text();
+}
+
+}  // namespace sparkplan

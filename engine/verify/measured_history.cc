@@ -1,0 +1,288 @@
+#include "engine/verify/measured_history.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/fleet/history/history.h"
+#include "engine/fleet/session/fan_out.h"
+#include "engine/fleet/session/last_line.h"
+#include "engine/verify/check.h"
+#include "engine/verify/measurements.h"
+
+namespace sparkplan {
+namespace {
+
+/// A node keeps no more values of a check.
+constexpr std::size_t kMostValues = 50;
+constexpr std::size_t kFewestBefore = 3;
+constexpr std::size_t kFewestAfter = 2;
+constexpr double kLeastStep = 0.1;
+constexpr double kLeastDistances = 4;
+constexpr std::size_t kMostBeside = 6;  ///< One node can claim hundreds of runs.
+
+struct FigureRow {
+  std::string_view name;
+  std::string_view unit;
+};
+constexpr std::array<FigureRow, 5> kFigureRows{
+    {{"tcp", "Gb/s"}, {"rdma", "Gb/s"}, {"latency", "us"}, {"nccl", "GB/s"}, {"storage", "GB/s"}}};
+
+bool is_time(Figure figure) { return figure == Figure::kLatency; }
+
+struct NodeQuestion {
+  const NodeSpec* spec = nullptr;
+  NodeMeasurements answer;
+};
+
+Result<void> ask_for_measurements(NodeQuestion& question, const AgentOptions& options) {
+  NodeMeasurements& answer = question.answer;
+  auto client = open_existing(*question.spec, options);
+  if (!client && client.error().code == ErrorCode::kNotFound) {
+    answer.applied = false;
+    return {};
+  }
+  if (!client) return failure(client.error());
+  answer.applied = client->facts().manifest.has_value();
+  SPARK_TRY(answer.measured, client->call(MeasurementHistoryRequest{}));
+  // Without its journals, a change is only not explained.
+  if (auto history = client->call(HistoryRequest{false})) answer.runs = std::move(history->runs);
+  return {};
+}
+
+/// The nodes that the id names: "tcp/spark-01/spark-02/A". All of them for "nccl/all/all_reduce".
+std::vector<std::string> nodes_in(std::string_view id, const Cluster& cluster) {
+  const auto parts = split(id, '/');
+  const auto is_part = [&](std::size_t at, std::string_view text) { return parts.size() > at && parts[at] == text; };
+  std::vector<std::string> nodes;
+  for (const NodeSpec& node : cluster.nodes) {
+    const std::string& name = node.name.str();
+    if (is_part(1, "all") || is_part(1, name) || is_part(2, name)) nodes.push_back(name);
+  }
+  return nodes;
+}
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+using RunsByNumber = std::map<std::int64_t, const MeasuredRun*>;
+
+std::vector<PastValue> values_of(const StoredValues& stored, const RunsByNumber& runs) {
+  std::vector<PastValue> values;
+  const std::size_t count = stored.values.size();
+  for (std::size_t at = count > kMostValues ? count - kMostValues : 0; at < count; ++at) {
+    if (!std::isfinite(stored.values[at])) continue;
+    PastValue value{stored.values[at]};
+    const auto run = at < stored.runs.size() ? runs.find(stored.runs[at]) : runs.end();
+    if (run != runs.end()) {
+      // A node could write anything there.
+      if (!time_of_run(run->second->run).empty()) value.run = run->second->run;
+      value.versions = run->second->versions;
+    }
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+/// "kernel 6.11 -> 6.14 on spark-01"
+void add_versions(const PastValue& before, const PastValue& after, const std::string& node,
+                  std::vector<std::string>& beside) {
+  for (const auto& [name, version] : after.versions) {
+    const auto old = before.versions.find(name);
+    if (old == before.versions.end() || old->second == version) continue;
+    beside.push_back(name + " " + old->second + " -> " + version + " on " + node);
+  }
+}
+
+/// The node's runs between the two runs of `verify`.
+void add_runs(const NodeMeasurements& node, const std::string& from, const std::string& to,
+              std::vector<std::string>& beside) {
+  for (const JournaledRun& run : node.runs) {
+    const std::string time = time_of_run(run.run);
+    if (time.empty() || time <= from || time > to) continue;
+    beside.push_back(shown_text(run.operation) + (run.who.empty() ? "" : " by " + shown_text(run.who)) + ", " +
+                     std::to_string(run.changes) + (run.changes == 1 ? " change, " : " changes, ") + time + ", on " +
+                     node.node);
+  }
+}
+
+void explain(ValueChange& change, const CheckHistory& history, const Cluster& cluster,
+             const std::vector<NodeMeasurements>& nodes) {
+  const PastValue& before = history.values[change.at - 1];
+  const PastValue& after = history.values[change.at];
+  add_versions(before, after, history.node, change.beside);
+  if (!before.run.empty() && !after.run.empty()) {
+    const auto involved = nodes_in(history.id, cluster);
+    for (const NodeMeasurements& node : nodes) {
+      if (is_in(involved, node.node)) {
+        add_runs(node, time_of_run(before.run), time_of_run(after.run), change.beside);
+      }
+    }
+  }
+  if (change.beside.size() > kMostBeside) {
+    const std::size_t more = change.beside.size() - kMostBeside;
+    change.beside.resize(kMostBeside);
+    change.beside.push_back("and " + std::to_string(more) + " more");
+  }
+}
+
+/// The sum of the distances from the median.
+double cost_of(const std::vector<double>& values, double median) {
+  double cost = 0;
+  for (const double value : values) cost += std::fabs(value - median);
+  return cost;
+}
+
+std::optional<ValueChange> lasting_change(const std::vector<double>& values) {
+  std::optional<ValueChange> best;
+  double least = 0;
+  for (std::size_t at = kFewestBefore; at + kFewestAfter <= values.size(); ++at) {
+    const auto border = values.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::vector<double> before(values.begin(), border);
+    const std::vector<double> after(border, values.end());
+    ValueChange change;
+    change.at = at;
+    change.before = median_of(before);
+    change.after = median_of(after);
+    const double cost = cost_of(before, change.before) + cost_of(after, change.after);
+    if (best && cost >= least) continue;
+    best = std::move(change);
+    least = cost;
+  }
+  if (!best) return std::nullopt;
+  const double gap = std::fabs(best->after - best->before);
+  const double distance = least / static_cast<double>(values.size());
+  const bool clear = gap > kLeastStep * std::fabs(best->before) && gap > kLeastDistances * distance;
+  return clear ? best : std::nullopt;
+}
+
+/// As the check itself would warn of it, see hold_against().
+std::optional<ValueChange> latest_change(const std::vector<double>& values, bool less_is_better) {
+  if (values.size() <= kFewestEarlier) return std::nullopt;
+  ValueChange change;
+  change.at = values.size() - 1;
+  change.before = median_of({values.begin(), values.end() - 1});
+  change.after = values.back();
+  change.lasting = false;
+  const double limit = less_is_better ? change.before / kAsGood : change.before * kAsGood;
+  const bool worse = less_is_better ? change.after > limit : change.after < limit;
+  return worse ? std::optional(std::move(change)) : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(Figure figure) { return kFigureRows.at(static_cast<std::size_t>(figure)).name; }
+
+std::string_view unit_of(Figure figure) { return kFigureRows.at(static_cast<std::size_t>(figure)).unit; }
+
+const std::vector<Figure>& all_figures() {
+  static const std::vector<Figure> figures{Figure::kTcp, Figure::kRdma, Figure::kLatency, Figure::kNccl,
+                                           Figure::kStorage};
+  return figures;
+}
+
+std::optional<Figure> figure_of(std::string_view id) {
+  const auto level = level_from(id.substr(0, id.find('/')));
+  if (level == Level::kTcp) return Figure::kTcp;
+  if (level == Level::kRdma) return id.ends_with("/latency") ? Figure::kLatency : Figure::kRdma;
+  if (level == Level::kNccl) return Figure::kNccl;
+  if (level == Level::kStorage) return Figure::kStorage;
+  return std::nullopt;
+}
+
+std::vector<NodeMeasurements> read_measurements(const Cluster& cluster, const RunOptions& options) {
+  std::vector<NodeQuestion> questions;
+  for (const NodeSpec& spec : cluster.nodes) {
+    if (!options.selection.includes_node(spec.name.str()) || spec.maintenance) continue;
+    NodeQuestion question{&spec, {}};
+    question.answer.node = spec.name.str();
+    questions.push_back(std::move(question));
+  }
+  const auto tell = [&](const NodeQuestion& question, std::string_view doing, Activity activity) {
+    if (options.progress) options.progress(question.answer.node, doing, activity);
+  };
+  fan_out(
+      questions, options.workers,
+      [&](NodeQuestion& question) {
+        const auto fail = [&](Error error) {
+          tell(question, error.describe(), Activity::kFailed);
+          question.answer.error = std::move(error);
+        };
+        tell(question, "reading its measurements", Activity::kWorking);
+        last_line(
+            [&] {
+              auto asked = ask_for_measurements(question, options.agent);
+              if (!asked) return fail(std::move(asked).error());
+              tell(question, "measurements read", Activity::kWaiting);
+            },
+            fail);
+      },
+      [](NodeQuestion&) {});
+  std::vector<NodeMeasurements> answers;
+  for (NodeQuestion& question : questions) answers.push_back(std::move(question.answer));
+  return answers;
+}
+
+std::optional<ValueChange> change_in(const std::vector<double>& values, bool less_is_better) {
+  auto change = lasting_change(values);
+  if (!change) change = latest_change(values, less_is_better);
+  if (change) change->worse = less_is_better ? change->after > change->before : change->after < change->before;
+  return change;
+}
+
+std::vector<CheckHistory> check_histories(const Cluster& cluster, const std::vector<NodeMeasurements>& nodes) {
+  std::vector<CheckHistory> histories;
+  for (const NodeMeasurements& node : nodes) {
+    RunsByNumber runs;
+    for (const MeasuredRun& run : node.measured.runs) runs.emplace(run.number, &run);
+    for (const auto& [id, stored] : node.measured.checks) {
+      // A node can keep what an earlier file declared, or invent an id.
+      const auto figure = figure_of(id);
+      if (!figure || !is_in(nodes_in(id, cluster), node.node)) continue;
+      CheckHistory history{id, node.node, values_of(stored, runs)};
+      if (history.values.empty()) continue;
+      std::vector<double> values;
+      for (const PastValue& one : history.values) values.push_back(one.value);
+      history.change = change_in(values, is_time(*figure));
+      if (history.change) explain(*history.change, history, cluster, nodes);
+      histories.push_back(std::move(history));
+    }
+  }
+  std::stable_sort(histories.begin(), histories.end(),
+                   [](const CheckHistory& a, const CheckHistory& b) { return a.id < b.id; });
+  return histories;
+}
+
+std::vector<PastRun> past_runs(const std::vector<CheckHistory>& checks) {
+  // The ids of runs are in the order of time.
+  std::map<std::string, PastRun, std::greater<>> by_id;
+  std::map<std::string, std::set<std::string>> nodes;
+  for (const CheckHistory& check : checks) {
+    const auto figure = figure_of(check.id);
+    if (!figure) continue;
+    for (const PastValue& value : check.values) {
+      if (value.run.empty()) continue;
+      nodes[value.run].insert(check.node);
+      auto& figures = by_id[value.run].figures;
+      const auto [known, is_first] = figures.try_emplace(*figure, RunFigure{value.value, check.id});
+      const double worst = known->second.value;
+      const bool worse = is_time(*figure) ? value.value > worst : value.value < worst;
+      if (!is_first && worse) known->second = {value.value, check.id};
+    }
+  }
+  std::vector<PastRun> runs;
+  for (auto& [id, run] : by_id) {
+    run.run = id;
+    run.nodes.assign(nodes[id].begin(), nodes[id].end());
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,225 @@
+// Reports as HTML pages. SPARKPLAN_PAGES=FOLDER also writes the pages, for a look at them in a browser.
+#include "engine/report/page/html_report.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
+#include "tests/unit/report/cluster_of_eight.h"
+#include "tests/unit/report/page_samples.h"
+#include "tests/unit/report/samples.h"
+
+namespace sparkplan {
+namespace {
+
+using test::complaints_about_page;
+using test::occurrences;
+using testing::place_in;
+using testing::sample_cluster;
+
+constexpr std::size_t kLargestPage = 2'000'000;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string kept(const std::string& name, std::string page) {
+  if (const char* folder = std::getenv("SPARKPLAN_PAGES"))
+    std::ofstream(std::string(folder) + "/" + name + ".html", std::ios::binary) << page;
+  return page;
+}
+
+std::string verify_page(const VerifyReport& report, const Cluster& cluster) {
+  return to_html(report, {cluster, "1.2.3"});
+}
+
+}  // namespace
+
+TEST_CASE("the page of verify has its verdict first, then failures with cause and fix") {
+  const Cluster cluster = sample_cluster(8);
+  const std::string page = kept("verify", verify_page(testing::sample_verify(cluster), cluster));
+  CHECK(complaints_about_page(page) == "");
+  const auto verdict = place_in(page, "8 nodes, half A");
+  const auto problems = place_in(page, "Failures and warnings</h2>");
+  const auto cause = place_in(page, "no packet gets from spark-01 to spark-03 through enP2p1s0f1np1");
+  const auto fix = place_in(page, "check the cable and the switch port of half B");
+  const auto cabling = place_in(page, "Cabling</h2>");
+  CHECK(verdict < problems);
+  CHECK(problems < cause);
+  CHECK(cause < fix);
+  CHECK(fix < cabling);
+  CHECK(cabling < place_in(page, "Measurements between nodes</h2>"));
+  CHECK(has(page, "2026-11-24 06:15:00 UTC"));
+  CHECK(has(page, "sparkplan 1.2.3"));
+}
+
+TEST_CASE("a page tells nothing by colour alone") {
+  const Cluster cluster = sample_cluster(8);
+  const std::string page = verify_page(testing::sample_verify(cluster), cluster);
+  // The cell of a failed measurement has a sign beside its number, and a slow receiver a word.
+  CHECK(has(page, "<td class=\"h3 f\">\u2717 60.1</td>"));
+  CHECK(has(page, "spark-02 <span class=\"slow\">\u25bc slow</span>"));
+  CHECK(has(page, "Slow as receiver: spark-02"));
+  CHECK_FALSE(has(page, "Slow as sender"));
+  CHECK(has(page, "threshold 100 Gb/s"));
+  CHECK(has(page, "\u2717 FAIL</text>"));
+  CHECK(has(page, "\u2260 6.11.0-1016-nvidia"));
+  CHECK_FALSE(has(page, "\u2260 6.14.0-1013-nvidia"));
+}
+
+TEST_CASE("the wires of the drawing have the results of the checks of their half") {
+  const Cluster cluster = sample_cluster(4);
+  const std::string page = verify_page(testing::sample_verify(cluster), cluster);
+  // Half B of the third node fails with all other nodes. Their own half B fails only with it.
+  CHECK(occurrences(page, "class=\"wire wf\"") == 1);
+  CHECK(has(page, "spark-03 enP2p1s0f1np1 (192.168.101.13/24) to the switch: FAIL"));
+  CHECK(has(page, "spark-01 enP2p1s0f1np1 (192.168.101.11/24) to the switch: warn"));
+  const Cluster ring = sample_cluster(4, "ring");
+  const std::string other = kept("ring", verify_page(testing::sample_verify(ring), ring));
+  CHECK(complaints_about_page(other) == "");
+  CHECK(occurrences(other, "class=\"wire ") == 8);
+}
+
+TEST_CASE("a page shows NCCL's bandwidth over size as a chart and as a table") {
+  const Cluster cluster = sample_cluster(4);
+  VerifyReport report = testing::sample_verify(cluster);
+  const std::string page = verify_page(report, cluster);
+  CHECK(has(page, "NCCL over size</h2>"));
+  CHECK(has(page, ">16 MiB</text>"));
+  CHECK(has(page, "threshold 21.9"));
+  CHECK(has(page, "<th scope=\"row\">all_reduce</th><td>1 GiB</td>"));
+  for (Check& check : report.checks) check.series.clear();
+  CHECK_FALSE(has(verify_page(report, cluster), "NCCL over size"));
+}
+
+TEST_CASE("no text of a node or of the file becomes markup, and none can hide") {
+  const Cluster cluster = sample_cluster(4);
+  const std::string page = kept("hostile", verify_page(testing::hostile_verify(cluster), cluster));
+  CHECK(complaints_about_page(page) == "");
+  for (const char* part : {"\x1b", "\xc2\x9b", "\xe2\x80\xae", "\xff", "<img"}) CHECK_FALSE(has(page, part));
+  CHECK(has(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
+  DoctorReport doctor = testing::sample_doctor(cluster);
+  for (Finding& finding : doctor.findings) finding.seen = testing::kHostileText;
+  doctor.run.cluster = testing::kHostileText;
+  CHECK(complaints_about_page(to_html(doctor, {cluster, "1"})) == "");
+  for (const auto& [name, report] : testing::sample_reports()) {
+    INFO(name);
+    CHECK(complaints_about_page(to_html(report, {}, {cluster, "1"})) == "");
+  }
+}
+
+TEST_CASE("a page of 64 nodes is smaller than 2 MB, also if everything has failed") {
+  const Cluster cluster = sample_cluster(64);
+  const std::string page = kept("verify-64", verify_page(testing::sample_verify(cluster), cluster));
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage);
+  const std::string worst = verify_page(testing::everything_failed(cluster), cluster);
+  CHECK(complaints_about_page(worst) == "");
+  INFO(page.size() << " and " << worst.size());
+  CHECK(worst.size() < kLargestPage);
+  CHECK(has(worst, "more problems: --json has all of them."));
+}
+
+TEST_CASE("a page whose measurements are huge numbers is not larger, and says what is left out") {
+  const Cluster cluster = sample_cluster(64);
+  VerifyReport report = testing::everything_failed(cluster);
+  for (Check& check : report.checks) {
+    if (check.value) check.value = -1.2345e300;
+    if (check.threshold) check.threshold = 1.2345e300;
+  }
+  const std::string page = verify_page(report, cluster);
+  INFO(page.size());
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage);
+  CHECK(has(page, "<td class=\"h4 f\">\u2717 -1.23e+300</td>"));
+  CHECK(has(page, " more table"));
+}
+
+TEST_CASE("the page of doctor groups nodes with the same problem") {
+  const Cluster cluster = sample_cluster(3);
+  DoctorReport report = testing::sample_doctor(cluster);
+  report.snapshots[1].halves[1].state = HalfState::kDown;
+  report.snapshots[1].halves[1].reason = "no carrier";
+  const std::string page = kept("doctor", to_html(report, {cluster, "1.2.3"}));
+  CHECK(complaints_about_page(page) == "");
+  CHECK(occurrences(page, "<article") == 2);
+  CHECK(place_in(page, "link-mtu: ") < place_in(page, "netplan-mode: "));
+  CHECK(has(page, "spark-03: /etc/netplan/50.yaml has mode 0644"));
+  CHECK(has(page, "1 failed, 3 warnings, 5 passed, 3 skipped on 3 nodes."));
+  CHECK(has(page, "to the switch: FAIL, spark-02: no carrier"));
+}
+
+TEST_CASE("the page of plan has the changes by type, with their diffs folded") {
+  const Cluster cluster = sample_cluster(8);
+  const auto snapshots = testing::sample_snapshots(cluster);
+  const std::string page = kept("plan", to_html(testing::first_plan_of_eight(), snapshots, {cluster, "1.2.3"}));
+  CHECK(complaints_about_page(page) == "");
+  CHECK(has(page, "<h3>sysctl</h3>"));
+  CHECK(has(page, "Plan: "));
+  CHECK(has(page, "<td>+ add</td>"));
+  const std::string trouble = kept("trouble", to_html(testing::trouble_among_eight(), snapshots, {cluster, "1.2.3"}));
+  CHECK(complaints_about_page(trouble) == "");
+  CHECK(has(trouble, "is unreachable</h3>"));
+}
+
+TEST_CASE("a page of plan with thousands of changes of one type is cut, and says how many are left out") {
+  const Cluster cluster = sample_cluster(2);
+  NodeReport node = testing::sample_node(1, NodeStatus::kPending);
+  for (int number = 0; number < 3000; ++number) {
+    node.plan.changes.push_back(testing::sample_change("sysctl/net.k" + std::to_string(number), Action::kUpdate,
+                                                       {{"v", std::string(40, '<'), std::to_string(number)}}));
+  }
+  const std::string page = to_html(testing::sample_report("plan", {node}), {}, {cluster, "1"});
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage / 8);
+  CHECK(has(page, " more changes: --json has all of them."));
+}
+
+TEST_CASE("a page of plan with many values per node is cut, and says what is left out") {
+  const Cluster cluster = sample_cluster(2);
+  std::vector<NodeReport> nodes;
+  for (int number = 1; number <= 64; ++number) {
+    nodes.push_back(testing::sample_node(1, NodeStatus::kPending));
+    nodes.back().name = "node-" + std::to_string(number);
+    for (int at = 0; at < 100; ++at) {
+      const std::string value = std::string(30, '<') + std::to_string(number * 100 + at);
+      nodes.back().plan.changes.push_back(
+          testing::sample_change("sysctl/net.k" + std::to_string(at), Action::kUpdate, {{"v", "before", value}}));
+    }
+  }
+  const std::string page = to_html(testing::sample_report("plan", nodes), {}, {cluster, "1"});
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage / 4);
+  CHECK(has(page, "And 40 more columns: --json has all of them."));
+  CHECK(has(page, " more nodes: --json has all of them."));
+}
+
+TEST_CASE("a page of doctor with hundreds of reasons and long versions is cut, and says what is left out") {
+  const Cluster cluster = sample_cluster(64);
+  DoctorReport report = testing::sample_doctor(cluster);
+  for (int at = 0; at < 500; ++at) {
+    const std::string reason = std::to_string(at) + std::string(3000, '<');
+    report.findings.push_back({"nvme-not-live", {"spark-01"}, false, CheckStatus::kSkip, reason});
+  }
+  for (NodeSnapshot& one : report.snapshots) {
+    for (VersionFact& version : one.versions) version.text = one.node + std::string(3000, '<');
+  }
+  const std::string page = to_html(report, {cluster, "1"});
+  CHECK(complaints_about_page(page) == "");
+  CHECK(page.size() < kLargestPage / 2);
+  CHECK(has(page, " more rows: --json has every finding."));
+  CHECK(place_in(page, "Versions</h2>") < place_in(page, " more nodes.</p>"));
+}
+
+TEST_CASE("the page of plan hides values of settings that are secret by name") {
+  const Cluster cluster = sample_cluster(2);
+  NodeReport node = testing::sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      testing::sample_change("profile_env/HF_TOKEN", Action::kUpdate, {{"", "hf_old", "hf_new"}}),
+      testing::sample_change("file//etc/app.conf", Action::kUpdate,
+                             {{"content", "port = 1\npassword = old-pw\n", "port = 2\npassword = new-pw\n"}})};
+  const std::string page = to_html(testing::sample_report("plan", {node}), {}, {cluster, "1"});
+  for (const char* secret : {"hf_old", "hf_new", "old-pw", "new-pw"}) CHECK_FALSE(has(page, secret));
+  CHECK(has(page, "+port = 2"));
+}
+
+}  // namespace sparkplan

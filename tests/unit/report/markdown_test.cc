@@ -1,0 +1,190 @@
+#include "engine/report/plan/plan_markdown.h"
+
+#include "engine/core/text.h"
+#include "engine/report/plan/plan_for_others.h"
+#include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
+#include "tests/unit/report/cluster_of_eight.h"
+#include "tests/unit/report/golden.h"
+#include "tests/unit/report/page_samples.h"
+#include "tests/unit/report/samples.h"
+
+namespace sparkplan {
+namespace {
+
+using test::occurrences;
+using testing::sample_change;
+using testing::sample_node;
+using testing::sample_report;
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// The line with that number, from 0.
+std::string line_of(const std::string& text, std::size_t number) {
+  const auto lines = split_lines(text);
+  return number < lines.size() ? std::string(lines[number]) : "";
+}
+
+}  // namespace
+
+TEST_CASE("a plan as markdown reads as specified") {
+  testing::check_golden("markdown-eight-first-plan", to_markdown(testing::first_plan_of_eight()));
+  testing::check_golden("markdown-eight-trouble", to_markdown(testing::trouble_among_eight()));
+}
+
+TEST_CASE("markdown begins with a heading of the second rank, and its parts are folded") {
+  for (const auto& [name, report] : testing::sample_reports()) {
+    INFO(name);
+    const std::string text = to_markdown(report);
+    CHECK(text.starts_with("## sparkplan plan: <code>"));
+    CHECK(line_of(text, 2).starts_with("<code>"));
+    CHECK(line_of(text, 2).ends_with("</code>"));
+    CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
+    CHECK(text.size() <= kMostMarkdownCharacters);
+    CHECK(has(text, "| nodes | state | add | change | remove | drift | blocked |\n"));
+  }
+}
+
+TEST_CASE("texts of nodes cannot become markup, links or mentions in markdown") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  node.error = Error{ErrorCode::kFailed, testing::kHostileText, {}, {}, ""};
+  node.plan.changes = {sample_change("sysctl/a", Action::kUpdate, {{"v", "```", testing::kHostileText}}),
+                       sample_change("file//etc/motd", Action::kUpdate,
+                                     {{"content", "a\n````\n</details>\nb\n", "a\n````\n<img src=x>\n@all\n"}})};
+  const std::string text = to_markdown(sample_report("plan", {node}));
+  INFO(text);
+  for (const char* part : {"<script", "onerror=", "@anna", "\x1b", "\xe2\x80\xae"}) CHECK_FALSE(has(text, part));
+  // The diff is in a fence that no line of the file closes.
+  CHECK(has(text, "\n`````diff\n"));
+  const auto begin = testing::place_in(text, "`````diff");
+  CHECK(testing::place_in(text, "<img src=x>") > begin);
+  CHECK(testing::place_in(text, "@all") > begin);
+}
+
+TEST_CASE("markdown that is too long is cut, and says what is left out") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  for (int number = 0; number < 3000; ++number) {
+    const std::string before(40, static_cast<char>('a' + number % 26));
+    node.plan.changes.push_back(sample_change("sysctl/net.k" + std::to_string(number * 7 % 3001), Action::kUpdate,
+                                              {{"v", before, std::to_string(number)}}));
+    node.plan.changes.push_back(sample_change("file//etc/f" + std::to_string(number * 7 % 3001), Action::kUpdate,
+                                              {{"content", "x\n", before + "\n" + before + "\n"}}));
+  }
+  for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}, std::size_t{1500}}) {
+    const std::string text = to_markdown(sample_report("plan", {node}), most);
+    INFO(text.substr(text.size() > 500 ? text.size() - 500 : 0));
+    CHECK(text.size() <= most);
+    CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
+    CHECK(has(text, "Left out, because a comment has a limit: "));
+    CHECK(text.ends_with("`sparkplan plan` prints everything.\n"));
+  }
+}
+
+TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      sample_change("file//etc/app.conf", Action::kUpdate, {{"content", "\n\na\n", "\n\npassword = x\n\nb"}})};
+  const Report report = for_others(sample_report("plan", {node}));
+  const FieldChange& field = report.nodes[0].plan.changes[0].fields[0];
+  CHECK((field.before == Value("\n\na\n")));
+  CHECK((field.after == Value("\n\n(hidden)\n\nb")));
+}
+
+TEST_CASE("names that say that a value is secret are known, however they are written") {
+  for (const char* name : {"HF_TOKEN",
+                           "password",
+                           "passwd",
+                           "DB_PASS",
+                           "APIKEY",
+                           "api_key",
+                           "X-Api-Key",
+                           "ApiKey",
+                           "PASSPHRASE",
+                           "wpa-psk",
+                           "psk=x",
+                           "WPA_PSK",
+                           "AUTH",
+                           "HTTP_AUTH",
+                           "_auth",
+                           "proxy.auth = x",
+                           "Authorization: Bearer x",
+                           "OAUTH_ID",
+                           "AWS_ACCESS_KEY",
+                           "PrivateKey = x",
+                           "client_secret"}) {
+    INFO(name);
+    CHECK(names_a_secret(name));
+  }
+  for (const char* name : {"HF_HOME", "authorized_keys", "author", "PubkeyAuthentication yes", "net.core.rmem_max",
+                           "compass", "bypass", "keyboard", "", "psks"}) {
+    INFO(name);
+    CHECK_FALSE(names_a_secret(name));
+  }
+}
+
+TEST_CASE("a change between two hidden values is shown as a change") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      sample_change("profile_env/HF_TOKEN", Action::kUpdate, {{"value", "hf_old", "hf_new"}}),
+      sample_change("file//etc/app.conf", Action::kUpdate,
+                    {{"content", "a_password = 1\nb_password = 2\nport = 1\n",
+                      "a_password = 3\nb_password = 2\nc_password = 4\nport = 1\n"}}),
+      sample_change("file//etc/other.conf", Action::kUpdate,
+                    {{"content", "token = same\nport = 1\n", "token = same\nport = 2\n"}}),
+      sample_change("file//root/key", Action::kUpdate,
+                    {{"content", "-----BEGIN PRIVATE KEY-----\nAAAA\n", "-----BEGIN PRIVATE KEY-----\nBBBB\n"}})};
+  const Report report = for_others(sample_report("plan", {node}));
+  const auto after = [&](std::size_t change) { return report.nodes[0].plan.changes[change].fields[0].after; };
+  CHECK((report.nodes[0].plan.changes[0].fields[0].before == Value("(hidden)")));
+  CHECK((after(0) == Value("(hidden, changed)")));
+  CHECK((after(1) == Value("(hidden, changed)\n(hidden)\n(hidden)\nport = 1\n")));
+  CHECK((after(2) == Value("(hidden)\nport = 2\n")));
+  CHECK((after(3) == Value("(hidden, changed)")));
+}
+
+TEST_CASE("a message that quotes a hidden value hides it, too") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"value", Value(), "hf-value"}}),
+                       sample_change("file//etc/app.conf", Action::kCreate,
+                                     {{"content", Value(), "port = 8080\npassword = 'pw-of-app'  # new\n"}})};
+  node.plan.changes[0].note = "a foreign file sets hf-value";
+  node.plan.resulting[{"profile_env", "OLD_TOKEN"}] = Value::map({{"value", "hf-in-sync"}});
+  node.error = Error{ErrorCode::kFailed, "cannot write hf-value", {"line pw-of-app"}, {}, "remove hf-in-sync"};
+  node.plan.blocked = {
+      {{"profile_env", "OLD_TOKEN"}, {ErrorCode::kRefused, "hf-in-sync is refused", {}, {}, "not hf-value"}, {}}};
+  node.plan.not_applicable.push_back({{"profile_env", "HF_TOKEN"}, "", "hf-value has no place"});
+  Report report = sample_report("plan", {node});
+  Diagnostic one;
+  one.message = "8080 is taken, hf-value is in clear";
+  one.hint = "replace pw-of-app";
+  one.notes.push_back({"hf-value first stands here", {}});
+  report.diagnostics.push_back(one);
+  const Report shown = for_others(report);
+  const NodeReport& first = shown.nodes[0];
+  CHECK(first.plan.changes[0].note == "a foreign file sets (hidden)");
+  REQUIRE(first.error);
+  CHECK(first.error->message == "cannot write (hidden)");
+  CHECK(first.error->context == std::vector<std::string>{"line (hidden)"});
+  CHECK(first.error->hint == "remove (hidden)");
+  CHECK(first.plan.blocked[0].error.message == "(hidden) is refused");
+  CHECK(first.plan.blocked[0].error.hint == "not (hidden)");
+  CHECK(first.plan.not_applicable[0].reason == "(hidden) has no place");
+  CHECK(shown.diagnostics[0].message == "8080 is taken, (hidden) is in clear");
+  CHECK(shown.diagnostics[0].hint == "replace (hidden)");
+  CHECK(shown.diagnostics[0].notes[0].message == "(hidden) first stands here");
+  for (const char* secret : {"hf-value", "hf-in-sync", "pw-of-app"}) CHECK_FALSE(has(to_markdown(report), secret));
+}
+
+TEST_CASE("markdown has no secret") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"", Value(), "hf-new"}}),
+                       sample_change("file//root/key", Action::kCreate,
+                                     {{"content", Value(), "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"}}),
+                       sample_change("profile_env/OTHER", Action::kCreate, {{"", Value(), "shown"}})};
+  const std::string text = to_markdown(sample_report("plan", {node}));
+  CHECK_FALSE(has(text, "hf-new"));
+  CHECK_FALSE(has(text, "AAAA"));
+  CHECK(has(text, "shown"));
+}
+
+}  // namespace sparkplan
