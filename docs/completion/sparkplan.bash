@@ -52,7 +52,7 @@ _sparkplan() {
     verify\ --level) _sparkplan_words "$current" 'link mtu ssh tcp rdma nccl storage all'; return ;;
     run\ --launcher) _sparkplan_words "$current" 'none torchrun mpirun'; return ;;
     export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology'; return ;;
-    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace) return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -84,21 +84,21 @@ _sparkplan() {
     validate) own='--json' ;;
     plan) own='-o --output --json --yes-prune --detailed-exitcode --only --exclude' ;;
     show) own='--json --signed-by --allowed-signers' ;;
-    apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
+    apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
     verify) own='--level --json --junit --only' ;;
     doctor) own='--json --only' ;;
     sync) own='--yes --dry-run --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;
-    rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
+    rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;
     unlock) own='--yes' ;;
-    release) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --max-parallel --lock-timeout' ;;
+    release) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;
     trust) own='--yes' ;;
     status) own='--json' ;;
     facts) own='--json' ;;
     export) own='--format --only --exclude' ;;
     exec) own='--output-dir --time-limit --json --only' ;;
-    run) own='--ranks-per-node --launcher --env --workdir --output-dir --master-port --time-limit --grace --no-preflight --json --only' ;;
+    run) own='--ranks-per-node --launcher --image --env --workdir --output-dir --master-port --time-limit --grace --watch --no-preflight --json --only' ;;
   esac
   _sparkplan_words "$current" "$own -h --help --version -f --file -v --verbose -q --quiet --no-color --log-file --workers --timeout --ask-become-pass"
 }
