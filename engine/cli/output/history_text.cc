@@ -31,6 +31,7 @@ std::string nodes_text(const ClusterHistoryEntry& entry) {
   if (!entry.nodes.empty()) text += " on " + fold_names(entry.nodes);
   if (!entry.recorded_nodes.empty()) text += ", as recorded here on " + fold_names(entry.recorded_nodes);
   if (!entry.left_nodes.empty()) text += ", as recorded here on " + fold_names(entry.left_nodes) + ", which left";
+  if (!entry.forgotten_nodes.empty()) text += ", forgot " + fold_names(entry.forgotten_nodes) + " without contact";
   return text;
 }
 
@@ -96,6 +97,7 @@ Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   Value::List nodes(entry.nodes.begin(), entry.nodes.end());
   nodes.insert(nodes.end(), entry.recorded_nodes.begin(), entry.recorded_nodes.end());
   nodes.insert(nodes.end(), entry.left_nodes.begin(), entry.left_nodes.end());
+  nodes.insert(nodes.end(), entry.forgotten_nodes.begin(), entry.forgotten_nodes.end());
   Value value = Value::map({{"run", run.run},
                             {"time", run.time},
                             {"who", run.who},
@@ -108,6 +110,7 @@ Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   if (!run.undone_by.empty()) value.set("undone_by", run.undone_by);
   if (!entry.recorded_nodes.empty()) value.set("recorded_nodes", list_of(entry.recorded_nodes));
   if (!entry.left_nodes.empty()) value.set("left_nodes", list_of(entry.left_nodes));
+  if (!entry.forgotten_nodes.empty()) value.set("forgotten_nodes", list_of(entry.forgotten_nodes));
   if (entry.reported_by_few()) value.set("reported_by_few", true);
   if (!entry.other_claims.empty()) {
     Value claims{Value::List{}};

@@ -55,6 +55,7 @@ struct SessionPurpose {
   bool writes = false;        ///< Moves a damaged manifest out of the way.
   bool members_only = false;  ///< Skips nodes that are not members, and installs no agent there.
   std::string release = {};   ///< `release NODE`: only this member leaves. Empty: no such restriction.
+  bool forget = false;        ///< `release NODE --forget`: that member is not contacted and leaves the roster.
 };
 
 /// One node in a session.
@@ -62,7 +63,7 @@ struct FleetNode {
   FleetNode(const NodeSpec& node, std::size_t at) : spec(&node), place(at) {}
   const std::string& name() const { return spec->name.str(); }
   /// It takes part in the run.
-  bool active() const { return !skipped && !not_contacted && !error && !released; }
+  bool active() const { return !skipped && !not_contacted && !error && !released && !forgotten; }
 
   const NodeSpec* spec;
   std::size_t place;  ///< In FleetSession::nodes(), and in the node lists of all later phases.
@@ -72,6 +73,7 @@ struct FleetNode {
   bool leaving = false;        ///< No longer in the file: its earlier state is restored.
   bool not_contacted = false;  ///< Leaving, and without consent to contact it in this run.
   bool released = false;       ///< Nothing of sparkplan is left on the node.
+  bool forgotten = false;      ///< Leaves the roster without contact, and keeps its configuration.
   /// For a leaving node that only the roster names: the identity that its machine has to prove.
   std::optional<RosterEntry> departed;
   FactsReply known;  ///< Without the roster in its manifest.
@@ -187,6 +189,8 @@ class FleetSession {
   bool is_ours(const Roster& roster) const;
   bool consents_to_release(const std::string& name) const;
   void warn_of(std::vector<UnsupportedMember> unsupported);
+  /// The members that the file no longer names. With SessionPurpose::forget also the one that a single manifest lists.
+  std::vector<RosterEntry> leaving_members();
   void admit_departed_members();
   void settle_departed_member(FleetNode& node);
   void open_departing(FleetNode& node);

@@ -27,7 +27,7 @@ struct Counts {
   Count work, drift, pending, foreign, blocked, waiting, failed, not_done, not_known;
   std::size_t nodes = 0, looked_at = 0, unreachable = 0, broken = 0, refused = 0, rolled_back = 0, skipped = 0,
               not_contacted = 0, stopped = 0;
-  std::size_t leaving = 0, released = 0;
+  std::size_t leaving = 0, released = 0, forgotten = 0;
 };
 
 Outcome outcome_of(const NodeReport& node, const Change& change) {
@@ -51,10 +51,11 @@ void count_status(const NodeReport& node, Counts& counts) {
   if (node.status == NodeStatus::kRolledBack) ++counts.rolled_back;
   if (node.status == NodeStatus::kSkipped) ++counts.skipped;
   if (node.status == NodeStatus::kReleased) ++counts.released;
-  if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) ++counts.leaving;
+  if (node.status == NodeStatus::kForgotten) ++counts.forgotten;
+  if (node.membership == Membership::kLeaving && !has_left(node.status)) ++counts.leaving;
   if (node.not_contacted && !node.error && node.status != NodeStatus::kSkipped) ++counts.not_contacted;
   counts.looked_at = counts.nodes - counts.unreachable - counts.broken - counts.refused - counts.skipped -
-                     counts.not_contacted - counts.stopped;
+                     counts.not_contacted - counts.stopped - counts.forgotten;
 }
 
 Counts count(const Report& report) {
@@ -128,7 +129,7 @@ std::string without_work(const char* title, const Report& report, const Counts& 
 }
 
 std::vector<std::string> sentences_of_drift(const Counts& c) {
-  const bool not_known = c.looked_at == 0 && c.nodes > c.skipped + c.not_contacted;
+  const bool not_known = c.looked_at == 0 && c.nodes > c.skipped + c.not_contacted + c.forgotten;
   std::string drift = "Drift: none on " + asked_nodes(c);
   if (not_known) drift = "Drift: not known, no node could be read";
   if (c.drift.changes > 0)
@@ -182,6 +183,7 @@ void add_what_is_special(const Report& report, const Counts& c, std::vector<std:
   nodes(c.rolled_back, "rolled back");
   nodes(c.skipped, "skipped");
   nodes(c.released, "released");
+  nodes(c.forgotten, "forgotten");
   nodes(c.leaving, "leaving the cluster");
   if (report.partial) parts.push_back("Partial: limited by --only or --exclude");
   if (report.interrupted) parts.push_back("Interrupted");

@@ -59,6 +59,8 @@ std::string status_words(const NodeReport& node) {
       return "skipped";
     case NodeStatus::kReleased:
       return "released";
+    case NodeStatus::kForgotten:
+      return "forgotten: not contacted, it keeps its configuration";
     case NodeStatus::kInSync:
       return "in sync";
     default:
@@ -70,7 +72,7 @@ std::string title_of(const NodeReport& node) {
   std::string title = status_words(node);
   const auto add = [&](std::string_view words) { title += (title.empty() ? "" : ", ") + std::string(words); };
   if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied) add("joining the cluster");
-  if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) add("leaving the cluster");
+  if (node.membership == Membership::kLeaving && !has_left(node.status)) add("leaving the cluster");
   if (node.not_contacted && !node.error) add("not contacted: `apply --yes-prune` releases it");
   if (node.error) title += (title.empty() ? "" : ": ") + error_text(node);
   return title;
@@ -78,7 +80,7 @@ std::string title_of(const NodeReport& node) {
 
 char symbol_of(const NodeReport& node) {
   if (in_trouble(node.status) || node.error) return '!';
-  if (node.status == NodeStatus::kReleased || node.membership == Membership::kLeaving) return '-';
+  if (has_left(node.status) || node.membership == Membership::kLeaving) return '-';
   if (node.status == NodeStatus::kSkipped) return ' ';
   if (node.membership == Membership::kJoining) return '+';
   return node.status == NodeStatus::kInSync ? '=' : '~';
@@ -87,7 +89,7 @@ char symbol_of(const NodeReport& node) {
 Place place_of(const NodeReport& node, char symbol) {
   if (symbol == '!') return Place::kTrouble;
   if (node.status == NodeStatus::kSkipped) return Place::kSkipped;
-  if (node.status == NodeStatus::kReleased) return Place::kTrouble;
+  if (has_left(node.status)) return Place::kTrouble;
   return symbol == '=' ? Place::kInSync : Place::kBeforeChanges;
 }
 

@@ -60,6 +60,21 @@ TEST_CASE("history: nodes that only this controller's log names are marked, and 
   CHECK(run.find("recorded_nodes") == nullptr);
 }
 
+TEST_CASE("history: nodes that a run forgot are named") {
+  ClusterHistoryEntry entry = an_apply();
+  entry.nodes.clear();
+  entry.run.operation = "release";
+  entry.run.changes = 0;
+  entry.forgotten_nodes = {"spark-09"};
+  CHECK(contains(history_text({entry}, false, ahead()), "  0 changes, forgot spark-09 without contact\n"));
+  const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
+  REQUIRE(json);
+  const Value& run = json->find("runs")->list_items()->at(0);
+  CHECK(*run.find("nodes") == Value::list({"spark-09"}));
+  CHECK(*run.find("forgotten_nodes") == Value::list({"spark-09"}));
+  CHECK(run.find("left_nodes") == nullptr);
+}
+
 TEST_CASE("history: no text of a node passes for other columns of the line") {
   ClusterHistoryEntry entry = an_apply();
   entry.run.time = "today 13:00  20260301T120000Z-00000000  apply";

@@ -206,6 +206,15 @@ TEST_CASE("an apply that did not begin lists no change, and its verdict is that 
   CHECK(last_line(text).starts_with("Not started: nothing was changed on any node. 1 node refused."));
 }
 
+TEST_CASE("a forgotten node is listed with what becomes of it, and is not counted as read") {
+  NodeReport gone = sample_node(2, NodeStatus::kForgotten);
+  gone.membership = Membership::kLeaving;
+  const std::string text = to_text(sample_report("release", {sample_node(1), gone}), {});
+  INFO(text);
+  CHECK(has(text, "- spark-02 (10.0.0.12) forgotten: not contacted, it keeps its configuration\n"));
+  CHECK(last_line(text) == "Applied: nothing to do on 1 of 2 nodes. 1 node forgotten. 0.12 s\n");
+}
+
 TEST_CASE("a change that is blocked by a failed one is counted once") {
   NodeReport node = sample_node(1, NodeStatus::kFailed);
   node.plan.changes = {sample_change("x/first", Action::kCreate, {{"v", {}, 2}}),
