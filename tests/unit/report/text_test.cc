@@ -206,6 +206,19 @@ TEST_CASE("an apply that did not begin lists no change, and its verdict is that 
   CHECK(last_line(text).starts_with("Not started: nothing was changed on any node. 1 node refused."));
 }
 
+TEST_CASE("a node that could not be read is not said to join") {
+  std::vector<NodeReport> nodes;
+  for (const NodeStatus status : {NodeStatus::kUnreachable, NodeStatus::kFailed, NodeStatus::kRefused}) {
+    nodes.push_back(sample_node(static_cast<int>(nodes.size()) + 1, status));
+    nodes.back().membership = Membership::kJoining;
+    nodes.back().error = make_error(ErrorCode::kFailed, "no answer");
+  }
+  const std::string text = to_text(sample_report("plan", nodes), {});
+  INFO(text);
+  CHECK_FALSE(has(text, "joining"));
+  CHECK(has(text, "! spark-02 (10.0.0.12) failed: no answer\n"));
+}
+
 TEST_CASE("a forgotten node is listed with what becomes of it, and is not counted as read") {
   NodeReport gone = sample_node(2, NodeStatus::kForgotten);
   gone.membership = Membership::kLeaving;
