@@ -139,7 +139,7 @@ std::string text_of(const NodeGroup& group, const TextStyle& style) {
     line.add({"(" + (few ? join(group.addresses, ", ") : fold_names(group.addresses)) + ")", Colour::kNone, 1});
   }
   const Colour colour = group.symbol == '!' ? Colour::kRed : Colour::kNone;
-  for (const std::string_view word : split(group.title, ' ')) line.add({std::string(word), colour, 1});
+  line.add_words(group.title, colour, 1);
   std::string text = std::move(line).text();
   if (group.hint.empty()) return text;
   for (const std::string& piece : broken("hint: " + group.hint, columns_of(style) - 4)) text += "    " + piece + "\n";
