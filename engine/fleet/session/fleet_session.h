@@ -47,6 +47,8 @@ struct RunOptions {
   bool contact_departing = false;
   /// The values of secrets. Null in commands that read none: they compare with what was applied last.
   std::shared_ptr<const ClusterSecrets> secrets = nullptr;
+  /// How findings show a time of a node, such as "2026-03-01T12:00:00Z". Empty: unchanged.
+  std::function<std::string(const std::string& utc)> shown_time = {};
 };
 
 /// The purpose of a session beyond reading facts.
