@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
@@ -204,6 +205,20 @@ TEST_CASE("an apply that did not begin lists no change, and its verdict is that 
   INFO(text);
   CHECK_FALSE(has(text, "1 -> 2"));
   CHECK(last_line(text).starts_with("Not started: nothing was changed on any node. 1 node refused."));
+}
+
+TEST_CASE("the source of a secret is printed once") {
+  const Value token = std::string(kUnreadSecret);
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"value", Value(), token}})};
+  node.plan.changes[0].note = "environment variable HF";
+  const std::string text = to_text(sample_report("plan", {node}), {});
+  INFO(text);
+  CHECK(has(text, "HF_TOKEN  value (secret: environment variable HF) new  spark-01\nPlan: "));
+  // A diff does not show the source.
+  node.plan.changes = {sample_change("file//etc/token", Action::kUpdate, {{"content", "a\nb\n", token}})};
+  node.plan.changes[0].note = "environment variable HF";
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "\n      environment variable HF\n"));
 }
 
 TEST_CASE("a node that could not be read is not said to join") {
