@@ -85,6 +85,7 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   SPARK_CHECK(options.selection.check(cluster, builtin_registry()));
   options.stop = stop;
   options.shown_time = [clock = local_clock()](const std::string& utc) { return local_time_text(utc, clock); };
+  options.time_asking = [&screen = console.screen()] { return screen.time_held(); };
   options.agent.connect.timeout = global.timeout;
   options.agent.connect.stop = stop;
   if (login != nullptr) {

@@ -49,6 +49,8 @@ struct RunOptions {
   std::shared_ptr<const ClusterSecrets> secrets = nullptr;
   /// How findings show a time of a node, such as "2026-03-01T12:00:00Z". Empty: unchanged.
   std::function<std::string(const std::string& utc)> shown_time = {};
+  /// The time of all questions to the user so far. It is no part of Report::duration. Empty: none.
+  std::function<std::chrono::steady_clock::duration()> time_asking = {};
 };
 
 /// The purpose of a session beyond reading facts.
@@ -175,6 +177,7 @@ class FleetSession {
   Report report() const;
 
  private:
+  std::chrono::steady_clock::duration time_asking() const;
   void on_each_node(const std::function<void(FleetNode&)>& work);
   void compute_each_node(const std::function<void(FleetNode&)>& work);
   void keep_alive(FleetNode& node) const;
@@ -207,7 +210,8 @@ class FleetSession {
   std::string run_;
   std::optional<Error> no_run_id_;
   std::chrono::steady_clock::time_point started_;
-  LockHolder holder_;  ///< This controller, as the nodes' locks name it.
+  std::chrono::steady_clock::duration asked_before_;  ///< time_asking() at the beginning.
+  LockHolder holder_;                                 ///< This controller, as the nodes' locks name it.
   std::set<std::string> exported_everywhere_;
   std::deque<NodeSpec> leaving_;  ///< Specs of nodes that the file does not name.
   std::deque<FleetNode> nodes_;
