@@ -93,7 +93,7 @@ _sparkplan() {
     history) own='--json' ;;
     rollback) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;
     unlock) own='--yes' ;;
-    release) own='--yes --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;
+    release) own='--yes --forget --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout' ;;
     trust) own='--yes' ;;
     status) own='--json' ;;
     facts) own='--json' ;;

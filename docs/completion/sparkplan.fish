@@ -150,6 +150,7 @@ complete -c sparkplan -n '__sparkplan_command_is rollback' -a '(__sparkplan_node
 complete -c sparkplan -n '__sparkplan_command_is unlock' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is unlock' -a '(__sparkplan_nodes)' -d 'its name'
 complete -c sparkplan -n '__sparkplan_command_is release' -l yes -d 'do not ask'
+complete -c sparkplan -n '__sparkplan_command_is release' -l forget -d 'do not contact the node, which keeps its configuration'
 complete -c sparkplan -n '__sparkplan_command_is release' -l confirm-timeout -x -d 'roll back if the node is unreachable after DURATION; 5s to 30m [90s]'
 complete -c sparkplan -n '__sparkplan_command_is release' -l allow-mgmt-change -d 'also change the interface that carries the connection'
 complete -c sparkplan -n '__sparkplan_command_is release' -l no-safety-net -d 'make disruptive changes without automatic rollback'

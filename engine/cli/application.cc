@@ -40,13 +40,14 @@ ExitCode print_instead(const CLI::App& app, const CLI::ParseError& problem) {
   if (problem.get_exit_code() == 0) {
     std::ostringstream out;
     app.exit(problem, out, out);
-    std::cout << out.str();
+    const bool is_help = problem.get_name() != "CallForVersion";
+    std::cout << (is_help ? wrapped_help(out.str(), columns_of_output()) : out.str());
     return ExitCode::kDone;
   }
   if (is_bare(app) && problem.get_name() == "RequiredError") {
     const std::string file = cluster_file("");
     std::error_code ignored;
-    std::cerr << first_steps(file, std::filesystem::exists(file, ignored));
+    std::cerr << wrapped_help(first_steps(file, std::filesystem::exists(file, ignored)), columns_of_output());
   } else {
     std::cerr << usage_error_text(app, problem);
   }
@@ -104,7 +105,7 @@ Result<ExitCode> run_help(const std::string& command, Console& console) {
   CLI::App app;
   declare(app, line);
   if (command.empty()) {
-    console.result(app.help());
+    console.result(wrapped_help(app.help(), console.style().width));
     return ExitCode::kDone;
   }
   const auto names = command_names(app);
@@ -113,7 +114,7 @@ Result<ExitCode> run_help(const std::string& command, Console& console) {
     return failure(ErrorCode::kInvalidInput, "there is no command " + printable(command),
                    near ? "did you mean " + *near + "?" : "`sparkplan help` lists the commands");
   }
-  console.result(app.get_subcommand(command)->help(app.get_name()));
+  console.result(wrapped_help(app.get_subcommand(command)->help(app.get_name()), console.style().width));
   return ExitCode::kDone;
 }
 

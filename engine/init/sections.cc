@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "engine/core/finding.h"
+#include "engine/core/keyed_digest.h"
+#include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/init/applied.h"
 #include "engine/init/yaml_writer.h"
@@ -97,6 +99,30 @@ Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const 
                  "add \"" + type.info().section + "\" to the file before you apply it");
 }
 
+/// Removes the resources that hold a secret and returns their names: a manifest has neither the value nor its source.
+std::vector<std::string> take_secret_ones(std::map<std::string, Value>& applied) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : applied) {
+    if (holds_secret(value)) names.push_back(name);
+  }
+  for (const std::string& name : names) applied.erase(name);
+  return names;
+}
+
+Diagnostic secrets_are_missing(const ResourceType& type, const std::vector<std::string>& names,
+                               const std::string& node) {
+  constexpr std::size_t kMostNamed = 5;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamed)));
+  const std::string more =
+      names.size() > kMostNamed ? " and " + std::to_string(names.size() - kMostNamed) + " more" : "";
+  return finding(Severity::kWarning, "init.not-written",
+                 type.info().name + " on " + node + " has secrets whose source no node knows (" +
+                     printable(sparkplan::join(first, ", ")) + more +
+                     "): the file lacks them, and an apply would remove them",
+                 "add them to \"" + type.info().section + "\" with `{secret: ...}` before you apply the file");
+}
+
 /// Types that share a section each contribute a part of it.
 void join(Value& section, const Value& more) {
   if (section.is_null()) {
@@ -152,7 +178,9 @@ Sections sections_of(const Members& members, const Cluster& cluster, const Regis
       if (!member.managed()) continue;
       Value section;
       for (const ResourceType* type : registry.of_section(key)) {
-        const auto applied = applied_of(*member.machine->manifest, type->info().name);
+        auto applied = applied_of(*member.machine->manifest, type->info().name);
+        const auto secret = take_secret_ones(applied);
+        if (!secret.empty()) result.remarks.push_back(secrets_are_missing(*type, secret, member.name));
         if (applied.empty()) continue;
         const auto part = type->section_from({cluster, cluster.nodes[i], {}}, applied, *member.machine->facts);
         if (part) {

@@ -44,4 +44,10 @@ std::string ending_text(const RankEnded& ended) {
   return how;
 }
 
+std::string ending_text(const RankReport& rank) {
+  const std::string text = ending_text(*rank.ended);
+  const bool is_named = rank.ended->ending == RankEnding::kNotStarted && !rank.program.empty();
+  return is_named ? text + ": " + printable(rank.program) : text;
+}
+
 }  // namespace sparkplan

@@ -75,7 +75,9 @@ class NodeRun {
 
  private:
   Result<void> serve(JobClient& client) {
-    for (const RankSpec& rank : job_.start.ranks) report_.ranks.push_back({rank.rank, 0, {}, {}, false});
+    for (const RankSpec& rank : job_.start.ranks) {
+      report_.ranks.push_back({rank.rank, 0, {}, {}, false, rank.argv.empty() ? std::string() : rank.argv.front()});
+    }
     SPARK_CHECK(client.send(job_.start));
     spoke_ = heard_ = Clock::now();
     if (job_.start.time_limit_ms > 0) {

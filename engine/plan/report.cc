@@ -12,8 +12,9 @@ bool is_drift(const Change& change) { return change.origin != Origin::kConfig &&
 }  // namespace
 
 std::string_view to_string(NodeStatus status) {
-  constexpr std::array<std::string_view, 10> kNames{"in_sync", "pending", "drifted",     "unreachable", "failed",
-                                                    "refused", "skipped", "rolled_back", "applied",     "released"};
+  constexpr std::array<std::string_view, 11> kNames{"in_sync", "pending",  "drifted",  "unreachable",
+                                                    "failed",  "refused",  "skipped",  "rolled_back",
+                                                    "applied", "released", "forgotten"};
   return kNames.at(static_cast<std::size_t>(status));
 }
 

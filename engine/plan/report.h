@@ -26,11 +26,12 @@ enum class NodeStatus : std::uint8_t {
   kRolledBack,
   kApplied,
   kReleased,
+  kForgotten,  ///< Left the roster without contact; it keeps its configuration.
 };
 enum class Membership : std::uint8_t { kMember, kJoining, kLeaving };
 
 /// "in_sync", "pending", "drifted", "unreachable", "failed", "refused", "skipped", "rolled_back",
-/// "applied", "released"; "member", "joining", "leaving".
+/// "applied", "released", "forgotten"; "member", "joining", "leaving".
 std::string_view to_string(NodeStatus status);
 std::string_view to_string(Membership membership);
 
@@ -79,5 +80,10 @@ struct Report {
 
 /// The status of a node with that plan and without other events.
 NodeStatus status_of(const NodePlan& plan);
+
+/// True for a node that this run has taken out of the cluster: kReleased, kForgotten.
+constexpr bool has_left(NodeStatus status) {
+  return status == NodeStatus::kReleased || status == NodeStatus::kForgotten;
+}
 
 }  // namespace sparkplan

@@ -19,7 +19,7 @@ Value to_value(const RankReport& rank) {
   value.set("signal", ended.signal ? Value(*ended.signal) : Value());
   value.set("duration_s", rank.ended ? Value(static_cast<double>(ended.duration_ms) / 1000) : Value());
   if (rank.ended) value.set("ending", names_of(ended.ending)[static_cast<std::size_t>(ended.ending)]);
-  if (rank.ended && !rank.succeeded()) value.set("reason", ending_text(ended));
+  if (rank.ended && !rank.succeeded()) value.set("reason", ending_text(rank));
   if (!rank.output.empty()) value.set("output", rank.output);
   if (rank.output_is_cut) value.set("output_is_cut", true);
   return value;
@@ -78,6 +78,12 @@ bool is_consequence(const RankEnded& ended, const JobReport& report) {
   return report.command == "run" && !report.interrupted && ended.ending == RankEnding::kStopped;
 }
 
+/// The program that was not started is not the user's command.
+bool is_missing_launcher(const RankReport& rank, const JobReport& report) {
+  const bool own = report.argv.empty() || rank.program == report.argv.front();
+  return report.command == "run" && rank.ended->ending == RankEnding::kNotStarted && !rank.program.empty() && !own;
+}
+
 std::string lines_of_node(const JobNodeReport& node, const JobReport& report) {
   std::string text;
   if (node.error) {
@@ -87,7 +93,10 @@ std::string lines_of_node(const JobNodeReport& node, const JobReport& report) {
   for (const RankReport& rank : node.ranks) {
     if (!rank.ended || rank.succeeded() || is_consequence(*rank.ended, report)) continue;
     const std::string which = node.ranks.size() > 1 ? " rank " + std::to_string(rank.rank) : "";
-    text += "! " + node.name + which + ": " + ending_text(*rank.ended) + "\n";
+    text += "! " + node.name + which + ": " + ending_text(rank) + "\n";
+    if (is_missing_launcher(rank, report)) {
+      text += "  hint: " + printable(rank.program) + " starts your command: install it on " + node.name + "\n";
+    }
   }
   if (!node.left.empty()) {
     std::vector<std::string> pids;

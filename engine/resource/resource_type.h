@@ -104,7 +104,8 @@ struct ClusterView {
 struct Desired {
   std::vector<Resource> resources;
   std::vector<Diagnostic> diagnostics;
-  /// Findings about several nodes, from their exports. No node is refused because of another node's claim.
+  /// Findings about several nodes, from the file or from their exports. Equal ones of several nodes are reported once.
+  /// No node is refused because of another node's claim.
   std::vector<Diagnostic> about_several;
   /// A safety rule objects (the interface that carries our connection would be removed): nothing is written on this
   /// node, the other nodes continue, exit code 9. Its code is kRefused.

@@ -42,7 +42,10 @@ class HostsType final : public TextEntriesType {
     const std::optional<std::string> suffix = suffix_of(section);
     if (section.is_null() || !suffix) return result;
     Names names = names_of(view.cluster, *suffix);
-    result.diagnostics = std::move(names.diagnostics);
+    for (Diagnostic& one : names.diagnostics) {
+      auto& findings = one.severity == Severity::kError ? result.diagnostics : result.about_several;
+      findings.push_back(std::move(one));
+    }
     const Value* written = suffix_value(section);
     for (auto& [name, address] : names.addresses) {
       result.resources.push_back(make_resource(name, Value::map({{kField, std::move(address)}}),

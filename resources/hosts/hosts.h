@@ -25,8 +25,8 @@ inline constexpr std::string_view kDefaultSuffix = "-fabric";
 bool is_suffix(std::string_view suffix);
 
 /// name -> address of every node, including nodes in maintenance: the first fabric address, or the management address
-/// in a cluster without a fabric. Each node without an address gets a warning; each name that is too long gets an
-/// error.
+/// in a cluster without a fabric. Nodes that have no address for the same reason share a warning. Each name that is
+/// too long gets an error.
 struct Names {
   std::map<std::string, std::string> addresses;
   std::vector<Diagnostic> diagnostics;

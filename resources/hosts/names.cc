@@ -25,33 +25,65 @@ bool has_fabric(const Cluster& cluster) {
   return std::any_of(cluster.nodes.begin(), cluster.nodes.end(), declares_fabric);
 }
 
+/// Why nodes get no name: the end of a sentence about one node, and of one about several.
+struct Reason {
+  const char* code;
+  const char* of_one;
+  const char* of_several;
+  const char* hint;
+};
+
+constexpr Reason kLinkLocal{"hosts.link-local", " has only link-local fabric addresses, and a name cannot use them",
+                            " have only link-local fabric addresses, and names cannot use them",
+                            "give each node an address, or remove hosts"};
+constexpr Reason kNoFabricAddress{"hosts.no-fabric-address", " has no fabric address and gets no name",
+                                  " have no fabric address and get no names", ""};
+constexpr Reason kDirectory{
+    "hosts.no-address", " gets no name: without a fabric its management address is used, and a directory has none",
+    " get no names: without a fabric their management addresses are used, and a directory has none",
+    "add a fabric section"};
+constexpr Reason kNotGiven{"hosts.no-address",
+                           " gets no name: without a fabric its management address is used, which is not given",
+                           " get no names: without a fabric their management addresses are used, which are not given",
+                           "add a fabric section, or write the address as an IP address"};
+constexpr Reason kIsAName{
+    "hosts.no-address", " gets no name: without a fabric its management address is used, which is a name itself",
+    " get no names: without a fabric their management addresses are used, which are names themselves",
+    "add a fabric section, or write the address as an IP address"};
+
 /// The address that a node's fabric name resolves to, or why it has none.
-tl::expected<std::string, Diagnostic> address_of(const NodeSpec& node, bool cluster_has_fabric) {
-  const std::string& name = node.name.str();
+tl::expected<std::string, const Reason*> address_of(const NodeSpec& node, bool cluster_has_fabric) {
   for (const FabricPort& fabric : node.fabric) {
     if (!fabric.address.empty()) return fabric.address;
   }
-  if (!node.fabric.empty()) {
-    return tl::unexpected(finding(Severity::kWarning, "hosts.link-local",
-                                  "node " + name + " has only link-local fabric addresses, and a name cannot use them",
-                                  "give it an address, or remove hosts", node.fabric.front().where));
-  }
-  if (cluster_has_fabric) {
-    return tl::unexpected(finding(Severity::kWarning, "hosts.no-fabric-address",
-                                  "node " + name + " has no fabric address and gets no name", {}, node.where));
-  }
+  if (!node.fabric.empty()) return tl::unexpected(&kLinkLocal);
+  if (cluster_has_fabric) return tl::unexpected(&kNoFabricAddress);
   if (is_ipv4(node.address) || is_ipv6(node.address)) return node.address;
-  if (node.transport == TransportKind::kLocal) {
-    return tl::unexpected(finding(Severity::kWarning, "hosts.no-address",
-                                  "node " + name + " gets no name: without a fabric its management address is used, " +
-                                      "and a directory has none",
-                                  "add a fabric section", node.where));
+  if (node.transport == TransportKind::kLocal) return tl::unexpected(&kDirectory);
+  return tl::unexpected(node.address.empty() ? &kNotGiven : &kIsAName);
+}
+
+/// Nodes that get no name for the same reason.
+struct Unnamed {
+  const Reason* reason = nullptr;
+  std::vector<std::string> nodes;
+  SourceRange where;  ///< Of the first one in the file.
+};
+
+void add_unnamed(std::vector<Unnamed>& all, const Reason* reason, const NodeSpec& node) {
+  auto known = std::find_if(all.begin(), all.end(), [&](const Unnamed& one) { return one.reason == reason; });
+  if (known == all.end()) {
+    known = all.insert(all.end(), Unnamed{reason, {}, node.fabric.empty() ? node.where : node.fabric.front().where});
   }
-  return tl::unexpected(finding(Severity::kWarning, "hosts.no-address",
-                                "node " + name +
-                                    " gets no name: without a fabric its management address is used, which is " +
-                                    (node.address.empty() ? "not given" : "a name itself"),
-                                "add a fabric section, or write the address as an IP address", node.where));
+  known->nodes.push_back(node.name.str());
+}
+
+Diagnostic warning_of(const Unnamed& unnamed) {
+  const bool several = unnamed.nodes.size() > 1;
+  return finding(Severity::kWarning, unnamed.reason->code,
+                 (several ? "nodes " : "node ") + fold_names(unnamed.nodes) +
+                     (several ? unnamed.reason->of_several : unnamed.reason->of_one),
+                 unnamed.reason->hint, unnamed.where);
 }
 
 }  // namespace
@@ -74,6 +106,7 @@ bool is_ipv6(std::string_view address) { return is_address(AF_INET6, address); }
 
 Names names_of(const Cluster& cluster, std::string_view suffix) {
   Names names;
+  std::vector<Unnamed> unnamed;
   const bool fabric = has_fabric(cluster);
   for (const NodeSpec& node : cluster.nodes) {
     const std::string name = node.name.str() + std::string(suffix);
@@ -89,9 +122,10 @@ Names names_of(const Cluster& cluster, std::string_view suffix) {
     if (address) {
       names.addresses[name] = *std::move(address);
     } else {
-      names.diagnostics.push_back(std::move(address).error());
+      add_unnamed(unnamed, address.error(), node);
     }
   }
+  for (const Unnamed& nodes : unnamed) names.diagnostics.push_back(warning_of(nodes));
   return names;
 }
 

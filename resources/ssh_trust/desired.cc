@@ -195,15 +195,24 @@ class TrustOfUser {
   SharedHomes homes_;
 };
 
-/// The other nodes reach this one only if they resolve its address by themselves.
-std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vector<Value>& users) {
-  const NodeSpec& node = view.self;
-  const bool is_alone = view.cluster.nodes.size() < 2;
-  if (users.empty() || is_alone || node.address.empty() || means_one_machine(node.address)) return std::nullopt;
+/// The other nodes reach these only if they resolve their addresses by themselves. Every node says the same.
+std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vector<Peer>& peers) {
+  if (view.cluster.nodes.size() < 2) return std::nullopt;
+  std::vector<std::string> names;
+  std::vector<std::string> addresses;
+  SourceRange where;
+  for (const Peer& peer : peers) {
+    const NodeSpec& node = *peer.spec;
+    if (node.address.empty() || means_one_machine(node.address)) continue;
+    if (names.empty()) where = node.where;
+    names.push_back(node.name.str());
+    addresses.push_back(node.address);
+  }
+  if (names.empty()) return std::nullopt;
   return finding(
       Severity::kWarning, "ssh_trust.address-is-a-name",
-      "the other nodes log in to " + node.name.str() + " only if they can resolve " + in_quotes(node.address),
-      "write the IP address of the node, or a name that all nodes can resolve", node.where);
+      "the other nodes log in to " + fold_names(names) + " only if they can resolve " + fold_names(addresses),
+      "write IP addresses, or names that all nodes can resolve", where);
 }
 
 }  // namespace
@@ -218,7 +227,9 @@ Desired desired_trust(const ClusterView& view, const Value& section) {
       result.about_several.push_back(std::move(warning));
     }
   }
-  if (auto warning = unresolvable(view, users)) result.diagnostics.push_back(*std::move(warning));
+  if (auto warning = users.empty() ? std::nullopt : unresolvable(view, peers)) {
+    result.about_several.push_back(*std::move(warning));
+  }
   for (const Value& user : users) TrustOfUser(view, peers, user).add_to(result);
   return result;
 }

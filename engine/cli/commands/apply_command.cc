@@ -8,6 +8,7 @@
 #include "engine/cli/input/secret_values.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/plan/saved_plan_text.h"
+#include "engine/report/text/local_time.h"
 
 namespace sparkplan {
 namespace {
@@ -46,7 +47,8 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
   if (*saved) {
     const SavedPlan& plan = (*saved)->plan;
     run.selection = {plan.only, plan.exclude};
-    run.question = "Apply these changes of plan " + plan.id + ", made at " + plan.created + "?";
+    run.question =
+        "Apply these changes of plan " + plan.id + ", made " + local_time_text(plan.created, local_clock()) + "?";
     apply.saved_plan = &plan;
     if (!options.yes)
       console.question(introduction(plan, *input.loaded->cluster, builtin_registry(), console.question_style()));

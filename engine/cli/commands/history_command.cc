@@ -82,7 +82,7 @@ Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions&
   const ExitCode code = report_gaps(histories, console) ? ExitCode::kDone : ExitCode::kNodeFailed;
   const auto entries = with_records(merged(histories, runs_of(records, scope)), records, scope);
   console.result(options.json ? history_json(cluster.name, entries, histories, with_artifacts)
-                              : history_text(entries, with_artifacts, local_clock()));
+                              : history_text(entries, with_artifacts, local_clock(), console.style()));
   return code;
 }
 

@@ -21,6 +21,20 @@ bool all_were_asked(const Report& report) {
                       [](const NodeReport& node) { return node.error || node.status == NodeStatus::kSkipped; });
 }
 
+/// The question before the changes of the other nodes.
+std::string question_of(const ReleaseOptions& options) {
+  if (!options.forget) return "Release " + options.node + " and make these changes?";
+  return "Forget " + options.node +
+         "? It is not contacted and keeps its configuration. The other nodes are changed as shown.";
+}
+
+/// A member of the file would be a member again after the next apply.
+Result<void> check_may_be_forgotten(const ReleaseOptions& options, bool in_file, const Cluster& cluster) {
+  if (!options.forget || !in_file) return {};
+  return failure(ErrorCode::kInvalidInput, options.node + " is still in " + cluster.file,
+                 "remove it from the file, then run `sparkplan release " + options.node + " --forget`");
+}
+
 /// Prints errors and a reminder after the report, and returns the exit code.
 Result<ExitCode> conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
                           const Console& console) {
@@ -45,7 +59,7 @@ Result<ExitCode> conclude(const Report& report, const std::string& name, bool in
 }  // namespace
 
 Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
-  ChangingRun run{"release", "Release " + options.node + " and make these changes?", options.yes, false, {}, {}};
+  ChangingRun run{"release", question_of(options), options.yes, false, {}, {}};
   SPARK_CHECK(can_ask(run, console));
   SPARK_TRY(const auto name, NodeName::parse(options.node));
   const Interrupts interrupts(console);
@@ -56,8 +70,10 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
   SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   apply.lock_timeout = options.lock_timeout;
   apply.release = options.node;
+  apply.forget = options.forget;
   if (const NodeSpec* listed = cluster.find(name)) apply.released_entry = *listed;
   const bool in_file = apply.released_entry.has_value();
+  SPARK_CHECK(check_may_be_forgotten(options, in_file, cluster));
   std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });
   const auto secrets = read_secrets({"release", {}, false, false}, *input.loaded, interrupts.token(), console);
   if (secrets.exit_code) return *secrets.exit_code;

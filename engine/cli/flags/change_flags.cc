@@ -136,12 +136,14 @@ void add_release(CLI::App& app, CommandLine& line) {
   release->add_option("NODE", line.release.node, "its name")->required()->type_name("");
   line.files.push_back(&line.release.file);
   release->add_flag("--yes", line.release.yes, "do not ask");
+  release->add_flag("--forget", line.release.forget, "do not contact the node, which keeps its configuration");
   add_safety(*release, line.release.safety);
   add_duration(*release, "--lock-timeout", line.release.lock_timeout, "how long to wait for another run's locks [0s]");
   release->footer(
       "Removes everything of sparkplan from the node, including the agent. Values edited\n"
       "since the last apply stay. The other nodes are changed to match the file without\n"
-      "this node. To release it permanently, remove it from the file as well.");
+      "this node. To release it permanently, remove it from the file as well. --forget drops a\n"
+      "node that left the file and no longer answers. Nothing is undone on it.");
   release->callback([&] { line.command = [&](Console& c) { return run_release(line.release, line.global, c); }; });
 }
 

@@ -1,11 +1,15 @@
 #include "engine/cli/flags/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/flags/command_flags.h"
 #include "engine/cli/flags/shared_flags.h"
+#include "engine/core/text.h"
+#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 namespace {
@@ -29,7 +33,8 @@ class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_footer(const CLI::App* app) const override {
     if (app->get_parent() == nullptr) return CLI::Formatter::make_footer(app);
-    const std::string footer = app->get_footer();
+    std::string footer = app->get_footer();
+    std::replace(footer.begin(), footer.end(), '\n', ' ');  // One paragraph: wrapped_help() breaks it into lines.
     return footer + (footer.empty() ? "" : "\n\n") + "Flags of every command, such as -f FILE and -v: sparkplan help\n";
   }
 };
@@ -46,7 +51,32 @@ void sort_into_groups(CLI::App& app) {
   put("For other programs", {"export", "completion", "schema", "types", "version", "help"});
 }
 
+/// Where the description begins in "  --yes    do not ask": behind the first two blanks that follow a word. The size of
+/// the line without one.
+std::size_t column_of_description(std::string_view line) {
+  const std::size_t word = std::min(line.find_first_not_of(' '), line.size());
+  const std::size_t gap = std::min(line.find("  ", word), line.size());
+  return std::min(line.find_first_not_of(' ', gap), line.size());
+}
+
 }  // namespace
+
+std::string wrapped_help(const std::string& help, int columns) {
+  TextStyle style;
+  style.width = columns;
+  std::string text;
+  for (const std::string_view line : split_lines(help)) {
+    const std::size_t column = column_of_description(line);
+    if (text_width(line) <= columns_of(style) || column == line.size()) {
+      text += continued(line, std::min(line.find_first_not_of(' '), line.size()), style);
+      continue;
+    }
+    FlowingLine flowing(std::string(line.substr(0, column)), column, column, style);
+    flowing.add_words(line.substr(column), Colour::kNone, 0);
+    text += std::move(flowing).text();
+  }
+  return text;
+}
 
 void declare(CLI::App& app, CommandLine& line) {
   app.name("sparkplan");

@@ -49,6 +49,9 @@ struct CommandLine {
 /// from it. `line` outlives `app`.
 void declare(CLI::App& app, CommandLine& line);
 
+/// The text of --help in lines of at most `columns`. The description of a flag continues in its column.
+std::string wrapped_help(const std::string& help, int columns);
+
 /// The names of all commands, in the order of the table.
 std::vector<std::string> command_names(const CLI::App& app);
 

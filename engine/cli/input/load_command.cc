@@ -7,6 +7,7 @@
 #include "engine/cli/terminal/password.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"
+#include "engine/report/text/local_time.h"
 
 namespace sparkplan {
 namespace {
@@ -83,6 +84,8 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   options.selection = Selection(selection.only, selection.exclude);
   SPARK_CHECK(options.selection.check(cluster, builtin_registry()));
   options.stop = stop;
+  options.shown_time = [clock = local_clock()](const std::string& utc) { return local_time_text(utc, clock); };
+  options.time_asking = [&screen = console.screen()] { return screen.time_held(); };
   options.agent.connect.timeout = global.timeout;
   options.agent.connect.stop = stop;
   if (login != nullptr) {

@@ -153,6 +153,7 @@ struct ReleaseOptions {
   std::string node;
   std::string file;
   bool yes = false;
+  bool forget = false;  ///< Do not contact it.
   SafetyOptions safety;
   std::chrono::milliseconds lock_timeout{0};
 };

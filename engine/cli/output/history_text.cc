@@ -7,7 +7,6 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
-#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 namespace {
@@ -31,6 +30,7 @@ std::string nodes_text(const ClusterHistoryEntry& entry) {
   if (!entry.nodes.empty()) text += " on " + fold_names(entry.nodes);
   if (!entry.recorded_nodes.empty()) text += ", as recorded here on " + fold_names(entry.recorded_nodes);
   if (!entry.left_nodes.empty()) text += ", as recorded here on " + fold_names(entry.left_nodes) + ", which left";
+  if (!entry.forgotten_nodes.empty()) text += ", forgot " + fold_names(entry.forgotten_nodes) + " without contact";
   return text;
 }
 
@@ -50,12 +50,10 @@ std::string other_claim(const OtherClaim& claim) {
   return ", " + claim.node + " says: " + join(words, ", ");
 }
 
-std::string run_line(const ClusterHistoryEntry& entry, const LocalClock& clock) {
+/// Everything behind the columns.
+std::string run_words(const ClusterHistoryEntry& entry) {
   const auto& run = entry.run;
-  const auto changes = counted(static_cast<std::size_t>(run.changes), "change");
-  std::string text = fmt::format("{:<12}  {:<25}  {:<8}  {:<20}  {:<11}  {}{}", local_time_text(run.time, clock),
-                                 printable_words(run.run), printable_words(run.operation), printable_words(run.who),
-                                 outcome_words(run.outcome), changes, nodes_text(entry));
+  std::string text = nodes_text(entry);
   if (!run.purpose.undoes.empty()) text += ", undoes " + printable_words(run.purpose.undoes);
   if (!run.undone_by.empty()) text += ", undone by " + printable_words(run.undone_by);
   if (!run.purpose.saved_plan.empty()) text += ", of plan " + printable_words(run.purpose.saved_plan);
@@ -65,16 +63,37 @@ std::string run_line(const ClusterHistoryEntry& entry, const LocalClock& clock) 
   } else if (entry.reported_by_few()) {
     text += fmt::format(", reported by only {} of {} nodes", entry.nodes.size(), entry.could_report);
   }
-  return text + "\n";
+  return text;
 }
 
-std::string artifact_lines(const JournaledRun& run) {
+/// The columns of a run: time, id, operation, user, outcome, changes. A line that is too long continues at kRun.
+std::string run_line(const ClusterHistoryEntry& entry, const LocalClock& clock, const TextStyle& style) {
+  constexpr std::size_t kRun = 14, kOperation = 41, kUser = 51, kOutcome = 73, kChanges = 86;
+  const auto& run = entry.run;
+  const std::string begun = local_time_text(run.time, clock);
+  FlowingLine line(begun, text_width(begun), kRun, style);
+  line.add({printable_words(run.run)});
+  line.add_at({printable_words(run.operation)}, kOperation);
+  line.add_at({printable_words(run.who)}, kUser);
+  line.add_at({outcome_words(run.outcome)}, kOutcome);
+  std::string changes = counted(static_cast<std::size_t>(run.changes), "change");
+  std::string words = run_words(entry);
+  if (words.starts_with(',')) changes += ',';
+  line.add_at({changes}, kChanges + text_width(changes) <= columns_of(style) ? kChanges : kRun);
+  line.add_words(std::string_view(words).substr(words.starts_with(',') ? 1 : 0), Colour::kNone, 1);
+  return std::move(line).text();
+}
+
+std::string artifact_lines(const JournaledRun& run, const TextStyle& style) {
+  constexpr std::size_t kType = 12, kName = 28;
   std::string text;
   for (const auto& one : run.artifacts) {
-    text += fmt::format("  {:<8}  {:<14}  {}", printable_words(one.outcome), printable_words(one.type),
-                        printable(one.artifact.name));
-    if (!one.error.empty()) text += ": " + printable_words(one.error);
-    text += "\n";
+    const std::string outcome = "  " + printable_words(one.outcome);
+    FlowingLine line(outcome, text_width(outcome), kType, style);
+    line.add({printable_words(one.type)});
+    line.add_at({printable(one.artifact.name) + (one.error.empty() ? "" : ":")}, kName);
+    line.add_words(printable_words(one.error), Colour::kNone, 1);
+    text += std::move(line).text();
   }
   return run.more_artifacts ? text + "  and more\n" : text;
 }
@@ -96,6 +115,7 @@ Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   Value::List nodes(entry.nodes.begin(), entry.nodes.end());
   nodes.insert(nodes.end(), entry.recorded_nodes.begin(), entry.recorded_nodes.end());
   nodes.insert(nodes.end(), entry.left_nodes.begin(), entry.left_nodes.end());
+  nodes.insert(nodes.end(), entry.forgotten_nodes.begin(), entry.forgotten_nodes.end());
   Value value = Value::map({{"run", run.run},
                             {"time", run.time},
                             {"who", run.who},
@@ -108,6 +128,7 @@ Value run_value(const ClusterHistoryEntry& entry, bool with_artifacts) {
   if (!run.undone_by.empty()) value.set("undone_by", run.undone_by);
   if (!entry.recorded_nodes.empty()) value.set("recorded_nodes", list_of(entry.recorded_nodes));
   if (!entry.left_nodes.empty()) value.set("left_nodes", list_of(entry.left_nodes));
+  if (!entry.forgotten_nodes.empty()) value.set("forgotten_nodes", list_of(entry.forgotten_nodes));
   if (entry.reported_by_few()) value.set("reported_by_few", true);
   if (!entry.other_claims.empty()) {
     Value claims{Value::List{}};
@@ -143,12 +164,12 @@ Value node_value(const NodeHistory& history) {
 
 }  // namespace
 
-std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool with_artifacts,
-                         const LocalClock& clock) {
+std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool with_artifacts, const LocalClock& clock,
+                         const TextStyle& style) {
   std::string text;
   for (const auto& entry : entries) {
-    text += run_line(entry, clock);
-    if (with_artifacts) text += artifact_lines(entry.run);
+    text += run_line(entry, clock, style);
+    if (with_artifacts) text += artifact_lines(entry.run, style);
   }
   return text;
 }

@@ -5,11 +5,14 @@
 
 #include "engine/fleet/history/history.h"
 #include "engine/report/text/local_time.h"
+#include "engine/report/text/text_style.h"
 
 namespace sparkplan {
 
-/// Pure. One line per run, with local times. With `with_artifacts`, its artifacts are below it.
-std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool with_artifacts, const LocalClock& clock);
+/// Pure. One line per run, with local times; a line that is wider than `style.width` continues below. With
+/// `with_artifacts`, its artifacts are below it.
+std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool with_artifacts, const LocalClock& clock,
+                         const TextStyle& style);
 
 /// Pure. The JSON of `history`, with UTC times. Schema: schemas/history.schema.json.
 std::string history_json(const std::string& cluster, const std::vector<ClusterHistoryEntry>& entries,

@@ -19,13 +19,14 @@ FAIL  spark-02  link-mtu: the interface does not have the declared MTU
         seen: enp1s0f1np1 has an MTU of 1500 instead of 9000
         cause: the MTU was changed on the node, or the declared MTU was never applied
         fix: run `sparkplan apply`; `sparkplan drift` shows whether the MTU was changed
-pass  adapter-absent, link-absent, link-down, ...
-skip  nccl-version-ring, nvme-not-live, ...
+pass  118 checks (-v lists them)
+skip  4 checks (-v lists them)
 Doctor: 1 failed, 0 warnings, 118 passed, 4 skipped. 0.81 s
 ```
 
 A finding is *skip* if the node has no such hardware or setting, or could not be read; `--json` has the reason. Faults
-of DGX Sparks only are skipped on other machines. The exit code is 8 if something fails; warnings do not count.
+of DGX Sparks only are skipped on other machines. The exit code is 8 if something fails; warnings do not count. The last
+line counts what is printed above it: a fault that two nodes share is one. The summary of `--json` counts each node.
 
 )";
 

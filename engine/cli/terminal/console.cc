@@ -54,6 +54,8 @@ void write_to(FILE* stream, std::string_view text) {
 
 }  // namespace
 
+int columns_of_output() { return terminal_width(STDOUT_FILENO); }
+
 Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const std::string& log_file) {
   Console console;
   console.quiet_ = quiet;
@@ -104,7 +106,9 @@ void Console::trace(std::string_view text) const { log_->info("{}", printable(te
 
 bool Console::confirm(std::string_view question, const std::stop_token& stop) const {
   const Screen::Hold nothing_is_drawn(*screen_);
-  screen_->print(std::string(question) + " [y/N] ");
+  std::string prompt = wrapped(std::string(question) + " [y/N]", 0, question_style());
+  prompt.back() = ' ';  // The answer follows on the last line.
+  screen_->print(prompt);
   // read() would resume after Ctrl-C, so the program reads only when there is input.
   pollfd readable{STDIN_FILENO, POLLIN, 0};
   while (::poll(&readable, 1, kStopPatience) == 0) {
@@ -119,7 +123,7 @@ TextStyle Console::style() const {
   TextStyle style;
   style.color = color_;
   style.quiet = quiet_;
-  style.width = terminal_width(STDOUT_FILENO);
+  style.width = columns_of_output();
   style.verbose = verbose_;
   return style;
 }

@@ -17,6 +17,9 @@ class logger;
 
 namespace sparkplan {
 
+/// The columns of standard output: those of its terminal, else $COLUMNS, else 100.
+int columns_of_output();
+
 /// The output of the program: results to standard output, everything else to standard error and, if requested, to a log
 /// file.
 class Console {

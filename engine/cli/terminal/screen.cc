@@ -109,14 +109,19 @@ void Screen::draw(std::vector<std::string> lines) {
 
 Screen::Hold::Hold(Screen& screen) : screen_(screen) {
   const std::lock_guard lock(screen_.mutex_);
-  ++screen_.holds_;
+  if (screen_.holds_++ == 0) screen_.held_since_ = std::chrono::steady_clock::now();
   write_out(screen_.erasure());
   screen_.lines_.clear();
 }
 
 Screen::Hold::~Hold() {
   const std::lock_guard lock(screen_.mutex_);
-  --screen_.holds_;
+  if (--screen_.holds_ == 0) screen_.held_ += std::chrono::steady_clock::now() - screen_.held_since_;
+}
+
+std::chrono::steady_clock::duration Screen::time_held() {
+  const std::lock_guard lock(mutex_);
+  return held_;
 }
 
 std::string Screen::drawing() const {

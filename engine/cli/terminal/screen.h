@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <span>
@@ -45,6 +46,9 @@ class Screen {
   /// has rows.
   void draw(std::vector<std::string> lines);
 
+  /// The time of all questions so far.
+  std::chrono::steady_clock::duration time_held();
+
   /// Removes the live lines and draws none while it lives, for questions to the user.
   class Hold {
    public:
@@ -64,6 +68,8 @@ class Screen {
   std::mutex mutex_;
   std::vector<std::string> lines_;
   int holds_ = 0;
+  std::chrono::steady_clock::time_point held_since_;
+  std::chrono::steady_clock::duration held_{};  ///< Without the hold that lasts.
 };
 
 }  // namespace sparkplan

@@ -46,7 +46,7 @@ Roster ApplyRun::next_roster() const {
   std::set<std::string> released;
   std::set<std::string> consented;
   for (const auto& node : session_.nodes()) {
-    if (node.released) released.insert(node.name());
+    if (node.released || node.forgotten) released.insert(node.name());
     if (node.leaving && !node.not_contacted && !node.skipped) consented.insert(node.name());
   }
   Machines machines = session_.machines();
@@ -132,7 +132,7 @@ NodeReport ApplyRun::report_on(const ApplyNode& applied) const {
   report.plan.after_steps = shown.after_steps;
   report.plan.waiting = planned.plan.waiting;
   report.plan.blocked = planned.plan.blocked;
-  if (node.skipped || node.not_contacted) return report;
+  if (node.skipped || node.not_contacted || node.forgotten) return report;
   bool all_done = true;
   for (const auto& change : shown.changes) {
     if (change.origin == Origin::kForeign) continue;

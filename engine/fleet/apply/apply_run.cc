@@ -10,6 +10,7 @@
 #include "engine/fleet/planning/rollback_run.h"
 #include "engine/fleet/planning/saved_run.h"
 #include "engine/fleet/planning/waves.h"
+#include "engine/fleet/session/departing_node.h"
 #include "engine/plan/planner.h"
 
 namespace sparkplan {
@@ -22,7 +23,7 @@ RunOptions with_consent(RunOptions run, const ApplyOptions& options) {
 
 SessionPurpose purpose_of(const ApplyOptions& options) {
   const bool rolls_back = options.rollback.has_value();
-  return {!rolls_back, true, rolls_back || !options.release.empty(), options.release};
+  return {!rolls_back, true, rolls_back || !options.release.empty(), options.release, options.forget};
 }
 
 std::unique_ptr<Planning> planning_for(FleetSession& session, const ApplyOptions& options) {
@@ -88,7 +89,8 @@ Report ApplyRun::run() {
   begin();
   const Report planned = planning_->report();
   if (guards_refuse() || session_.stop_requested()) return report_not_begun();
-  const bool work = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.planned.has_work(); });
+  const bool work = std::any_of(nodes_.begin(), nodes_.end(),
+                                [](const auto& one) { return one.planned.has_work() || one.node.forgotten; });
   if (work && options_.approve && !options_.approve(planned)) return report_not_begun();
   if (!session_.lock_all(options_.lock_timeout)) return report_not_begun();
   check_unchanged();
@@ -113,6 +115,10 @@ Report ApplyRun::run() {
 Report ApplyRun::report_not_begun() const {
   Report report = planning_->report();
   report.not_begun = true;
+  // The manifests still list it.
+  for (NodeReport& node : report.nodes) {
+    if (node.status == NodeStatus::kForgotten) node.status = NodeStatus::kPending;
+  }
   return report;
 }
 
@@ -125,16 +131,16 @@ bool ApplyRun::refuse_unasked_releases() {
     if (node.departed->leaving) {
       session_.remark(node, Severity::kWarning, "release.pending",
                       node.name() + " was removed from the file and is not released yet: not contacted",
-                      "run `sparkplan apply --yes-prune` to try again");
+                      "run `sparkplan apply --yes-prune` to try again; " + std::string(kForgetHint));
       continue;
     }
-    node.error =
-        Error{ErrorCode::kRefused,
-              "it is no longer in " + session_.cluster().file + ": apply would restore it as it was before sparkplan",
-              {},
-              std::nullopt,
-              "to permit this, pass --yes-prune; else put it back into the file, with `maintenance: true` "
-              "to leave it alone"};
+    node.error = Error{
+        ErrorCode::kRefused,
+        "it is no longer in " + session_.cluster().file + ": apply would restore it as it was before sparkplan",
+        {},
+        std::nullopt,
+        "to permit this, pass --yes-prune; to leave it alone, put it back into the file with `maintenance: true`; " +
+            std::string(kForgetHint)};
     refused = true;
   }
   return refused;

@@ -17,6 +17,7 @@ namespace sparkplan {
 struct ApplyOptions {
   bool allow_prune = false;  ///< --yes-prune
   std::string release;       ///< `release NODE`: only this member leaves. Empty: no such restriction.
+  bool forget = false;       ///< `release NODE --forget`: it leaves the roster without contact. The file has no entry.
   /// The released member's entry in the file, if it has one. The cluster of the run is the file without it.
   std::optional<NodeSpec> released_entry;
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops the run before the first write.

@@ -50,11 +50,12 @@ struct ClusterHistoryEntry {
   std::vector<std::string> nodes;  ///< In the order of the file.
   /// Nodes that could report it: their journals are read, and reach back to it.
   std::size_t could_report = 0;
-  std::vector<std::string> recorded_nodes = {};  ///< In the file, and only the controller's log names them.
-  std::vector<std::string> left_nodes = {};      ///< No longer in the file; the controller's log names them.
-  std::vector<OtherClaim> other_claims = {};     ///< In the order of `nodes`.
-  std::size_t journals = 0;                      ///< Nodes whose journals are read.
-  bool is_recorded = false;                      ///< The controller's log knows the run.
+  std::vector<std::string> recorded_nodes = {};   ///< In the file, and only the controller's log names them.
+  std::vector<std::string> left_nodes = {};       ///< No longer in the file; the controller's log names them.
+  std::vector<std::string> forgotten_nodes = {};  ///< The controller's log: the run has forgotten them.
+  std::vector<OtherClaim> other_claims = {};      ///< In the order of `nodes`.
+  std::size_t journals = 0;                       ///< Nodes whose journals are read.
+  bool is_recorded = false;                       ///< The controller's log knows the run.
 
   /// One node alone reports it, and other journals are read.
   bool reported_by_one() const { return !is_recorded && nodes.size() == 1 && journals > 1; }

@@ -12,7 +12,7 @@ namespace sparkplan {
 namespace {
 
 bool took_part(const NodeReport& node) {
-  if (node.status == NodeStatus::kReleased || node.status == NodeStatus::kRolledBack) return true;
+  if (has_left(node.status) || node.status == NodeStatus::kRolledBack) return true;
   return std::any_of(node.outcomes.begin(), node.outcomes.end(), [](const auto& entry) {
     return entry.second != Outcome::kPlanned && entry.second != Outcome::kNotDone;
   });
@@ -37,7 +37,10 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 void add_nodes(const RecordedRun& record, const HistoryScope& scope, ClusterHistoryEntry& entry) {
   for (const RecordedNode& node : record.nodes) {
     if (!scope.includes(node.name) || contains(entry.nodes, node.name) || !NodeName::parse(node.name)) continue;
-    auto& names = contains(scope.nodes, node.name) ? entry.recorded_nodes : entry.left_nodes;
+    const bool forgotten = node.status == to_string(NodeStatus::kForgotten);
+    auto& names = forgotten                          ? entry.forgotten_nodes
+                  : contains(scope.nodes, node.name) ? entry.recorded_nodes
+                                                     : entry.left_nodes;
     if (!contains(names, node.name)) names.push_back(node.name);
   }
 }
@@ -129,7 +132,7 @@ std::vector<ClusterHistoryEntry> with_records(std::vector<ClusterHistoryEntry> e
     }
     if (added == kMostRecordedRuns) continue;
     add_nodes(*record, scope, whole);
-    if (whole.recorded_nodes.empty() && whole.left_nodes.empty()) continue;
+    if (whole.recorded_nodes.empty() && whole.left_nodes.empty() && whole.forgotten_nodes.empty()) continue;
     ++added;
     places.emplace(key_of(whole), entries.size());
     entries.push_back(std::move(whole));

@@ -146,8 +146,11 @@ void PlanRun::compile() {
     if (desired.refused) session_.give_up(node, *desired.refused);
   });
   for (const FleetNode& node : session_.nodes()) {
-    auto& several = about_several[node.place];
-    std::move(several.begin(), several.end(), std::back_inserter(findings_));
+    for (auto& finding : about_several[node.place]) {
+      // Several nodes may report the same.
+      const bool known = std::find(findings_.begin(), findings_.end(), finding) != findings_.end();
+      if (!known) findings_.push_back(std::move(finding));
+    }
     for (auto& finding : findings[node.place]) {
       if (finding.node.empty()) finding.node = node.name();
       if (finding.file.empty()) finding.file = cluster.file;

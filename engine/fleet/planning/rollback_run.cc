@@ -188,11 +188,13 @@ void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run) {
 
 void RollbackRun::remark_on_rollback() {
   const std::string& file = session_.cluster().file;
+  const auto& shown_time = session_.options().shown_time;
   std::map<std::string, std::vector<std::string>> nodes_of_run;
   for (const auto& node : session_.nodes()) {
     if (!node.active()) continue;
     const UndoReply& undo = undo_[node.place]->all;
-    nodes_of_run["run " + undo.run + " (" + undo.operation + " by " + undo.who + ", " + undo.time + ")"].push_back(
+    const std::string begun = shown_time ? shown_time(undo.time) : undo.time;
+    nodes_of_run["run " + undo.run + " (" + undo.operation + " by " + undo.who + ", " + begun + ")"].push_back(
         node.name());
     for (const auto& kept : undo.kept) {
       session_.remark(node, Severity::kWarning, "rollback.kept",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "engine/core/result.h"
 #include "engine/model/cluster.h"
@@ -8,6 +9,9 @@
 #include "engine/wire/messages.h"
 
 namespace sparkplan {
+
+/// A part of the hints about departing nodes. Without the name of the node: nodes with equal hints share a line.
+inline constexpr std::string_view kForgetHint = "if its machine is gone, run `sparkplan release NODE --forget`";
 
 /// How to reach a member that the file no longer names. A node in the file must have the same user, the same jump host
 /// and, for a local node, the same parent directory. Host keys come from known_hosts, never from the roster.

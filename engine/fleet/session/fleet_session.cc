@@ -36,6 +36,7 @@ FleetSession::FleetSession(const Cluster& cluster, const Registry& registry, Run
       options_(std::move(options)),
       purpose_(std::move(purpose)),
       started_(Clock::now()),
+      asked_before_(time_asking()),
       holder_(this_controller(options_.command)) {
   if (auto run = new_run_id()) {
     run_ = *std::move(run);
@@ -53,6 +54,10 @@ FleetSession::FleetSession(const Cluster& cluster, const Registry& registry, Run
       if (type->info().exports_everywhere) exported_everywhere_.insert(type->info().name);
     }
   }
+}
+
+Clock::duration FleetSession::time_asking() const {
+  return options_.time_asking ? options_.time_asking() : Clock::duration::zero();
 }
 
 void FleetSession::work_on(FleetNode& node, const std::function<void(FleetNode&)>& work) const {
@@ -328,7 +333,8 @@ Report FleetSession::report(const std::function<NodeReport(const FleetNode&)>& d
     if (auto warning = transaction_warning(node, run_)) report.diagnostics.push_back(std::move(*warning));
   }
   report.diagnostics.insert(report.diagnostics.end(), findings.begin(), findings.end());
-  report.duration = Clock::now() - started_;
+  const Clock::duration asked = time_asking() - asked_before_;
+  report.duration = std::max(Clock::now() - started_ - asked, Clock::duration::zero());
   report.partial = !options_.selection.everything();
   report.interrupted = stop_requested();
   return report;

@@ -47,6 +47,10 @@ struct RunOptions {
   bool contact_departing = false;
   /// The values of secrets. Null in commands that read none: they compare with what was applied last.
   std::shared_ptr<const ClusterSecrets> secrets = nullptr;
+  /// How findings show a time of a node, such as "2026-03-01T12:00:00Z". Empty: unchanged.
+  std::function<std::string(const std::string& utc)> shown_time = {};
+  /// The time of all questions to the user so far. It is no part of Report::duration. Empty: none.
+  std::function<std::chrono::steady_clock::duration()> time_asking = {};
 };
 
 /// The purpose of a session beyond reading facts.
@@ -55,6 +59,7 @@ struct SessionPurpose {
   bool writes = false;        ///< Moves a damaged manifest out of the way.
   bool members_only = false;  ///< Skips nodes that are not members, and installs no agent there.
   std::string release = {};   ///< `release NODE`: only this member leaves. Empty: no such restriction.
+  bool forget = false;        ///< `release NODE --forget`: that member is not contacted and leaves the roster.
 };
 
 /// One node in a session.
@@ -62,7 +67,7 @@ struct FleetNode {
   FleetNode(const NodeSpec& node, std::size_t at) : spec(&node), place(at) {}
   const std::string& name() const { return spec->name.str(); }
   /// It takes part in the run.
-  bool active() const { return !skipped && !not_contacted && !error && !released; }
+  bool active() const { return !skipped && !not_contacted && !error && !released && !forgotten; }
 
   const NodeSpec* spec;
   std::size_t place;  ///< In FleetSession::nodes(), and in the node lists of all later phases.
@@ -72,6 +77,7 @@ struct FleetNode {
   bool leaving = false;        ///< No longer in the file: its earlier state is restored.
   bool not_contacted = false;  ///< Leaving, and without consent to contact it in this run.
   bool released = false;       ///< Nothing of sparkplan is left on the node.
+  bool forgotten = false;      ///< Leaves the roster without contact, and keeps its configuration.
   /// For a leaving node that only the roster names: the identity that its machine has to prove.
   std::optional<RosterEntry> departed;
   FactsReply known;  ///< Without the roster in its manifest.
@@ -171,6 +177,7 @@ class FleetSession {
   Report report() const;
 
  private:
+  std::chrono::steady_clock::duration time_asking() const;
   void on_each_node(const std::function<void(FleetNode&)>& work);
   void compute_each_node(const std::function<void(FleetNode&)>& work);
   void keep_alive(FleetNode& node) const;
@@ -187,6 +194,8 @@ class FleetSession {
   bool is_ours(const Roster& roster) const;
   bool consents_to_release(const std::string& name) const;
   void warn_of(std::vector<UnsupportedMember> unsupported);
+  /// The members that the file no longer names. With SessionPurpose::forget also the one that a single manifest lists.
+  std::vector<RosterEntry> leaving_members();
   void admit_departed_members();
   void settle_departed_member(FleetNode& node);
   void open_departing(FleetNode& node);
@@ -201,7 +210,8 @@ class FleetSession {
   std::string run_;
   std::optional<Error> no_run_id_;
   std::chrono::steady_clock::time_point started_;
-  LockHolder holder_;  ///< This controller, as the nodes' locks name it.
+  std::chrono::steady_clock::duration asked_before_;  ///< time_asking() at the beginning.
+  LockHolder holder_;                                 ///< This controller, as the nodes' locks name it.
   std::set<std::string> exported_everywhere_;
   std::deque<NodeSpec> leaving_;  ///< Specs of nodes that the file does not name.
   std::deque<FleetNode> nodes_;

@@ -45,7 +45,9 @@ NodeReport report_on(const FleetNode& node, const NodePlan& plan, const Roster& 
   report.not_contacted = node.not_contacted;
   report.plan = node.error ? NodePlan{} : plan;
   if (node.known.lock_holder) report.lock_holder = node.known.lock_holder->describe();
-  if (node.released) {
+  if (node.forgotten) {
+    report.status = NodeStatus::kForgotten;
+  } else if (node.released) {
     report.status = NodeStatus::kReleased;
   } else if (node.skipped) {
     report.status = NodeStatus::kSkipped;

@@ -32,7 +32,10 @@ Error cannot_check(const Error& error, const std::string& name) {
                  std::nullopt,
                  put_back};
   }
-  return error;
+  if (error.code != ErrorCode::kUnreachable) return error;
+  Error unreachable = error;
+  unreachable.hint += (error.hint.empty() ? "" : "; ") + std::string(kForgetHint);
+  return unreachable;
 }
 
 /// For the report, if the roster names a departing node that the file gives no way to reach.
@@ -113,8 +116,20 @@ void FleetSession::find_members() {
   exclude_same_machines();
 }
 
+std::vector<RosterEntry> FleetSession::leaving_members() {
+  auto leaving = departed_members(roster_, cluster_, machines());
+  const auto forgotten = std::find_if(single_witness_.begin(), single_witness_.end(), [&](const RosterEntry& entry) {
+    return purpose_.forget && entry.name == purpose_.release;
+  });
+  if (forgotten != single_witness_.end()) {
+    leaving.push_back(std::move(*forgotten));
+    single_witness_.erase(forgotten);
+  }
+  return leaving;
+}
+
 void FleetSession::admit_departed_members() {
-  for (const auto& entry : departed_members(roster_, cluster_, machines())) {
+  for (const auto& entry : leaving_members()) {
     const bool admitted = std::any_of(leaving_.begin(), leaving_.end(),
                                       [&](const NodeSpec& spec) { return spec.name.str() == entry.name; });
     auto name = NodeName::parse(entry.name);
@@ -122,7 +137,8 @@ void FleetSession::admit_departed_members() {
     auto spec = spec_of_departing(entry, cluster_);
     auto& node = add_leaving(spec ? std::move(*spec) : unreachable_spec(entry, std::move(*name)));
     node.departed = entry;
-    node.not_contacted = !consents_to_release(entry.name);
+    node.forgotten = purpose_.forget && entry.name == purpose_.release;
+    node.not_contacted = !node.forgotten && !consents_to_release(entry.name);
     // --only and --exclude release no node, and `release` releases no other node.
     const auto& release = purpose_.release;
     node.skipped = !options_.selection.everything() || (!release.empty() && release != entry.name);

@@ -14,7 +14,6 @@ namespace sparkplan {
 namespace {
 
 constexpr int kMostAttempts = 3;
-constexpr const char* kHint = "run sparkplan on a terminal, or load the key into ssh-agent with `ssh-add`";
 
 struct KeyDeleter {
   void operator()(ssh_key key) const { ssh_key_free(key); }
@@ -42,6 +41,10 @@ KeyText exported(const KeyPointer& key) {
   char* text = nullptr;
   if (ssh_pki_export_privkey_base64(key.get(), nullptr, nullptr, nullptr, &text) != SSH_OK) return nullptr;
   return KeyText(text);
+}
+
+std::string load_into_agent(const std::string& shown) {
+  return "load the key into ssh-agent with `ssh-add " + shown + "`";
 }
 
 }  // namespace
@@ -74,13 +77,15 @@ Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& sh
     if (const auto earlier = keys_->failed.find(path); earlier != keys_->failed.end()) return failure(earlier->second);
   }
   SPARK_TRY(const std::string text, read_private_key(path));
-  auto error = make_error(ErrorCode::kPermissionDenied, "the passphrase of the key " + shown + " was wrong", kHint);
+  auto error = make_error(ErrorCode::kPermissionDenied, "the passphrase of the key " + shown + " was wrong",
+                          "run the command again, or " + load_into_agent(shown));
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     auto passphrase = ask_(shown, attempt > 0);
     if (!passphrase && passphrase.error().code == ErrorCode::kInterrupted) return failure(passphrase.error());
     if (!passphrase || passphrase->empty()) {
       error.message = "the key " + shown + " has a passphrase" +
                       (passphrase ? ", and none was given" : ", and " + passphrase.error().describe());
+      if (!passphrase) error.hint = "run sparkplan on a terminal, or " + load_into_agent(shown);
       break;
     }
     const auto key = imported(text.c_str(), passphrase->text().data());
@@ -88,6 +93,7 @@ Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& sh
     auto plain = exported(key);
     if (!plain) {
       error.message = "the key " + shown + " is of a kind that libssh cannot keep";
+      error.hint = load_into_agent(shown);
       break;
     }
     const std::lock_guard lock(keys_->mutex);

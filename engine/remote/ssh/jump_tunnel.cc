@@ -84,8 +84,10 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(SessionPointer session, std
   const auto end = std::chrono::steady_clock::now() + options.timeout;
   if (!channel || await_answer(session, end, options.stop, forward) != SSH_OK) {
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-    return failure(ErrorCode::kUnreachable, jump_host.context() + " cannot reach " + station.address + " port " +
-                                                std::to_string(station.port) + ": " + ssh_words(session.get()));
+    return failure(ErrorCode::kUnreachable,
+                   jump_host.context() + " cannot reach " + station.address + " port " + std::to_string(station.port) +
+                       ": " + ssh_words(session.get()),
+                   "is it switched on? try `ping " + station.address + "` on the jump host");
   }
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {

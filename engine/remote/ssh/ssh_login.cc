@@ -55,10 +55,11 @@ class Login {
     SPARK_TRY(const bool accepted, by_any_key(locked));
     if (accepted) return {};
     if (locked) {
-      return failure(
-          ErrorCode::kPermissionDenied,
-          station_.login() + " accepts the key " + locked->shown + ", which has a passphrase",
-          "run sparkplan on a terminal, or load the key into ssh-agent with `ssh-add " + locked->shown + "`");
+      // With `options_.keys`, the user is asked next.
+      return failure(ErrorCode::kPermissionDenied,
+                     station_.login() + " accepts the key " + locked->shown + ", which has a passphrase",
+                     (options_.keys ? "" : "this command never asks: ") +
+                         std::string("load the key into ssh-agent with `ssh-add ") + locked->shown + "`");
     }
     return failure(no_key_accepted());
   }

@@ -181,9 +181,11 @@ Result<SessionPointer> open_session(const SshStation& station, const ConnectOpti
   const int connected = ssh_connect(session.get());
   if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   if (connected != SSH_OK) {
-    return failure(ssh_failure(ErrorCode::kUnreachable,
-                               "connect to " + printable(station.address) + " port " + std::to_string(station.port),
-                               session.get()));
+    const std::string port = std::to_string(station.port);
+    Error error = ssh_failure(ErrorCode::kUnreachable, "connect to " + printable(station.address) + " port " + port,
+                              session.get());
+    error.hint = "is it an sshd that answers there? try `ssh -v -p " + port + " " + printable(station.address) + "`";
+    return failure(std::move(error));
   }
   // A session that was given its socket would not say goodbye and close it: ssh_disconnect() leaves that to the giver.
   const int none = -1;

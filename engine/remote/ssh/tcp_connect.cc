@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/core/text.h"
@@ -68,9 +69,10 @@ Result<std::shared_ptr<Lookup>> addresses_of(const std::string& name, std::uint1
   std::unique_lock lock(lookup->mutex);
   const bool over = lookup->done.wait_until(lock, stop, end, [&] { return lookup->over; });
   if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-  if (!over) return failure(ErrorCode::kUnreachable, "look up " + printable(name) + ": no answer in time");
+  const std::string hint = "is the name right? try `getent hosts " + printable(name) + "`, or write the IP address";
+  if (!over) return failure(ErrorCode::kUnreachable, "look up " + printable(name) + ": no answer in time", hint);
   if (lookup->code == 0 && !lookup->addresses.empty()) return lookup;
-  return failure(ErrorCode::kUnreachable, "look up " + printable(name) + ": " + ::gai_strerror(lookup->code));
+  return failure(ErrorCode::kUnreachable, "look up " + printable(name) + ": " + ::gai_strerror(lookup->code), hint);
 }
 
 /// A connected socket, or the errno of the failure; ETIMEDOUT when the time is over, EINTR at a stop.
@@ -96,6 +98,17 @@ int connect_to(const sockaddr_storage& address, socklen_t size, Clock::time_poin
   if (error == 0) return descriptor;
   ::close(descriptor);
   return -1;
+}
+
+/// What the user can try after a connection failed with this errno.
+std::string what_to_try(int error, const std::string& address, std::uint16_t port) {
+  const std::string ping = "`ping " + printable(address) + "`";
+  if (error == ECONNREFUSED)
+    return "no sshd listens there: is port " + std::to_string(port) +
+           " right? on the machine, try `systemctl status ssh`";
+  if (error == ETIMEDOUT)
+    return "is it switched on? if " + ping + " gets answers, a firewall may drop port " + std::to_string(port);
+  return "is it switched on, and in a network of this machine? try " + ping;
 }
 
 /// "enp1s0, wlan0"
@@ -144,8 +157,9 @@ Result<int> connect_tcp(const std::string& address, std::uint16_t port, Clock::t
     if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   }
   const std::string what = "connect to " + printable(address) + " port " + std::to_string(port);
-  if (error == ETIMEDOUT) return failure(ErrorCode::kUnreachable, what + ": no answer in time");
-  return failure(Error{ErrorCode::kUnreachable, what, {}, error, ""});
+  std::string hint = what_to_try(error, address, port);
+  if (error == ETIMEDOUT) return failure(ErrorCode::kUnreachable, what + ": no answer in time", std::move(hint));
+  return failure(Error{ErrorCode::kUnreachable, what, {}, error, std::move(hint)});
 }
 
 }  // namespace sparkplan

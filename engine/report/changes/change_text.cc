@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 #include "engine/report/changes/field_text.h"
 #include "engine/report/changes/removal_text.h"
@@ -71,7 +72,8 @@ class ChangeWriter {
     text.name = printable(change.id.name);
     text.marks = marks_of(change);
     add_fields(change, text);
-    if (!change.note.empty()) add_line(printable(change.note) + place(change), Colour::kNone, text);
+    if (!change.note.empty() && !is_source_shown(change, text))
+      add_line(printable(change.note) + place(change), Colour::kNone, text);
     if (change.origin == Origin::kForeign) return text;
     const Outcome outcome = outcome_of(node_, change.id);
     if (auto mark = outcome_mark(outcome)) text.marks.push_back(std::move(*mark));
@@ -87,6 +89,13 @@ class ChangeWriter {
   }
 
  private:
+  /// The note is the source of a secret, and a field shows it.
+  static bool is_source_shown(const Change& change, const ChangeText& text) {
+    const std::string source = shown_secret(printable(change.note));
+    return std::any_of(text.fields.begin(), text.fields.end(),
+                       [&](const FieldText& field) { return field.text.starts_with(source); });
+  }
+
   void add_fields(const Change& change, ChangeText& text) const {
     if (change.is_harmless()) return;
     RemovalView removal;

@@ -1,6 +1,7 @@
 #include "engine/report/changes/field_text.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -86,6 +87,52 @@ struct FieldCount {
   }
 };
 
+/// The fields of ssh_trust, and the words for them. "authorized.spark-02" is the field of one node.
+struct TrustField {
+  std::string_view name;
+  std::string_view words;
+};
+constexpr std::array<TrustField, 4> kTrustFields{
+    {{"key", "own key"}, {"authorized", "login keys"}, {"known_hosts", "host keys"}, {"config", "ssh config"}}};
+constexpr std::size_t kWidestTrustNames = 60;
+
+/// The nodes whose fields of one name change. A field of no node counts as the node "".
+struct TrustNodes {
+  std::vector<std::string> added, changed, removed;
+  std::size_t unknown = 0;
+
+  bool empty() const { return added.empty() && changed.empty() && removed.empty(); }
+
+  void add(const FieldChange& field) {
+    const std::size_t dot = field.path.find('.');
+    auto& nodes = count_of(field.before) == 0 ? added : count_of(field.after) == 0 ? removed : changed;
+    nodes.push_back(dot == std::string::npos ? "" : printable(field.path.substr(dot + 1)));
+    if (field.after.contains_unknown()) ++unknown;
+  }
+
+  /// "of spark-[01-08] (known during apply)", "of spark-09 added, of spark-03 removed"
+  std::string words(Action action) const {
+    const bool is_update = action == Action::kUpdate;
+    std::vector<std::string> parts;
+    const auto part = [&](const std::vector<std::string>& nodes, std::string_view end) {
+      if (nodes.empty()) return;
+      std::string names = fold_names(nodes);
+      if (text_width(names) > kWidestTrustNames) names = counted(nodes.size(), "node");
+      std::string text = names.empty() ? "" : "of " + names;
+      if (!end.empty()) text.append(text.empty() ? "" : " ").append(end);
+      parts.push_back(std::move(text));
+    };
+    part(added, is_update ? "added" : "");
+    part(changed, "changed");
+    part(removed, is_update ? "removed" : "");
+    std::string text = join(parts, ", ");
+    if (unknown == 0) return text;
+    const bool all = unknown == added.size() + changed.size();
+    text.append(text.empty() ? "(" : " (");
+    return text.append(all ? "" : std::to_string(unknown) + " ").append("known during apply)");
+  }
+};
+
 }  // namespace
 
 FieldTexts::FieldTexts(const Change& change, const std::vector<FieldChange>& fields, const NodePlan& plan,
@@ -127,6 +174,7 @@ std::vector<FieldText> FieldTexts::short_ones() const {
     }
     return texts;
   }
+  if (auto parts = trust_parts()) return *std::move(parts);
   if (const auto value = one_value()) return {{"", *value}};
   if (const auto words = counts()) return {{"", *words}};
   std::vector<FieldText> texts;
@@ -138,6 +186,34 @@ std::vector<FieldText> FieldTexts::short_ones() const {
     }
   }
   return texts;
+}
+
+/// "own key, login keys of spark-[01-08], host keys of spark-[01-08]": of ssh_trust, whose fields are one line per node
+/// in several files. Nothing for other types.
+std::optional<std::vector<FieldText>> FieldTexts::trust_parts() const {
+  if (style_.verbose || change_.id.type != "ssh_trust" || change_.origin == Origin::kForeign) return std::nullopt;
+  const bool any_node = std::any_of(fields_.begin(), fields_.end(),
+                                    [](const FieldChange& field) { return field.path.find('.') != std::string::npos; });
+  if (!any_node) return std::nullopt;
+  std::array<TrustNodes, kTrustFields.size()> nodes;
+  std::vector<FieldText> others;
+  for (const FieldChange& field : fields_) {
+    const std::string name = prefix_of(field.path);
+    const auto known =
+        std::find_if(kTrustFields.begin(), kTrustFields.end(), [&](const TrustField& one) { return one.name == name; });
+    if (known == kTrustFields.end()) {
+      others.push_back({printable(field.path), text_of(field, change_.action)});
+    } else {
+      nodes.at(static_cast<std::size_t>(known - kTrustFields.begin())).add(field);
+    }
+  }
+  std::vector<FieldText> parts;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes.at(i).empty()) continue;
+    parts.push_back({std::string(kTrustFields.at(i).words), nodes.at(i).words(change_.action)});
+  }
+  parts.insert(parts.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  return parts;
 }
 
 /// "60 -> 10  [running]"; nothing if the fields have to be listed one by one.

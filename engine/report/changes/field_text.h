@@ -25,6 +25,7 @@ class FieldTexts {
   std::vector<Part> diffs(std::size_t width) const;
 
  private:
+  std::optional<std::vector<FieldText>> trust_parts() const;
   std::optional<std::string> one_value() const;
   std::optional<std::string> counts() const;
   bool is_shadow(const FieldChange& field) const;

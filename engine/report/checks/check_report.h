@@ -11,9 +11,11 @@
 namespace sparkplan {
 
 /// One line for checks with equal text, failures last, then the counts and, for measurements between pairs, a matrix.
+/// Lines but those of a matrix are at most `style.width` columns wide.
 std::string to_text(const VerifyReport& report, const TextStyle& style);
-/// Failures and warnings first, each with the fact that was read, its cause and its fix; then the passed rows in one
-/// line.
+/// Failures and warnings first, each with the fact that was read, its cause and its fix; then the number of passed
+/// rows, or with `style.verbose` their names. The counts are those of the lines, while the JSON counts each node. Lines
+/// are at most `style.width` columns wide.
 std::string to_text(const DoctorReport& report, const TextStyle& style);
 
 /// Schema: schemas/verify.schema.json.

@@ -1,6 +1,7 @@
 // The text of `verify` and `doctor`.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@
 namespace sparkplan {
 namespace {
 
+constexpr std::size_t kStatusWidth = 4;      // "pass", "FAIL"
+constexpr std::size_t kDetails = 8;          // The indent of cause and fix.
 constexpr std::size_t kLongestWords = 1500;  // Of one text of a check. A node words some of them; JSON has all of it.
 
 /// How a status is shown, and in which order: failures come last, next to the prompt.
@@ -57,28 +60,32 @@ std::string line_of(const CheckGroup& group, const TextStyle& style) {
                                        [&](const Check* other) { return other->cause == check.cause; });
     said = shown_text(one_cause ? check.cause : shared_reason(check), kLongestWords);
   }
-  std::string text = status_word(check.status, style) + fmt::format("  {:<7}  ", to_string(check.level)) +
-                     paint(nodes_text(group), Colour::kBold, style);
-  if (!check.what.empty()) text += "  " + printable(check.what);
-  text += "  " + said + "\n";
+  const std::string level = fmt::format("  {:<7}  ", to_string(check.level));
+  const std::size_t begin = kStatusWidth + level.size();
+  FlowingLine line(status_word(check.status, style) + level, begin, begin, style);
+  line.add({nodes_text(group), Colour::kBold, 0});
+  line.add_words(printable(check.what), Colour::kNone, 2);
+  line.add_words(said, Colour::kNone, 2);
+  std::string text = std::move(line).text();
   if (is_problem(check.status) && !check.cause.empty())
-    text += "        cause: " + shown_text(check.cause, kLongestWords) + "\n";
-  if (!check.fix.empty()) text += "        fix: " + shown_text(check.fix, kLongestWords) + "\n";
+    text += wrapped("cause: " + shown_text(check.cause, kLongestWords), kDetails, style);
+  if (!check.fix.empty()) text += wrapped("fix: " + shown_text(check.fix, kLongestWords), kDetails, style);
   return text;
 }
 
-std::string lines_of_nodes(const Report& run) {
+std::string lines_of_nodes(const Report& run, const TextStyle& style) {
   std::string text;
   for (const NodeReport& node : run.nodes) {
     if (!node.error) continue;
     const bool unreachable = node.status == NodeStatus::kUnreachable;
-    text += "! " + printable(node.name) + (unreachable ? " unreachable: " : " failed: ") + error_text(node) + "\n";
-    if (!node.error->hint.empty()) text += "    hint: " + printable(node.error->hint) + "\n";
+    text += continued("! " + printable(node.name) + (unreachable ? " unreachable: " : " failed: ") + error_text(node),
+                      2, style);
+    if (!node.error->hint.empty()) text += continued("    hint: " + printable(node.error->hint), 4, style);
   }
   return text;
 }
 
-std::string summary_of(const VerifyReport& report) {
+std::string summary_of(const VerifyReport& report, const TextStyle& style) {
   const StatusCounts counts = count_by_status(report.checks);
   std::string text = fmt::format("Verify: {} passed", counts.pass);
   if (counts.warn > 0) text += ", " + counted(counts.warn, "warning");
@@ -92,7 +99,7 @@ std::string summary_of(const VerifyReport& report) {
   if (lost > 0) text += ". " + counted(lost, "node") + " not verified";
   if (left_out > 0) text += ". " + counted(left_out, "node") + " skipped";
   if (report.run.interrupted) text += ". Interrupted";
-  return text + fmt::format(". {:.2f} s\n", report.run.duration.count());
+  return wrapped(text + fmt::format(". {:.2f} s", report.run.duration.count()), 0, style);
 }
 
 /// Nodes with the same finding on one row.
@@ -125,22 +132,44 @@ std::string text_of(const Problem& problem, const TextStyle& style) {
   std::vector<std::string> names;
   for (const auto& name : problem.nodes) names.push_back(printable(name));
   std::sort(names.begin(), names.end());
-  return status_word(problem.first->status, style) + "  " + paint(fold_names(names), Colour::kBold, style) + "  " +
-         std::string(row->id) + ": " + std::string(row->symptom) + "\n        seen: " + printable(problem.first->seen) +
-         "\n        cause: " + std::string(row->cause) + "\n        fix: " + std::string(row->fix) + "\n";
+  FlowingLine line(status_word(problem.first->status, style), kStatusWidth, kStatusWidth + 2, style);
+  line.add({fold_names(names), Colour::kBold});
+  line.add_words(std::string(row->id) + ": " + std::string(row->symptom), Colour::kNone, 2);
+  return std::move(line).text() + wrapped("seen: " + printable(problem.first->seen), kDetails, style) +
+         wrapped("cause: " + std::string(row->cause), kDetails, style) +
+         wrapped("fix: " + std::string(row->fix), kDetails, style);
 }
 
-/// A line with the rows that have this status on all nodes; empty without such rows.
-std::string folded(const std::vector<Finding>& findings, CheckStatus status, const TextStyle& style) {
-  std::vector<std::string> rows;
+/// The rows without a problem, in their order. A row counts as passed if a node has passed it.
+struct QuietRows {
+  std::vector<std::string> passed, skipped;
+};
+
+QuietRows quiet_rows(const std::vector<Finding>& findings) {
+  std::vector<RowId> order;
+  std::map<std::string_view, CheckStatus> worst;  // Of a problem, of a pass, or of a skip.
+  const auto rank = [](CheckStatus status) { return is_problem(status) ? 2 : status == CheckStatus::kPass ? 1 : 0; };
   for (const Finding& finding : findings) {
-    const bool everywhere = std::all_of(findings.begin(), findings.end(), [&](const Finding& other) {
-      return other.row != finding.row || other.status == status;
-    });
-    if (!everywhere || std::find(rows.begin(), rows.end(), finding.row->id) != rows.end()) continue;
-    rows.emplace_back(finding.row->id);
+    const auto [place, is_new] = worst.emplace(finding.row->id, finding.status);
+    if (is_new) order.push_back(finding.row);
+    if (rank(finding.status) > rank(place->second)) place->second = finding.status;
   }
-  return rows.empty() ? "" : status_word(status, style) + "  " + join(rows, ", ") + "\n";
+  QuietRows rows;
+  for (const RowId& row : order) {
+    const CheckStatus status = worst.at(row->id);
+    if (is_problem(status)) continue;
+    (status == CheckStatus::kPass ? rows.passed : rows.skipped).emplace_back(row->id);
+  }
+  return rows;
+}
+
+/// One line with the number of the rows; with `style.verbose`, their names. Empty without rows.
+std::string line_of_rows(CheckStatus status, const std::vector<std::string>& rows, const TextStyle& style) {
+  if (rows.empty()) return "";
+  FlowingLine line(status_word(status, style), kStatusWidth, kStatusWidth + 2, style);
+  line.add_words(style.verbose ? join(rows, ", ") : counted(rows.size(), "check") + " (-v lists them)", Colour::kNone,
+                 2);
+  return std::move(line).text();
 }
 
 }  // namespace
@@ -151,24 +180,30 @@ std::string to_text(const VerifyReport& report, const TextStyle& style) {
     if (style.quiet && group.first->status == CheckStatus::kPass) continue;
     text += line_of(group, style);
   }
-  text += lines_of_nodes(report.run) + summary_of(report);
+  text += lines_of_nodes(report.run, style) + summary_of(report, style);
   if (!style.quiet) {
     text += matrices(report.checks, style);
     for (const std::string& table : report.tables) text += table;
   }
-  return text + verdict_of(report) + "\n";
+  return text + wrapped(verdict_of(report), 0, style);
 }
 
 std::string to_text(const DoctorReport& report, const TextStyle& style) {
   std::string text;
-  for (const Problem& problem : problems_in(report.findings)) text += text_of(problem, style);
+  const std::vector<Problem> problems = problems_in(report.findings);
+  for (const Problem& problem : problems) text += text_of(problem, style);
+  const QuietRows rows = quiet_rows(report.findings);
   if (!style.quiet) {
-    text += folded(report.findings, CheckStatus::kPass, style) + folded(report.findings, CheckStatus::kSkip, style);
+    text +=
+        line_of_rows(CheckStatus::kPass, rows.passed, style) + line_of_rows(CheckStatus::kSkip, rows.skipped, style);
   }
-  const StatusCounts counts = count_by_status(report.findings);
-  return text + lines_of_nodes(report.run) +
-         fmt::format("Doctor: {} failed, {}, {} passed, {} skipped. {:.2f} s\n", counts.fail,
-                     counted(counts.warn, "warning"), counts.pass, counts.skip, report.run.duration.count());
+  // As many as lines: the user counts what is printed above.
+  const auto failed = static_cast<std::size_t>(std::count_if(
+      problems.begin(), problems.end(), [](const Problem& one) { return one.first->status == CheckStatus::kFail; }));
+  const std::string summary = fmt::format("Doctor: {} failed, {}, {} passed, {} skipped. {:.2f} s", failed,
+                                          counted(problems.size() - failed, "warning"), rows.passed.size(),
+                                          rows.skipped.size(), report.run.duration.count());
+  return text + lines_of_nodes(report.run, style) + wrapped(summary, 0, style);
 }
 
 }  // namespace sparkplan

@@ -104,14 +104,15 @@ std::string values_table(const CheckHistory& history, const LocalClock& clock, c
          table_text(table, 2, style);
 }
 
-std::string summary_of(const MeasuredHistoryReport& report, std::size_t runs) {
+std::string summary_of(const MeasuredHistoryReport& report, std::size_t runs, const TextStyle& style) {
   const auto number = [&](bool (*is)(const CheckHistory&)) {
     return std::to_string(std::count_if(report.checks.begin(), report.checks.end(), is));
   };
   const auto read = static_cast<std::size_t>(std::count_if(report.nodes.begin(), report.nodes.end(),
                                                            [](const NodeMeasurements& node) { return !node.error; }));
-  return "History: " + counted(runs, "run") + ", " + counted(report.checks.size(), "check") + ", " + number(is_slower) +
-         " slower, " + number(is_faster) + " faster on " + counted(read, "node") + "\n";
+  return wrapped("History: " + counted(runs, "run") + ", " + counted(report.checks.size(), "check") + ", " +
+                     number(is_slower) + " slower, " + number(is_faster) + " faster on " + counted(read, "node"),
+                 0, style);
 }
 
 Value time_value(const std::string& run) { return run.empty() ? Value() : Value(time_of_run(run)); }
@@ -178,7 +179,7 @@ std::string to_text(const MeasuredHistoryReport& report, const LocalClock& clock
     if (!style.quiet) text += runs_table(runs, clock, style);
     text += slower_table(report.checks, clock, style);
   }
-  return text + summary_of(report, runs.size());
+  return text + summary_of(report, runs.size(), style);
 }
 
 Value to_json_value(const MeasuredHistoryReport& report) {

@@ -142,7 +142,7 @@ bool needs_attention(const NodeReport& node, const NodeState& state) {
 }
 
 std::string nodes_table(const StatusReport& report, const LocalClock& clock, const TextStyle& style) {
-  TextTable table{{"NODE", "STATE", "FABRIC", "LAST VERIFY", "LAST APPLY", "MANAGED"}, {}};
+  TextTable table{{"NODE", "STATE", "FABRIC", "LAST VERIFY", "LAST APPLY", "MANAGED"}, {}, true};
   for (std::size_t at = 0; at < report.nodes.size(); ++at) {
     const NodeReport& node = report.run.nodes[at];
     const NodeState& state = report.nodes[at];
@@ -190,7 +190,7 @@ std::string software_table(const StatusReport& report, const TextStyle& style) {
       groups.push_back({std::move(software), {name}});
     }
   }
-  TextTable table{{"SPARKPLAN", "OS", "GPU DRIVER", "NCCL", "NODES"}, {}};
+  TextTable table{{"SPARKPLAN", "OS", "GPU DRIVER", "NCCL", "NODES"}, {}, true};
   for (auto& [software, names] : groups) {
     software.push_back(fold_names(names));
     table.add(std::move(software));
@@ -198,7 +198,7 @@ std::string software_table(const StatusReport& report, const TextStyle& style) {
   return table_text(table, 0, style);
 }
 
-std::string summary_of(const StatusReport& report) {
+std::string summary_of(const StatusReport& report, const TextStyle& style) {
   std::array<std::size_t, kStandingWords.size()> counts{};
   for (std::size_t at = 0; at < report.nodes.size(); ++at) {
     ++counts.at(static_cast<std::size_t>(standing_of(report.run.nodes[at], report.nodes[at])));
@@ -207,8 +207,9 @@ std::string summary_of(const StatusReport& report) {
   for (std::size_t at = 0; at < counts.size(); ++at) {
     if (counts.at(at) > 0) parts.push_back(fmt::format("{} {}", counts.at(at), kStandingWords.at(at)));
   }
-  return "Status: " + join(parts, ", ") + (report.run.interrupted ? ". Interrupted" : "") +
-         fmt::format(". {:.2f} s\n", report.run.duration.count());
+  return wrapped("Status: " + join(parts, ", ") + (report.run.interrupted ? ". Interrupted" : "") +
+                     fmt::format(". {:.2f} s", report.run.duration.count()),
+                 0, style);
 }
 
 }  // namespace
@@ -221,11 +222,12 @@ std::size_t count_changes(const NodePlan& plan, bool drifted) {
 
 std::string to_text(const StatusReport& report, const LocalClock& clock, const TextStyle& style) {
   std::string text = nodes_table(report, clock, style);
-  if (style.quiet) return text + summary_of(report);
+  if (style.quiet) return text + summary_of(report, style);
   const auto software = software_table(report, style);
   const auto title = "Cluster " + printable(report.run.cluster) + " of " + printable(report.run.file) + ", " +
-                     counted(report.nodes.size(), "node") + "\n\n";
-  return title + text + "\n" + (software.empty() ? "" : software + "\n") + summary_of(report);
+                     counted(report.nodes.size(), "node");
+  return wrapped(title, 0, style) + "\n" + text + "\n" + (software.empty() ? "" : software + "\n") +
+         summary_of(report, style);
 }
 
 }  // namespace sparkplan

@@ -107,10 +107,8 @@ void add_nodes(Page& page, const Report& report) {
   Markup& body = page.section("nodes", "Nodes");
   open_table(body, "plain", "Nodes and their changes", {"node", "address", "state", "pending", "drift or foreign"});
   for (const NodeReport& node : report.nodes) {
-    std::string state(to_string(node.status));
-    if (node.membership != Membership::kMember) state += ", " + std::string(to_string(node.membership));
-    write_row(body, {node.name, shown_text(node.address), state, std::to_string(count_changes(node.plan, false)),
-                     std::to_string(count_changes(node.plan, true))});
+    write_row(body, {node.name, shown_text(node.address), state_words(node),
+                     std::to_string(count_changes(node.plan, false)), std::to_string(count_changes(node.plan, true))});
   }
   close_table(body);
 }

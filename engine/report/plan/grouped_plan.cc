@@ -65,6 +65,14 @@ std::string change_words(const ChangeText& text) {
   return words;
 }
 
+std::string state_words(const NodeReport& node) {
+  std::string words(to_string(node.status));
+  // A node that could not be read may be a member.
+  const bool unknown = node.membership == Membership::kJoining && node.error;
+  if (node.membership != Membership::kMember && !unknown) words += ", " + std::string(to_string(node.membership));
+  return words;
+}
+
 std::string nodes_of(const ChangeGroup& group) { return fold_names(group.nodes); }
 
 }  // namespace sparkplan

@@ -30,6 +30,9 @@ std::string_view word_of_symbol(char symbol);
 /// The fields and marks of a change as one text: "1500 -> 9000 [interrupts network]".
 std::string change_words(const ChangeText& text);
 
+/// The state of a node in a table: "pending, joining".
+std::string state_words(const NodeReport& node);
+
 /// The nodes of a group: "spark-[01-08]".
 std::string nodes_of(const ChangeGroup& group);
 

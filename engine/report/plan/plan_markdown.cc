@@ -65,8 +65,7 @@ std::string summary_table(const Report& report) {
   std::vector<std::pair<std::string, std::vector<std::string>>> rows;
   for (const NodeReport& node : report.nodes) {
     const Counts counts = counts_of(node);
-    std::string row = " | " + escaped(to_string(node.status)) +
-                      (node.membership == Membership::kMember ? "" : ", " + std::string(to_string(node.membership)));
+    std::string row = " | " + escaped(state_words(node));
     for (const std::size_t number : {counts.add, counts.change, counts.remove, counts.drift, counts.blocked})
       row += " | " + std::to_string(number);
     auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.first == row; });

@@ -1,7 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/core/text.h"
@@ -27,7 +29,7 @@ struct Counts {
   Count work, drift, pending, foreign, blocked, waiting, failed, not_done, not_known;
   std::size_t nodes = 0, looked_at = 0, unreachable = 0, broken = 0, refused = 0, rolled_back = 0, skipped = 0,
               not_contacted = 0, stopped = 0;
-  std::size_t leaving = 0, released = 0;
+  std::size_t leaving = 0, released = 0, forgotten = 0;
 };
 
 Outcome outcome_of(const NodeReport& node, const Change& change) {
@@ -51,10 +53,11 @@ void count_status(const NodeReport& node, Counts& counts) {
   if (node.status == NodeStatus::kRolledBack) ++counts.rolled_back;
   if (node.status == NodeStatus::kSkipped) ++counts.skipped;
   if (node.status == NodeStatus::kReleased) ++counts.released;
-  if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) ++counts.leaving;
+  if (node.status == NodeStatus::kForgotten) ++counts.forgotten;
+  if (node.membership == Membership::kLeaving && !has_left(node.status)) ++counts.leaving;
   if (node.not_contacted && !node.error && node.status != NodeStatus::kSkipped) ++counts.not_contacted;
   counts.looked_at = counts.nodes - counts.unreachable - counts.broken - counts.refused - counts.skipped -
-                     counts.not_contacted - counts.stopped;
+                     counts.not_contacted - counts.stopped - counts.forgotten;
 }
 
 Counts count(const Report& report) {
@@ -128,7 +131,7 @@ std::string without_work(const char* title, const Report& report, const Counts& 
 }
 
 std::vector<std::string> sentences_of_drift(const Counts& c) {
-  const bool not_known = c.looked_at == 0 && c.nodes > c.skipped + c.not_contacted;
+  const bool not_known = c.looked_at == 0 && c.nodes > c.skipped + c.not_contacted + c.forgotten;
   std::string drift = "Drift: none on " + asked_nodes(c);
   if (not_known) drift = "Drift: not known, no node could be read";
   if (c.drift.changes > 0)
@@ -168,9 +171,48 @@ std::vector<std::string> first_sentences(const Report& report, const Counts& c) 
   return report.carries_out() ? sentences_of_apply(report, c) : sentences_of_plan(report, c);
 }
 
+/// Adds "spark-02/ssh_trust/nvidia", which makes the unknown parts of the value. A large cluster has a million of them.
+void collect_producers(const Value& value, std::unordered_set<std::string_view>& producers) {
+  if (const auto* unknown = value.unknown()) {
+    producers.insert(unknown->producer);
+  } else if (const auto* items = value.list_items()) {
+    for (const Value& item : *items) collect_producers(item, producers);
+  } else if (const auto* entries = value.entries()) {
+    for (const MapEntry& entry : *entries) collect_producers(entry.value, producers);
+  }
+}
+
+/// ", for ssh_trust/nvidia of spark-[01-08]": the changes that make the awaited values. Empty if none is known.
+std::string what_is_awaited(const Report& report) {
+  constexpr std::size_t kMostNamed = 2;
+  std::unordered_set<std::string_view> producers;
+  for (const NodeReport& node : report.nodes) {
+    for (const Change& change : node.plan.changes) {
+      for (const FieldChange& field : change.fields) collect_producers(field.after, producers);
+    }
+  }
+  std::map<std::string, std::vector<std::string>> nodes_of;
+  for (const std::string_view producer : producers) {
+    const std::size_t slash = producer.find('/');
+    if (slash == std::string_view::npos) continue;
+    nodes_of[printable(producer.substr(slash + 1))].push_back(printable(producer.substr(0, slash)));
+  }
+  std::vector<std::string> parts;
+  for (auto& [change, nodes] : nodes_of) {
+    if (parts.size() == kMostNamed) {
+      parts.push_back(std::to_string(nodes_of.size() - kMostNamed) + " more");
+      break;
+    }
+    std::sort(nodes.begin(), nodes.end());
+    parts.push_back(change + " of " + fold_names(nodes));
+  }
+  return parts.empty() ? "" : ", for " + join(parts, " and ");
+}
+
 void add_what_is_special(const Report& report, const Counts& c, std::vector<std::string>& parts) {
   if (c.foreign.changes > 0) parts.push_back(sum("Foreign", c.foreign, "setting"));
-  if (c.waiting.changes > 0 && !report.carries_out()) parts.push_back(sum("Waiting", c.waiting, "resource"));
+  if (c.waiting.changes > 0 && !report.carries_out())
+    parts.push_back(sum("Waiting", c.waiting, "resource") + what_is_awaited(report));
   if (c.blocked.changes > 0) parts.push_back(sum("Blocked", c.blocked, "resource"));
   const auto nodes = [&](std::size_t number, std::string_view words) {
     if (number > 0) parts.push_back(counted(number, "node") + " " + std::string(words));
@@ -182,6 +224,7 @@ void add_what_is_special(const Report& report, const Counts& c, std::vector<std:
   nodes(c.rolled_back, "rolled back");
   nodes(c.skipped, "skipped");
   nodes(c.released, "released");
+  nodes(c.forgotten, "forgotten");
   nodes(c.leaving, "leaving the cluster");
   if (report.partial) parts.push_back("Partial: limited by --only or --exclude");
   if (report.interrupted) parts.push_back("Interrupted");

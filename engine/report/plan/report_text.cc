@@ -59,6 +59,8 @@ std::string status_words(const NodeReport& node) {
       return "skipped";
     case NodeStatus::kReleased:
       return "released";
+    case NodeStatus::kForgotten:
+      return "forgotten: not contacted, it keeps its configuration";
     case NodeStatus::kInSync:
       return "in sync";
     default:
@@ -69,8 +71,10 @@ std::string status_words(const NodeReport& node) {
 std::string title_of(const NodeReport& node) {
   std::string title = status_words(node);
   const auto add = [&](std::string_view words) { title += (title.empty() ? "" : ", ") + std::string(words); };
-  if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied) add("joining the cluster");
-  if (node.membership == Membership::kLeaving && node.status != NodeStatus::kReleased) add("leaving the cluster");
+  // A node that could not be read may be a member.
+  if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied && !node.error)
+    add("joining the cluster");
+  if (node.membership == Membership::kLeaving && !has_left(node.status)) add("leaving the cluster");
   if (node.not_contacted && !node.error) add("not contacted: `apply --yes-prune` releases it");
   if (node.error) title += (title.empty() ? "" : ": ") + error_text(node);
   return title;
@@ -78,7 +82,7 @@ std::string title_of(const NodeReport& node) {
 
 char symbol_of(const NodeReport& node) {
   if (in_trouble(node.status) || node.error) return '!';
-  if (node.status == NodeStatus::kReleased || node.membership == Membership::kLeaving) return '-';
+  if (has_left(node.status) || node.membership == Membership::kLeaving) return '-';
   if (node.status == NodeStatus::kSkipped) return ' ';
   if (node.membership == Membership::kJoining) return '+';
   return node.status == NodeStatus::kInSync ? '=' : '~';
@@ -87,7 +91,7 @@ char symbol_of(const NodeReport& node) {
 Place place_of(const NodeReport& node, char symbol) {
   if (symbol == '!') return Place::kTrouble;
   if (node.status == NodeStatus::kSkipped) return Place::kSkipped;
-  if (node.status == NodeStatus::kReleased) return Place::kTrouble;
+  if (has_left(node.status)) return Place::kTrouble;
   return symbol == '=' ? Place::kInSync : Place::kBeforeChanges;
 }
 
@@ -135,7 +139,7 @@ std::string text_of(const NodeGroup& group, const TextStyle& style) {
     line.add({"(" + (few ? join(group.addresses, ", ") : fold_names(group.addresses)) + ")", Colour::kNone, 1});
   }
   const Colour colour = group.symbol == '!' ? Colour::kRed : Colour::kNone;
-  for (const std::string_view word : split(group.title, ' ')) line.add({std::string(word), colour, 1});
+  line.add_words(group.title, colour, 1);
   std::string text = std::move(line).text();
   if (group.hint.empty()) return text;
   for (const std::string& piece : broken("hint: " + group.hint, columns_of(style) - 4)) text += "    " + piece + "\n";

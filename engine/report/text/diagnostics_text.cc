@@ -141,17 +141,9 @@ bool is_of_file(std::string_view line) {
 
 std::string wrapped_finding(const std::string& text, const TextStyle& style) {
   std::string all;
+  constexpr std::size_t kContinued = 4;
   for (const std::string_view line : split_lines(text)) {
-    if (is_of_file(line) || text_width(line) <= columns_of(style)) {
-      all.append(line).append("\n");
-      continue;
-    }
-    const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
-    std::string begin(indent, ' ');
-    for (const std::string& piece : broken(line.substr(indent), columns_of(style) - 4)) {
-      all.append(begin).append(piece).append("\n");
-      begin.assign(4, ' ');
-    }
+    all += is_of_file(line) ? std::string(line) + "\n" : continued(line, kContinued, style);
   }
   return all;
 }

@@ -114,6 +114,20 @@ std::vector<std::string> broken(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string continued(std::string_view line, std::size_t column, const TextStyle& style) {
+  if (text_width(line) <= columns_of(style)) return std::string(line) + "\n";
+  const std::size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  column = std::min(column, columns_of(style) / 2);
+  const std::size_t width = columns_of(style) - std::min(std::max(indent, column), columns_of(style) / 2);
+  std::string text;
+  std::string begin(indent, ' ');
+  for (const std::string& piece : broken(line.substr(indent), width)) {
+    text.append(begin).append(piece).append("\n");
+    begin.assign(column, ' ');
+  }
+  return text;
+}
+
 std::string shortened(std::string_view text, std::size_t limit) {
   limit = std::max(limit, kLeastWidth);
   const std::size_t width = text_width(text);
@@ -144,6 +158,14 @@ void FlowingLine::place(std::size_t column, const Part& part) {
 }
 
 void FlowingLine::add(const Part& part) { add_at(part, column_); }
+
+void FlowingLine::add_words(std::string_view text, Colour colour, std::size_t gap) {
+  for (const std::string_view word : split(text, ' ')) {
+    if (word.empty()) continue;
+    add({std::string(word), colour, gap});
+    gap = 1;
+  }
+}
 
 void FlowingLine::add_at(const Part& part, std::size_t column) {
   const std::size_t limit = columns_of(style_);

@@ -50,6 +50,9 @@ std::size_t columns_of(const TextStyle& style);
 /// `text` in lines of at most `style.width` columns, each after `indent` blanks; breaks only between words.
 std::string wrapped(const std::string& text, std::size_t indent, const TextStyle& style);
 
+/// One line with a newline. A line that is wider than `style.width` continues below, at `column`; breaks as broken().
+std::string continued(std::string_view line, std::size_t column, const TextStyle& style);
+
 /// `text` in pieces of at most `width` columns. Breaks between words, and in words that are too long for a line.
 std::vector<std::string> broken(std::string_view text, std::size_t width);
 
@@ -77,6 +80,8 @@ class FlowingLine {
   FlowingLine(std::string begin, std::size_t width, std::size_t column, const TextStyle& style);
   /// Adds a part. It comes on a new line if it does not fit, and is broken if a line is too short for it.
   void add(const Part& part);
+  /// Adds the words of a text one by one: the line may end between them. `gap`: the blanks before the first word.
+  void add_words(std::string_view text, Colour colour, std::size_t gap);
   /// As add(), but not before `column`, if the line has room for that.
   void add_at(const Part& part, std::size_t column);
   /// The columns of the last line.

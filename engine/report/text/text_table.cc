@@ -1,6 +1,7 @@
 #include "engine/report/text/text_table.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -37,6 +38,29 @@ std::vector<std::size_t> shown_columns(const TextTable& table) {
   return shown;
 }
 
+/// The text in lines of at most `width` columns. They end behind a comma where they can.
+std::vector<std::string> cell_lines(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(", "), text.size());
+    const std::string_view clause = text.substr(0, std::min(comma + 1, text.size()));
+    text.remove_prefix(std::min(comma + 2, text.size()));
+    if (!line.empty() && text_width(line) + 1 + text_width(clause) <= width) {
+      line.append(" ").append(clause);
+      continue;
+    }
+    if (!line.empty()) lines.push_back(line);
+    line.clear();
+    for (std::string& piece : broken(clause, width)) {
+      if (!line.empty()) lines.push_back(std::move(line));
+      line = std::move(piece);
+    }
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
 class TableWriter {
  public:
   TableWriter(const TextTable& table, std::size_t indent, const TextStyle& style)
@@ -46,6 +70,7 @@ class TableWriter {
       for (const TextRow& row : table.rows) width = std::max(width, text_width(shown(cell_at(row, column).text)));
       widths_.push_back(std::min(width, kWidestColumn));
     }
+    if (table.breaks_cells) make_narrow();
   }
 
   std::string text() const {
@@ -62,7 +87,63 @@ class TableWriter {
  private:
   static std::string shown(const std::string& text) { return text.empty() ? "-" : text; }
 
+  /// The widest word in a column, which is never broken.
+  std::size_t least_width(std::size_t column) const {
+    std::size_t least = 0;
+    const auto look_at = [&](const std::string& text) {
+      for (const std::string_view word : split(text, ' ')) least = std::max(least, text_width(word));
+    };
+    if (column < table_.header.size()) look_at(table_.header[column]);
+    for (const TextRow& row : table_.rows) look_at(cell_at(row, column).text);
+    return least;
+  }
+
+  /// Takes from the widest columns until the table fits.
+  void make_narrow() {
+    std::vector<std::size_t> least;
+    std::size_t width = indent_;
+    for (std::size_t at = 0; at < columns_.size(); ++at) {
+      least.push_back(least_width(columns_[at]));
+      width += widths_[at] + (at > 0 ? kGap : 0);
+    }
+    for (; width > columns_of(style_); --width) {
+      std::size_t widest = columns_.size();
+      for (std::size_t at = 0; at < columns_.size(); ++at) {
+        const bool may_shrink = widths_[at] > least[at];
+        if (may_shrink && (widest == columns_.size() || widths_[at] > widths_[widest])) widest = at;
+      }
+      if (widest == columns_.size()) return;
+      --widths_[widest];
+    }
+  }
+
+  /// Each cell in its column, in as many lines as it needs.
+  std::string broken_line_of(const TextRow& row) const {
+    std::vector<std::vector<std::string>> cells;
+    std::size_t height = 0;
+    for (std::size_t at = 0; at < columns_.size(); ++at) {
+      cells.push_back(cell_lines(shown(cell_at(row, columns_[at]).text), widths_[at]));
+      height = std::max(height, cells.back().size());
+    }
+    std::string text;
+    for (std::size_t line = 0; line < height; ++line) {
+      std::size_t width = 0;
+      std::size_t column = indent_;
+      for (std::size_t at = 0; at < columns_.size(); ++at) {
+        if (line < cells[at].size()) {
+          const std::string& piece = cells[at][line];
+          text += std::string(column - width, ' ') + paint(piece, cell_at(row, columns_[at]).colour, style_);
+          width = column + text_width(piece);
+        }
+        column += widths_[at] + kGap;
+      }
+      text += "\n";
+    }
+    return text;
+  }
+
   std::string line_of(const TextRow& row) const {
+    if (table_.breaks_cells) return broken_line_of(row);
     std::string line(indent_, ' ');
     std::size_t width = indent_;
     for (std::size_t at = 0; at < columns_.size(); ++at) {

@@ -2,8 +2,10 @@
 #include <regex>
 #include <set>
 
+#include "engine/cli/flags/command_line.h"
 #include "engine/cli/usage/usage_error.h"
 #include "engine/core/text.h"
+#include "engine/report/text/text_style.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
 
@@ -140,6 +142,20 @@ TEST_CASE("help prints what --help prints") {
   CHECK(unknown.exit_status == 1);
   CHECK(contains(unknown.standard_error, "did you mean plan?"));
   CHECK(sparkplan({"--version"}).standard_output == sparkplan({"version"}).standard_output);
+}
+
+TEST_CASE("help fits the terminal, and the description of a flag continues in its column") {
+  for (const auto& command : commands_in(sparkplan({"--help"}).standard_output)) {
+    INFO(command);
+    const std::string help = wrapped_help(sparkplan({command, "--help"}).standard_output, 60);
+    for (const std::string_view line : split_lines(help)) CHECK(text_width(line) <= 60);
+  }
+  const std::string one = "  --yes                       do not ask, and do not wait for an answer\n\nA line\n";
+  CHECK(wrapped_help(one, 62) ==
+        "  --yes                       do not ask, and do not wait for\n"
+        "                              an answer\n"
+        "\n"
+        "A line\n");
 }
 
 TEST_CASE("the flag -f names the file in every command, before and after it, and only once") {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -28,12 +29,18 @@ LocalClock ahead() {
   return clock;
 }
 
+TextStyle columns(int width) {
+  TextStyle style;
+  style.width = width;
+  return style;
+}
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("history: the text has local times, and the JSON has UTC") {
-  const auto text = history_text({an_apply()}, false, ahead());
+  const auto text = history_text({an_apply()}, false, ahead(), columns(1000));
   CHECK(contains(text, "today 13:00 "));
   CHECK_FALSE(contains(text, "12:00:00Z"));
   CHECK(contains(text, "3 changes on spark-[01-02]\n"));
@@ -42,16 +49,33 @@ TEST_CASE("history: the text has local times, and the JSON has UTC") {
   CHECK(json->find("runs")->list_items()->at(0).text_or("time", "") == "2026-03-01T12:00:00Z");
 }
 
+TEST_CASE("history: lines fit the terminal, with their words in the column of the run") {
+  ClusterHistoryEntry entry = an_apply();
+  entry.left_nodes = {"spark-08", "spark-09"};
+  entry.run.artifacts.push_back({"file", {"file", "/etc/motd"}, "failed", "write /etc/motd: no space left on device"});
+  for (const int width : {50, 80}) {
+    const auto text = history_text({entry}, true, ahead(), columns(width));
+    INFO(text);
+    for (const std::string_view line : split_lines(text)) CHECK(text_width(line) <= static_cast<std::size_t>(width));
+  }
+  CHECK(history_text({entry}, true, ahead(), columns(80)) ==
+        "today 13:00   20260301T120000Z-4f9a1c07  apply     anna@laptop           applied\n"
+        "              3 changes on spark-[01-02], as recorded here on spark-[08-09],\n"
+        "              which left\n"
+        "  failed    file            /etc/motd: write /etc/motd: no space left on device\n");
+}
+
 TEST_CASE("history: nodes that only this controller's log names are marked, and so are those that left") {
   ClusterHistoryEntry entry = an_apply();
   entry.recorded_nodes = {"spark-03"};
   entry.left_nodes = {"spark-08", "spark-09"};
-  const auto text = history_text({entry}, false, ahead());
+  const auto text = history_text({entry}, false, ahead(), columns(1000));
   CHECK(contains(text,
                  "on spark-[01-02], as recorded here on spark-03, as recorded here on spark-[08-09], which left\n"));
   entry.nodes.clear();
   entry.recorded_nodes.clear();
-  CHECK(contains(history_text({entry}, false, ahead()), "3 changes, as recorded here on spark-[08-09], which left\n"));
+  CHECK(contains(history_text({entry}, false, ahead(), columns(1000)),
+                 "3 changes, as recorded here on spark-[08-09], which left\n"));
   const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
   REQUIRE(json);
   const Value& run = json->find("runs")->list_items()->at(0);
@@ -60,12 +84,28 @@ TEST_CASE("history: nodes that only this controller's log names are marked, and 
   CHECK(run.find("recorded_nodes") == nullptr);
 }
 
+TEST_CASE("history: nodes that a run forgot are named") {
+  ClusterHistoryEntry entry = an_apply();
+  entry.nodes.clear();
+  entry.run.operation = "release";
+  entry.run.changes = 0;
+  entry.forgotten_nodes = {"spark-09"};
+  CHECK(
+      contains(history_text({entry}, false, ahead(), columns(1000)), "  0 changes, forgot spark-09 without contact\n"));
+  const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
+  REQUIRE(json);
+  const Value& run = json->find("runs")->list_items()->at(0);
+  CHECK(*run.find("nodes") == Value::list({"spark-09"}));
+  CHECK(*run.find("forgotten_nodes") == Value::list({"spark-09"}));
+  CHECK(run.find("left_nodes") == nullptr);
+}
+
 TEST_CASE("history: no text of a node passes for other columns of the line") {
   ClusterHistoryEntry entry = an_apply();
   entry.run.time = "today 13:00  20260301T120000Z-00000000  apply";
   entry.run.who = "eve                   rolled back  0 changes";
   entry.run.operation = "apply     anna@laptop";
-  const auto text = history_text({entry}, false, ahead());
+  const auto text = history_text({entry}, false, ahead(), columns(1000));
   INFO(text);
   CHECK(text.starts_with("?  "));
   CHECK(contains(text, "  apply anna@laptop  eve rolled back 0 changes  applied "));
@@ -79,7 +119,7 @@ TEST_CASE("history: what a node reports otherwise than most is printed apart, an
   claim.undone_by = "r\x1b[2J";
   claim.saved_plan = "";
   entry.other_claims = {claim};
-  const auto text = history_text({entry}, false, ahead());
+  const auto text = history_text({entry}, false, ahead(), columns(1000));
   CHECK(contains(text, "  applied "));
   CHECK(contains(text, ", liar says: rolled back, undone by r"));
   CHECK(contains(text, ", of no plan\n"));
@@ -95,9 +135,9 @@ TEST_CASE("history: what a node reports otherwise than most is printed apart, an
   ClusterHistoryEntry alone = an_apply();
   alone.nodes = {"liar"};
   alone.journals = 3;
-  CHECK(contains(history_text({alone}, false, ahead()), ", reported only by liar\n"));
+  CHECK(contains(history_text({alone}, false, ahead(), columns(1000)), ", reported only by liar\n"));
   alone.is_recorded = true;
-  CHECK_FALSE(contains(history_text({alone}, false, ahead()), "reported"));
+  CHECK_FALSE(contains(history_text({alone}, false, ahead(), columns(1000)), "reported"));
 }
 
 TEST_CASE("history: a node with hundreds of damaged journals has four errors") {

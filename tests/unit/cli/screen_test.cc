@@ -1,5 +1,9 @@
 // How live lines are removed from a screen, on a terminal made of lines of text.
 #include "engine/cli/terminal/screen.h"
+
+#include <chrono>
+#include <thread>
+
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -81,6 +85,22 @@ TEST_CASE("live lines are erased, lines above them stay, and the cursor returns 
     CHECK(paper.rows()[1] == "b");
     for (std::size_t row = above; row < paper.rows().size(); ++row) CHECK(paper.rows()[row].empty());
   }
+}
+
+TEST_CASE("a screen knows how long its questions lasted") {
+  using std::chrono::milliseconds;
+  Screen screen;
+  CHECK(screen.time_held() == milliseconds(0));
+  {
+    const Screen::Hold question(screen);
+    const Screen::Hold within(screen);
+    std::this_thread::sleep_for(milliseconds(20));
+    CHECK(screen.time_held() == milliseconds(0));
+  }
+  const auto first = screen.time_held();
+  CHECK(first >= milliseconds(20));
+  { const Screen::Hold another(screen); }
+  CHECK(screen.time_held() >= first);
 }
 
 TEST_CASE("without live lines nothing is erased") { CHECK(erasure_of({}, 80).empty()); }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/doctor/doctor_table.h"
 #include "engine/report/checks/check_report.h"
 #include "tests/support/catch.h"
@@ -65,12 +66,18 @@ DoctorReport sample() {
   return report;
 }
 
+TextStyle columns(int width) {
+  TextStyle style;
+  style.width = width;
+  return style;
+}
+
 nlohmann::json json_of(const DoctorReport& report) { return nlohmann::json::parse(public_json(to_json_value(report))); }
 
 }  // namespace
 
-TEST_CASE("the text lists failures first and in detail, and passed rows on one line") {
-  const auto text = to_text(sample(), {});
+TEST_CASE("the text lists failures first and in detail, and the number of passed rows on one line") {
+  const auto text = to_text(sample(), columns(1000));
   CHECK(text == "FAIL  spark-01  link-mtu: " + std::string(RowId("link-mtu")->symptom) +
                     "\n        seen: enp1 \xE2\x90\x9B[31m has an MTU of 1500 instead of 9000\n        cause: " +
                     std::string(RowId("link-mtu")->cause) + "\n        fix: " + std::string(RowId("link-mtu")->fix) +
@@ -78,8 +85,31 @@ TEST_CASE("the text lists failures first and in detail, and passed rows on one l
                     "\n        seen: /etc/netplan/50.yaml has mode 0644\n        cause: " +
                     std::string(RowId("netplan-mode")->cause) +
                     "\n        fix: " + std::string(RowId("netplan-mode")->fix) +
-                    "\npass  link-down, differs-kernel\nskip  nvme-not-live\n"
-                    "Doctor: 1 failed, 2 warnings, 4 passed, 2 skipped. 1.50 s\n");
+                    "\npass  2 checks (-v lists them)\nskip  1 check (-v lists them)\n"
+                    "Doctor: 1 failed, 1 warning, 2 passed, 1 skipped. 1.50 s\n");
+}
+
+TEST_CASE("with -v the passed and the skipped rows are named, and a row that a node skips counts as passed") {
+  TextStyle verbose;
+  verbose.verbose = true;
+  auto report = sample();
+  CHECK(to_text(report, verbose).find("\npass  link-down, differs-kernel\nskip  nvme-not-live\n") != std::string::npos);
+  report.findings[6].status = CheckStatus::kPass;
+  const auto text = to_text(report, verbose);
+  CHECK(text.find("\npass  link-down, nvme-not-live, differs-kernel\nDoctor: ") != std::string::npos);
+  CHECK(text.find("3 passed, 0 skipped.") != std::string::npos);
+}
+
+TEST_CASE("no line of the text is wider than the terminal") {
+  for (const int width : {60, 80}) {
+    TextStyle style = columns(width);
+    style.verbose = true;
+    auto report = sample();
+    for (const RowId row : examined_rows())
+      report.findings.push_back({row, {"spark-01"}, false, CheckStatus::kPass, ""});
+    const auto text = to_text(report, style);
+    for (const std::string_view line : split_lines(text)) CHECK(text_width(line) <= static_cast<std::size_t>(width));
+  }
 }
 
 TEST_CASE("quiet omits passed rows") {

@@ -37,6 +37,22 @@ Value member(const FleetBench& bench, std::size_t node, std::string_view key) {
 
 }  // namespace
 
+TEST_CASE("apply: the duration of a run does not include the time of its questions") {
+  FleetBench bench(1);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  auto asked = std::chrono::seconds(5);  // Before this run.
+  bench.run.time_asking = [&asked] { return asked; };
+  bench.options.approve = [&asked](const Report&) {
+    asked += std::chrono::hours(1);
+    return true;
+  };
+  const auto report = bench.apply();
+  CHECK(standing(report) == "n1 applied");
+  CHECK(report.duration.count() == 0);
+  bench.options.approve = {};
+  CHECK(bench.plan().duration.count() > 0);
+}
+
 TEST_CASE("a plan lists all changes and writes nothing") {
   FleetBench bench(2);
   bench.sections = kTwoSections;

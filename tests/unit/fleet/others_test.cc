@@ -55,6 +55,18 @@ TEST_CASE("others: with all nodes answering and unchanged, a volume is mounted")
   CHECK(bench.root(1).exists(kUnit));
 }
 
+TEST_CASE("others: a finding about several nodes is reported once") {
+  FleetBench bench(3);
+  bench.sections = "hosts: {}\n";
+  const Report plan = bench.plan();
+  std::vector<std::string> messages;
+  for (const Diagnostic& finding : plan.diagnostics) {
+    if (finding.code == "hosts.no-address") messages.push_back(finding.message);
+  }
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0].starts_with("nodes n[1-3] get no names: "));
+}
+
 TEST_CASE("others: a node that became silent after the plan counts as a writer") {
   Bench bench;
   SECTION("the node cannot be locked") {

@@ -92,6 +92,57 @@ TEST_CASE("release: a node is released by name while the file lists it, and no o
   CHECK_FALSE(bench.root(3).exists("/var/lib/sparkplan"));
 }
 
+TEST_CASE("release: a node that is gone is forgotten without contact, and no later apply asks about it") {
+  FleetBench bench = two_of_which_one_leaves();
+  const auto away = bench.root(2).path().string() + ".away";
+  std::filesystem::rename(bench.root(2).path(), away);
+  const auto refused = bench.apply();
+  CHECK(exit_of(refused) == 9);
+  REQUIRE(refused.nodes.at(1).error);
+  CHECK(refused.nodes.at(1).error->hint.find("`sparkplan release NODE --forget`") != std::string::npos);
+  bench.options.release = "n2";
+  bench.options.forget = true;
+  std::vector<std::string> asked;
+  bool answer = false;
+  bench.options.approve = [&](const Report& plan) {
+    asked.push_back(standing(plan));
+    return answer;
+  };
+  CHECK(standing(bench.apply()) == "n1 in_sync, n2 pending");
+  CHECK(bench.root(1).read(kManifestFile).find("\"n2\"") != std::string::npos);
+  answer = true;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 in_sync, n2 forgotten");
+  CHECK(asked == std::vector<std::string>(2, "n1 in_sync, n2 forgotten"));
+  CHECK(bench.root(1).read(kManifestFile).find("\"n2\"") == std::string::npos);
+  bench.options = {};
+  const auto later = bench.apply();
+  CHECK(exit_of(later) == 0);
+  CHECK(standing(later) == "n1 in_sync");
+  CHECK(later.diagnostics.empty());
+  std::filesystem::rename(away, bench.root(2).path());
+  CHECK(bench.root(2).exists(kManifestFile));
+  CHECK(bench.root(2).exists(kSysctlFile));
+}
+
+TEST_CASE("release: a mistyped node that only one manifest lists is forgotten there") {
+  FleetBench bench(3);
+  const auto away = bench.root(2).path().string() + ".away";
+  std::filesystem::rename(bench.root(2).path(), away);
+  bench.sections = kSections;
+  bench.left_out = {false, false, true};
+  CHECK(standing(bench.apply()) == "n1 applied, n2 unreachable");
+  bench.left_out = {false, true, false};
+  bench.options.release = "n2";
+  bench.options.forget = true;
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 in_sync, n3 skipped, n2 forgotten");
+  CHECK(bench.root(1).read(kManifestFile).find("\"n2\"") == std::string::npos);
+  std::filesystem::rename(away, bench.root(2).path());
+}
+
 TEST_CASE("release: status lists a released node that the file still names as not applied, without an error") {
   FleetBench bench(2);
   bench.sections = kSections;

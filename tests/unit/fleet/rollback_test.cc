@@ -71,6 +71,20 @@ TEST_CASE("a rollback restores files and manifests to their state before the las
   CHECK(exit_code(plan, ExitRules{false, true, false}) == ExitCode::kDone);
 }
 
+TEST_CASE("a rollback names the time of the undone run as the command shows times") {
+  FleetBench bench(1);
+  bench.sections = kFirst;
+  bench.apply_all();
+  std::string asked;
+  bench.run.shown_time = [&asked](const std::string& utc) {
+    asked = utc;
+    return std::string("today 13:00");
+  };
+  const auto report = roll_back(bench);
+  CHECK(asked.ends_with('Z'));
+  CHECK(says(report, ", today 13:00) is undone on n1"));
+}
+
 TEST_CASE("a rollback of the first run leaves only the roster") {
   FleetBench bench(1);
   const auto before = bench.trees();

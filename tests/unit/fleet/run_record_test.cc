@@ -114,6 +114,24 @@ TEST_CASE("a history keeps the runs on nodes that left") {
   CHECK(all[2].left_nodes == Names{"gone"});
 }
 
+TEST_CASE("a run that only forgot a node is recorded, and a history names that node apart") {
+  Report report = an_apply();
+  report.command = "release";
+  report.nodes = {node_with("n1", NodeStatus::kInSync, {}), node_with("n2", NodeStatus::kForgotten, {})};
+  const auto one = record_of(report, "anna@laptop", 0);
+  REQUIRE(one);
+  REQUIRE(one->nodes.size() == 1);
+  CHECK(one->nodes[0].status == "forgotten");
+  for (const Names& file : {Names{"n1"}, Names{"n1", "n2"}}) {
+    const auto all = with_records({}, {*one}, lab(file));
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].forgotten_nodes == Names{"n2"});
+    CHECK(all[0].left_nodes.empty());
+    CHECK(all[0].recorded_nodes.empty());
+    CHECK(all[0].run.outcome == RunOutcome::kApplied);
+  }
+}
+
 TEST_CASE("a record adds to a journaled run only the nodes that no journal names") {
   const auto all =
       with_records({journaled("1", {"n1"})}, {record("1", {"n1", "n2", "gone"}, "failed")}, lab({"n1", "n2"}));

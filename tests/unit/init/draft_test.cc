@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/init/yaml_writer.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
@@ -86,6 +87,28 @@ TEST_CASE("a managed resource that the file cannot express is reported") {
   const auto draft = attempt(machines);
   REQUIRE(draft);
   CHECK(has_remark(*draft, "init.not-written"));
+}
+
+TEST_CASE("a secret is left out with a remark, and the plain variables beside it are written") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nnodes: [{name: n1, address: 10.0.0.1}]\nprofile_env: {A: b, C: d}\n"));
+  auto& resources = machines.front().manifest->resources;
+  REQUIRE(resources.size() == 2);
+  resources.emplace(ResourceId{"profile_env", "HF_TOKEN"},
+                    ManagedResource{Value::map({{"value", std::string(kUnreadSecret)}}), {}});
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  std::string message;
+  for (const Diagnostic& remark : draft->remarks) {
+    if (remark.code == "init.not-written") message += remark.message;
+  }
+  CHECK(
+      message.starts_with("profile_env on n1 has secrets whose source no node knows (HF_TOKEN): the file lacks them"));
+  const Cluster cluster = loaded(draft->text);
+  const Value& variables = cluster.nodes.front().sections.at("profile_env");
+  CHECK(variables.text_or("A", "") == "b");
+  CHECK(variables.text_or("C", "") == "d");
+  CHECK(variables.find("HF_TOKEN") == nullptr);
 }
 
 TEST_CASE("a machine's texts cannot break the file") {

@@ -59,11 +59,25 @@ TEST_CASE("connect: a stop ends the attempt at once, and the time limit ends it 
   REQUIRE_FALSE(late);
   CHECK(late.error().code == ErrorCode::kUnreachable);
   CHECK(late.error().message.find("no answer in time") != std::string::npos);
+  CHECK(late.error().hint ==
+        "is it switched on? if `ping 127.0.0.1` gets answers, a firewall may drop port " + std::to_string(full.port));
   const std::jthread stopper([&] { stop.request_stop(); });
   const auto stopped = connect_tcp("127.0.0.1", full.port, begun + seconds(60), stop.get_token());
   REQUIRE_FALSE(stopped);
   CHECK(stopped.error().code == ErrorCode::kInterrupted);
   CHECK(Clock::now() - begun < seconds(20));
+}
+
+TEST_CASE("connect: a port without a server has a hint that leads to sshd") {
+  std::uint16_t port = 0;
+  {
+    const FullPort closed;
+    port = closed.port;
+  }
+  const auto refused = connect_tcp("127.0.0.1", port, Clock::now() + seconds(10), {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kUnreachable);
+  CHECK(refused.error().hint.find("`systemctl status ssh`") != std::string::npos);
 }
 
 TEST_CASE("connect: a stop ends the wait for a server that says nothing") {

@@ -108,6 +108,7 @@ TEST_CASE("keys: a wrong passphrase is asked for again, three times in all, and 
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::kPermissionDenied);
     CHECK(refused.error().message == "the passphrase of the key ~/key was wrong");
+    CHECK(refused.error().hint == "run the command again, or load the key into ssh-agent with `ssh-add ~/key`");
   }
   CHECK(asked == 3);
 }
@@ -120,7 +121,17 @@ TEST_CASE("keys: without a terminal the key is named") {
   const auto refused = keys.unlock(path, "~/key");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "the key ~/key has a passphrase, and no terminal");
-  CHECK(refused.error().hint.find("ssh-add") != std::string::npos);
+  CHECK(refused.error().hint == "run sparkplan on a terminal, or load the key into ssh-agent with `ssh-add ~/key`");
+}
+
+TEST_CASE("keys: a user who gives no passphrase is not sent to a terminal") {
+  const ScratchDirectory root;
+  const auto path = key_file(root, "/key", kPassphrase);
+  UnlockedKeys keys([](const std::string&, bool) { return secret(""); });
+  const auto refused = keys.unlock(path, "~/key");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "the key ~/key has a passphrase, and none was given");
+  CHECK(refused.error().hint.find("terminal") == std::string::npos);
 }
 
 TEST_CASE("keys: a stop at the question is a stop") {

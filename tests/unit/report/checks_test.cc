@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/core/utf8.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/checks/matrix.h"
@@ -83,6 +84,25 @@ TEST_CASE("a report of checks reads as specified") {
         "  spark-01         .      41.2\n"
         "  spark-02      43.0         .\n"
         "0 nodes, half A: 1 check failed; slowest pair spark-01 -> spark-02, 41.2 Gb/s (tcp A)\n");
+}
+
+TEST_CASE("no line of a check is wider than the terminal; a line continues below its nodes") {
+  TextStyle narrow;
+  narrow.width = 60;
+  auto report = sample();
+  report.checks[0].cause = "no packet gets through; the other direction works: a firewall of the receiver drops them";
+  NodeReport lost;
+  lost.name = "spark-03";
+  lost.status = NodeStatus::kUnreachable;
+  lost.error = Error{ErrorCode::kUnreachable, "connect to 10.0.0.13:22: no answer within 10 seconds", {}, {}, "on?"};
+  report.run.nodes = {lost};
+  const auto text = to_text(report, narrow);
+  INFO(text);
+  for (const std::string_view line : split_lines(text)) CHECK(text_width(line) <= 60);
+  CHECK(text.find("FAIL  mtu      spark-01 -> spark-02  A  largest packet that\n"
+                  "               arrives: 1500 bytes\n"
+                  "        cause: no packet gets through; the other direction\n"
+                  "        works: a firewall of the receiver drops them\n") != std::string::npos);
 }
 
 TEST_CASE("with --quiet only passed checks are omitted, and a skip keeps its way out") {

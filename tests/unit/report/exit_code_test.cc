@@ -228,6 +228,7 @@ TEST_CASE("statuses, memberships and outcomes have the names promised to scripts
   CHECK(to_string(NodeStatus::kInSync) == "in_sync");
   CHECK(to_string(NodeStatus::kRolledBack) == "rolled_back");
   CHECK(to_string(NodeStatus::kReleased) == "released");
+  CHECK(to_string(NodeStatus::kForgotten) == "forgotten");
   CHECK(to_string(Membership::kLeaving) == "leaving");
   CHECK(to_string(Outcome::kNotDone) == "not_done");
 }

@@ -1,6 +1,7 @@
 // The end of `exec` and `run` as text, JSON and exit code.
 #include "engine/report/job_text.h"
 
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -96,6 +97,24 @@ TEST_CASE("each failed node has one line with the reason, and the verdict is las
   const auto good = report_of({rank_with(0)});
   CHECK(text_of(good) == "exec: succeeded on 1 node. 1.50 s\n");
   CHECK(text_of(good, true).empty());
+}
+
+TEST_CASE("a command that is not there is named, and so is a missing launcher") {
+  auto missing = rank_with(0, RankEnding::kNotStarted);
+  missing.ended->exit_code.reset();
+  missing.ended->failed_step = "execute";
+  missing.ended->errno_value = ENOENT;
+  missing.program = "unam";
+  auto report = report_of({missing});
+  report.argv = {"unam", "-r"};
+  CHECK(text_of(report).starts_with("! spark-01: command not found: unam\nexec: "));
+  report.command = "run";
+  report.argv = {"python3", "train.py"};
+  report.nodes[0].ranks[0].program = "mpirun";
+  CHECK(
+      text_of(report).starts_with("! spark-01: command not found: mpirun\n"
+                                  "  hint: mpirun starts your command: install it on spark-01\nrun: "));
+  CHECK(is_valid(report));
 }
 
 TEST_CASE("an error of a node cannot control the terminal") {

@@ -236,8 +236,44 @@ TEST_CASE("many new resources that differ only in their names are counted, and -
 TEST_CASE("the logins of many nodes are one line") {
   const std::string text = to_text(testing::first_plan_of_eight(), {});
   INFO(text);
-  CHECK(has(text, "8 authorized (known during apply), 8 config, key, 8 known_hosts"));
+  CHECK(has(text, "own key, login keys of spark-[01-08] (known during apply),\n"));
+  CHECK(has(text, " host keys of spark-[01-08], ssh config "));
   CHECK(has(to_text(testing::first_plan_of_eight(), verbose()), "known after spark-02 creates its key"));
+}
+
+TEST_CASE("the logins of few nodes are words as well, and -v lists their fields") {
+  const Report report = sample_report(
+      "plan",
+      {node_with({sample_change("ssh_trust/nvidia", Action::kUpdate,
+                                {{"authorized.spark-02", "ssh-ed25519 AAAA", "ssh-ed25519 BBBB"},
+                                 {"authorized.spark-03", Value(),
+                                  Value::Unknown{"known after spark-03 creates its key", "spark-03/ssh_trust/nvidia"}},
+                                 {"known_hosts.spark-03", Value(), Value::list({"spark-03 ssh-ed25519 AAAA"})},
+                                 {"known_hosts.spark-04", Value::list({"spark-04 ssh-ed25519 AAAA"}), Value()},
+                                 {"unexpected", Value::list({"a line"}), Value::list()}})})});
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK(has(text, "login keys of spark-03 added, of spark-02 changed (1 known during apply),\n"));
+  CHECK(has(text, "host keys of spark-03 added, of spark-04 removed, unexpected - a line"));
+  CHECK_FALSE(has(text, "AAAA"));
+  CHECK(has(to_text(report, verbose()), "ssh-ed25519 BBBB"));
+}
+
+TEST_CASE("a plan names the change whose value is awaited") {
+  const auto waiting_for = [](const std::string& producer) {
+    NodeReport node =
+        node_with({sample_change("x/y", Action::kCreate, {{"v", Value(), Value::Unknown{"r", producer}}})});
+    node.plan.waiting = {node.plan.changes[0].id};
+    return node;
+  };
+  const auto verdict = [](const std::vector<NodeReport>& nodes) {
+    return verdict_text(sample_report("plan", nodes), {});
+  };
+  CHECK(has(verdict({waiting_for("spark-02/a/b"), waiting_for("spark-01/a/b")}),
+            "Waiting: 2 resources on 2 nodes, for a/b of spark-[01-02]."));
+  CHECK(has(verdict({waiting_for("s/a/1"), waiting_for("s/a/2"), waiting_for("s/a/3"), waiting_for("s/a/4")}),
+            "for a/1 of s and a/2 of s and 2 more."));
+  CHECK(has(verdict({waiting_for("")}), "Waiting: 1 resource on 1 node."));
 }
 
 TEST_CASE("long values and long lines of a diff are cut where they differ, and -v shows all of them") {

@@ -78,6 +78,22 @@ TEST_CASE("status shows eight nodes on one screen") {
   CHECK(split_lines(text).size() <= 24);
 }
 
+TEST_CASE("status fits a terminal of 80 columns: its cells are broken behind a comma") {
+  TextStyle style;
+  style.width = 80;
+  auto report = eight_nodes();
+  report.run.nodes[7].error->hint = "is it on, and does its sshd run? run `ping 10.0.0.18`, then `ssh spark-08` here";
+  const std::string text = to_text(report, clock_of_tests(), style);
+  INFO(text);
+  for (const auto line : split_lines(text)) {
+    CHECK(text_width(line) <= 80);
+    CHECK_FALSE(line.ends_with(' '));
+  }
+  CHECK(has(text,
+            "spark-04  in sync      1/2 up,           Nov 20 09:05,     today 17:31   42\n"
+            "                       mtu 1500/9000     3 failed (tcp)\n"));
+}
+
 TEST_CASE("status in colour is the same text") {
   TextStyle style;
   style.color = true;

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/core/keyed_digest.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
@@ -204,6 +205,42 @@ TEST_CASE("an apply that did not begin lists no change, and its verdict is that 
   INFO(text);
   CHECK_FALSE(has(text, "1 -> 2"));
   CHECK(last_line(text).starts_with("Not started: nothing was changed on any node. 1 node refused."));
+}
+
+TEST_CASE("the source of a secret is printed once") {
+  const Value token = std::string(kUnreadSecret);
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {sample_change("profile_env/HF_TOKEN", Action::kCreate, {{"value", Value(), token}})};
+  node.plan.changes[0].note = "environment variable HF";
+  const std::string text = to_text(sample_report("plan", {node}), {});
+  INFO(text);
+  CHECK(has(text, "HF_TOKEN  value (secret: environment variable HF) new  spark-01\nPlan: "));
+  // A diff does not show the source.
+  node.plan.changes = {sample_change("file//etc/token", Action::kUpdate, {{"content", "a\nb\n", token}})};
+  node.plan.changes[0].note = "environment variable HF";
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "\n      environment variable HF\n"));
+}
+
+TEST_CASE("a node that could not be read is not said to join") {
+  std::vector<NodeReport> nodes;
+  for (const NodeStatus status : {NodeStatus::kUnreachable, NodeStatus::kFailed, NodeStatus::kRefused}) {
+    nodes.push_back(sample_node(static_cast<int>(nodes.size()) + 1, status));
+    nodes.back().membership = Membership::kJoining;
+    nodes.back().error = make_error(ErrorCode::kFailed, "no answer");
+  }
+  const std::string text = to_text(sample_report("plan", nodes), {});
+  INFO(text);
+  CHECK_FALSE(has(text, "joining"));
+  CHECK(has(text, "! spark-02 (10.0.0.12) failed: no answer\n"));
+}
+
+TEST_CASE("a forgotten node is listed with what becomes of it, and is not counted as read") {
+  NodeReport gone = sample_node(2, NodeStatus::kForgotten);
+  gone.membership = Membership::kLeaving;
+  const std::string text = to_text(sample_report("release", {sample_node(1), gone}), {});
+  INFO(text);
+  CHECK(has(text, "- spark-02 (10.0.0.12) forgotten: not contacted, it keeps its configuration\n"));
+  CHECK(last_line(text) == "Applied: nothing to do on 1 of 2 nodes. 1 node forgotten. 0.12 s\n");
 }
 
 TEST_CASE("a change that is blocked by a failed one is counted once") {

@@ -55,6 +55,14 @@ TEST_CASE("hosts: without a fabric a name resolves to the management address, if
   }
 }
 
+TEST_CASE("hosts: nodes that get no name for the same reason share a warning") {
+  const Names found = names({node_of("sp1", "sp1"), node_of("a", "10.0.0.1"), node_of("sp2", "sp2.lan")});
+  CHECK(found.addresses == Addresses{{"a-fabric", "10.0.0.1"}});
+  REQUIRE(found.diagnostics.size() == 1);
+  CHECK(found.diagnostics[0].message.starts_with("nodes sp[1-2] get no names: "));
+  CHECK(found.diagnostics[0].where.line == 7);
+}
+
 TEST_CASE("hosts: the hint for a directory node suggests a fabric, not an address") {
   NodeSpec node = node_of("image", "");
   node.transport = TransportKind::kLocal;

@@ -87,6 +87,18 @@ TEST_CASE("ssh_trust: nodes behind a jump host or a shared address may log in fr
   CHECK(source_addresses(peers[1], false) == Set{"172.16.0.2", "203.0.113.7"});
 }
 
+TEST_CASE("ssh_trust: nodes whose addresses are aliases share a warning, which is the same on every node") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nnodes:\n  - {name: a, address: sp1}\n  - {name: b, address: sp2}\n"
+      "  - {name: c, address: 10.0.0.3}\n");
+  const auto first = findings(cluster, {}, 0);
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].code == "ssh_trust.address-is-a-name");
+  CHECK(first[0].message == "the other nodes log in to a, b only if they can resolve sp[1-2]");
+  CHECK(first[0].where.line == 6);
+  CHECK(findings(cluster, {}, 2) == first);
+}
+
 TEST_CASE("ssh_trust: two spellings of one address are equal") {
   CHECK(canonical_ip("FD00:0:0::12") == "fd00::12");
   CHECK(canonical_ip("::ffff:10.0.0.1") == "10.0.0.1");
