@@ -10,7 +10,7 @@
 # over TCP on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
 # UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
 # sanitizers. package tests an upgrade if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
-# parts, hostile sends a quarter of the false fields; the commit decides which quarter.
+# parts, hostile sends an eighth of the false fields; the commit decides which one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -25,7 +25,7 @@ if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
   fuzz_targets=(wire)
   commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
-  [ ${#full[@]} -gt 0 ] || hostile_share=(--share $((16#$commit % 4 + 1))/4)
+  [ ${#full[@]} -gt 0 ] || hostile_share=(--share $((16#$commit % 8 + 1))/8)
 fi
 results=build/test-results
 passed=0 failed=0 skipped=0
@@ -110,35 +110,63 @@ no_aarch64() {
   ! tests/lab/lab.sh check --arch aarch64
 }
 
+# Cases on hosts of their own: another architecture, renderer or more software.
+special=(aarch64 networkmanager jobs containers)
+special_process=
+
+# Prints the reason why the cases of TAG cannot run here.
+why_not() { # TAG
+  case $1 in
+    aarch64) no_aarch64 ;;
+    networkmanager) ! tests/lab/lab.sh check --renderer NetworkManager ;;
+    *) ! tests/lab/lab.sh check --software "$1" ;;
+  esac
+}
+
+# Starts the cases on special hosts beside the parts that follow, which leave the machine idle at times.
+start_special() {
+  local tag reason tests=''
+  tests/lab/lab.sh check >/dev/null || return
+  for tag in "${special[@]}"; do
+    if reason=$(why_not "$tag"); then skip "$(count_cases "[$tag]")" "$reason"; else tests+="${tests:+,}[$tag]"; fi
+  done
+  [ -n "$tests" ] || return
+  rm -f "$results/integration-special.xml"
+  trap end_special EXIT
+  build/tests/integration_test --reporter junit --out "$results/integration-special.xml" "$tests" &
+  special_process=$!
+}
+
+# shellcheck disable=SC2317  # the trap calls it
+end_special() {
+  [ -z "$special_process" ] || kill "$special_process" 2>/dev/null
+  wait "$special_process" 2>/dev/null
+  labs_down
+}
+
+show_failures() { # JUNIT
+  grep -B1 -A12 '<\(failure\|error\) ' "$1" | head -n 200
+  count_junit "$1"
+}
+
 run_integration() {
-  local reason tests=()
+  local reason tests=() tag
   if ! reason=$(tests/lab/lab.sh check); then
     skip "$(count_cases)" "$reason"
     return
   fi
-  if reason=$(no_aarch64); then
-    skip "$(count_cases '[aarch64]')" "$reason"
-    tests+=('~[aarch64]')
-  fi
-  if ! reason=$(tests/lab/lab.sh check --renderer NetworkManager); then
-    skip "$(count_cases '[networkmanager]')" "$reason"
-    tests+=('~[networkmanager]')
-  fi
-  if ! reason=$(tests/lab/lab.sh check --software jobs); then
-    skip "$(count_cases '[jobs]')" "$reason"
-    tests+=('~[jobs]')
-  fi
-  if ! reason=$(tests/lab/lab.sh check --software containers); then
-    skip "$(count_cases '[containers]')" "$reason"
-    tests+=('~[containers]')
-  fi
+  for tag in "${special[@]}"; do tests+=("~[$tag]"); done
   rm -f "$results/integration.xml"
+  if [ -n "$special_process" ]; then
+    wait "$special_process"
+    special_process=
+    show_failures "$results/integration-special.xml"
+  fi
   trap labs_down EXIT
   build/tests/integration_test --reporter junit --out "$results/integration.xml" "${tests[@]}"
   labs_down
   trap - EXIT
-  grep -B1 -A12 '<\(failure\|error\) ' "$results/integration.xml" | head -n 200
-  count_junit "$results/integration.xml"
+  show_failures "$results/integration.xml"
 }
 
 # Runs a test that prints its own counts in its last line.
@@ -183,6 +211,7 @@ tests/install-dependencies.sh "${groups[@]}" || {
 }
 say "build"
 build release
+if wanted integration; then start_special; fi
 if wanted unit; then
   say "unit tests"
   run_unit_tests release

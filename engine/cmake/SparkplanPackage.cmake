@@ -25,7 +25,8 @@ install(FILES docs/completion/sparkplan.bash DESTINATION share/bash-completion/c
 install(FILES docs/completion/_sparkplan DESTINATION share/zsh/vendor-completions)
 install(FILES docs/completion/sparkplan.fish DESTINATION share/fish/vendor_completions.d)
 install(FILES schemas/cluster.schema.json schemas/report.schema.json schemas/plan.schema.json
-  schemas/history.schema.json schemas/verify.schema.json schemas/verify-history.schema.json schemas/sync.schema.json schemas/doctor.schema.json schemas/facts.schema.json schemas/status.schema.json
+  schemas/history.schema.json schemas/verify.schema.json schemas/verify-history.schema.json schemas/sync.schema.json
+  schemas/doctor.schema.json schemas/facts.schema.json schemas/status.schema.json schemas/job.schema.json
   DESTINATION share/sparkplan)
 install(FILES README.md engine/cmake/debian/copyright DESTINATION share/doc/sparkplan)
 install(FILES engine/cmake/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)

@@ -17,7 +17,6 @@ constexpr std::size_t kMostRanks = 256;
 constexpr std::size_t kMostLeft = 256;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestArgument = std::size_t{128} << 10;
-constexpr std::size_t kLongestId = 64;
 constexpr std::size_t kLongestSeenText = 80;
 constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostRank = 1 << 20;
