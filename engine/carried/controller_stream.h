@@ -12,8 +12,8 @@ namespace sparkplan {
 /// The exit status of a program whose input has ended.
 inline constexpr int kInputEndedStatus = 75;
 
-/// Passes each message of `input` to `take`, from a thread of its own that ends with the process. After an error, which
-/// is also passed, no more messages are. When the input ends, or after `longest_silence` without a byte, the whole
+/// Passes each message of `input` to `take`, from a separate thread, which ends with the process. An error is
+/// passed too, and no message after it. When the input ends, or after `longest_silence` without a byte, the whole
 /// process ends at once with kInputEndedStatus.
 void read_from_controller(int input, std::chrono::milliseconds longest_silence,
                           std::function<void(Result<Value>)> take);

@@ -140,7 +140,7 @@ std::optional<SeenSocketState> state_of(unsigned long state, unsigned long timer
 /// The most processes and the most sockets of one answer: with any number of ranks it stays a small message.
 constexpr std::size_t kMostOfAll = 768;
 
-/// What still fits into the answer.
+/// The space that is left in the answer.
 struct Room {
   std::size_t processes = kMostOfAll;
   std::size_t sockets = kMostOfAll;

@@ -53,7 +53,7 @@ struct StuckJob {
   std::vector<StuckCause> causes;   ///< The likeliest first, at most three.
 };
 
-/// What is known beside the view.
+/// Further facts, beside the view.
 struct StuckContext {
   std::map<std::string, std::string> nodes_by_address;
   std::vector<std::string> gpus;  ///< By node, as StuckRank::gpu; may be shorter than the list of nodes.

@@ -12,8 +12,8 @@ struct ListRule;
 
 /// Properties of a field that its kind does not imply. Bounds also apply to the items of a list or map.
 struct FieldRule {
-  /// The bound of a text without one of its own, and of the keys of a map. A text is copied and printed, so a message
-  /// must not be one text.
+  /// The bound of the keys of a map, and of each text that has no other bound. A text is copied and printed, so a
+  /// message must not be one text.
   static constexpr std::size_t kLongestText = 8192;
 
   bool required = false;       ///< Decoding fails without it. Other absent fields keep their default.

@@ -6,7 +6,7 @@
 
 namespace sparkplan {
 
-/// What `run --watch` prints of a job without output. Printable.
+/// The report of `run --watch` on a job without output. Printable.
 std::string to_text(const StuckJob& job);
 
 }  // namespace sparkplan

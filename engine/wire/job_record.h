@@ -26,7 +26,7 @@ inline constexpr std::size_t kLongestJobCommand = 512;
 /// The most jobs that a node reports.
 inline constexpr std::size_t kMostRunningJobs = 64;
 
-/// What a process starter says about its job.
+/// The statement of a process starter about its job.
 struct JobRecord {
   std::string id;
   std::string who;      ///< The user at the controller: "anna@laptop".

@@ -23,6 +23,19 @@ on() { # HOST COMMAND
   ssh -i ../controller -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR "root@10.88.$1.2" "$2"
 }
 
+# Polls COMMAND; a failure names the condition, and the checks that follow fail.
+await() { # WHAT SECONDS COMMAND...
+  local what=$1 end=$((SECONDS + $2))
+  shift 2
+  until "$@"; do
+    ((SECONDS < end)) || { echo "FAILED: $what did not come in time" && failed=1 && return; }
+    sleep 0.2
+  done
+}
+
+# shellcheck disable=SC2317  # await calls it
+both_have_summed() { [ "$(grep -c 'right sums' stopped.out)" -eq 2 ]; }
+
 # /sys shows the interfaces of the machine, /proc those of the host.
 received() { on "$1" "sed -n 's/^ *$interface: *\\([0-9]*\\).*/\\1/p' /proc/net/dev"; }
 
@@ -40,15 +53,9 @@ done
 
 "$sparkplan" run --no-preflight --env "PATH=$PATH" --launcher torchrun --watch 5s -- "$script" gloo 600 >stopped.out 2>&1 &
 job=$!
-for ((try = 0; try < 300; ++try)); do
-  [ "$(grep -c 'right sums' stopped.out)" -eq 2 ] && break
-  sleep 0.2
-done
+await "the first sums" 60 both_have_summed
 on 2 "pkill -STOP -f '^[^ ]*python[^ ]* .*all_reduce[.]py gloo'"
-for ((try = 0; try < 150; ++try)); do
-  grep -q 'kill -CONT' stopped.out && break
-  sleep 0.2
-done
+await "a report of --watch" 30 grep -q 'kill -CONT' stopped.out
 kill -INT "$job"
 wait "$job"
 status=$?

@@ -1,4 +1,4 @@
-// What the ranks of a job are doing, from the kernel's tables and from real processes.
+// The state of the ranks of a job, from the kernel's tables and from real processes.
 #include "engine/job/look.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-// What is probably wrong with a job without output.
+// The likely causes of a job without output.
 #include "engine/launch/stuck_job.h"
 
 #include <limits>
