@@ -5,12 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
-
-bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
 constexpr std::size_t kMostDigits = 18;
 
