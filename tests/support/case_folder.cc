@@ -272,6 +272,7 @@ DesiredState desired_in(const World& world, const ClusterView& view, const Regis
     Desired part = type->desired(view, section->second, world.facts);
     std::move(part.resources.begin(), part.resources.end(), std::back_inserter(all.resources));
     std::move(part.diagnostics.begin(), part.diagnostics.end(), std::back_inserter(all.diagnostics));
+    std::move(part.about_several.begin(), part.about_several.end(), std::back_inserter(all.about_several));
     if (part.refused) all.refused = std::move(part.refused);
     if (part.incomplete) all.incomplete_types.insert(name);
   }
