@@ -70,18 +70,18 @@ void give_link_local(UnresolvedNode& node, const Value::List& as_written) {
 
 void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const FabricFile& fabric) {
   const auto halves = halves_of(items_of(&interfaces));
-  // The merged section has no nulls, and a null here means: do not change the MTU.
+  // The merged section has no nulls, and a null in a record drops what the fabric says.
   const Value::List& as_written = items_of(find_below(*node.record, "fabric", "interfaces"));
   for (std::size_t i = 0; i < halves.size(); ++i) {
     const Value& interface = items_of(&interfaces)[i];
-    FabricPort address;
+    FabricPort address{fabric.ports};
+    // A port with a record has the addresses that its record gives it.
+    address.link_local = false;
     address.interface = interface.text_or("name", "");
     address.half = halves[i];
     address.where = interface.where;
-    const bool mtu_written = i < as_written.size() && as_written[i].find("mtu") != nullptr;
-    if (!mtu_written) address.mtu = fabric.mtu;
-    if (const auto mtu = interface.integer_or("mtu", 0); mtu > 0) address.mtu = static_cast<int>(mtu);
-    address.link_local = interface.text_or("link_local", "") == "ipv4";
+    if (i < as_written.size()) address.read(as_written[i]);
+    address.read(interface);
     if (const Value* text = interface.find("address"); text != nullptr && text->is_string()) {
       address.where = text->where;
       if (const auto parsed = parse_ipv4_interface(text_of(text))) {
@@ -102,13 +102,12 @@ std::string name_on_a_spark(const UnresolvedNode& node, const Seat& seat, const 
 }
 
 void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
-  FabricPort address;
+  FabricPort address{fabric.ports};
   address.half = seat.half;
-  address.mtu = fabric.mtu;
   // Direct and switch may have a network for half A only.
-  address.link_local = fabric.link_local || (!seat.subnet && nccl_uses(node, name_on_a_spark(node, seat, fabric)));
+  if (!seat.subnet && nccl_uses(node, name_on_a_spark(node, seat, fabric))) address.link_local = true;
   address.where = fabric.where;
-  if (seat.subnet && !fabric.link_local) {
+  if (seat.subnet && !fabric.ports.link_local) {
     if (seat.subnet->where.known()) address.where = seat.subnet->where;
     const auto derived = derived_address(seat.subnet->network, node.id);
     if (!derived) {
@@ -158,8 +157,8 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
         subnet = fabric.subnets[2 * place + static_cast<std::size_t>(half)];
       } else if (const auto network = default_subnet(2 * (owner.id - 1) + half)) {
         subnet.network = *network;
-        if (!fabric.link_local) fabric.subnets.push_back(subnet);
-      } else if (!fabric.link_local) {
+        if (!fabric.ports.link_local) fabric.subnets.push_back(subnet);
+      } else if (!fabric.ports.link_local) {
         findings.error(
             owner.id_where, "fabric.id-too-large",
             "the default subnets of a ring end at id 78, but " + owner.name + " has id " + std::to_string(owner.id),
@@ -177,7 +176,7 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
 }
 
 void fill_default_subnets(FabricFile& fabric) {
-  if (fabric.subnets_key.known() || fabric.link_local) return;
+  if (fabric.subnets_key.known() || fabric.ports.link_local) return;
   if (fabric.topology == Topology::kRing || fabric.topology == Topology::kCustom) return;
   const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
   for (int index = 0; index < count; ++index) fabric.subnets.push_back({*default_subnet(index), {}});
@@ -189,7 +188,7 @@ bool check_ids(const UnresolvedCluster& draft, const FabricFile& fabric, Finding
   for (const auto& node : draft.nodes) {
     const bool needed = fabric.topology == Topology::kRing || own_interfaces(node) == nullptr;
     if (node.id > 0 || !needed || node.name.empty() || node.record->find("id") != nullptr) continue;
-    if (fabric.link_local && fabric.topology != Topology::kRing) continue;
+    if (fabric.ports.link_local && fabric.topology != Topology::kRing) continue;
     if (!node.sections.contains("fabric")) continue;
     findings.error(node.name_where, "fabric.no-id",
                    in_quotes(node.name) + " does not end in a positive number, so it gets no fabric address",
