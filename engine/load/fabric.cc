@@ -13,7 +13,7 @@ constexpr int kFirstDefaultOctet = 100;
 constexpr int kOffsetOfIds = 10;
 
 // An address slot of a node: the half of a port, and the subnet of its address.
-struct Seat {
+struct Slot {
   int half = 0;
   std::optional<FabricSubnet> subnet;  // None: an interface without an address.
 };
@@ -94,52 +94,52 @@ void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const Fa
   give_link_local(node, as_written);
 }
 
-// The name of a seat's interface on a DGX Spark.
-std::string name_on_a_spark(const UnresolvedNode& node, const Seat& seat, const FabricFile& fabric) {
+// The name of a slot's interface on a DGX Spark.
+std::string name_on_a_spark(const UnresolvedNode& node, const Slot& slot, const FabricFile& fabric) {
   const auto section = node.sections.find("fabric");
   const auto port = section == node.sections.end() ? fabric.port : section->second.integer_or("port", fabric.port);
-  return spark_interface(static_cast<int>(port), seat.half);
+  return spark_interface(static_cast<int>(port), slot.half);
 }
 
-void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
+void take_slot(UnresolvedNode& node, const Slot& slot, const FabricFile& fabric, Findings& findings) {
   FabricPort address{fabric.ports};
-  address.half = seat.half;
+  address.half = slot.half;
   // Direct and switch may have a network for half A only.
-  if (!seat.subnet && nccl_uses(node, name_on_a_spark(node, seat, fabric))) address.link_local = true;
+  if (!slot.subnet && nccl_uses(node, name_on_a_spark(node, slot, fabric))) address.link_local = true;
   address.where = fabric.where;
-  if (seat.subnet && !fabric.ports.link_local) {
-    if (seat.subnet->where.known()) address.where = seat.subnet->where;
-    const auto derived = derived_address(seat.subnet->network, node.id);
+  if (slot.subnet && !fabric.ports.link_local) {
+    if (slot.subnet->where.known()) address.where = slot.subnet->where;
+    const auto derived = derived_address(slot.subnet->network, node.id);
     if (!derived) {
       findings.error(node.id_where, "fabric.id-too-large",
                      "id " + std::to_string(node.id) + " of " + node.name + " has no address in " +
-                         seat.subnet->network.str() + ": its largest id is " +
-                         std::to_string(largest_id(seat.subnet->network)),
+                         slot.subnet->network.str() + ": its largest id is " +
+                         std::to_string(largest_id(slot.subnet->network)),
                      "give the node a smaller \"id\", or wider \"subnets\" such as 10.20.0.0/16 and 10.21.0.0/16");
       return;
     }
     address.address = derived->str();
-    address.prefix_length = seat.subnet->network.prefix_length;
+    address.prefix_length = slot.subnet->network.prefix_length;
   }
   node.fabric.push_back(std::move(address));
 }
 
-using Seats = std::map<std::string, std::vector<Seat>>;  // by node name
+using Slots = std::map<std::string, std::vector<Slot>>;  // by node name
 
 // Direct, switch and dual-cable: every node has the same slots.
-std::vector<Seat> equal_seats(const FabricFile& fabric) {
+std::vector<Slot> equal_slots(const FabricFile& fabric) {
   const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
-  std::vector<Seat> seats;
+  std::vector<Slot> slots;
   for (int half = 0; half < count; ++half) {
     const auto place = static_cast<std::size_t>(half);
-    seats.push_back({half, place < fabric.subnets.size() ? std::optional(fabric.subnets[place]) : std::nullopt});
+    slots.push_back({half, place < fabric.subnets.size() ? std::optional(fabric.subnets[place]) : std::nullopt});
   }
-  return seats;
+  return slots;
 }
 
 // Every cable has two networks. A cable's number is the id of the node at its first end. So a node that joins the ring
 // changes only addresses of the cable that it splits.
-Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
+Slots ring_slots(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
   std::map<std::string, const UnresolvedNode*> by_name;
   for (const auto& node : nodes) by_name.emplace(node.name, &node);
   const bool given = fabric.subnets_key.known();
@@ -147,7 +147,7 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
   std::stable_sort(cables.begin(), cables.end(), [&](const Cable& a, const Cable& b) {
     return by_name.at(a.first.node)->id < by_name.at(b.first.node)->id;
   });
-  Seats seats;
+  Slots slots;
   for (std::size_t place = 0; place < cables.size(); ++place) {
     const Cable& cable = cables[place];
     const UnresolvedNode& owner = *by_name.at(cable.first.node);
@@ -165,14 +165,14 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
             "give the nodes smaller ids, or list two \"subnets\" per cable");
         return {};
       }
-      seats[cable.first.node].push_back({2 * cable.first.port + half, subnet});
-      seats[cable.second.node].push_back({2 * cable.second.port + half, subnet});
+      slots[cable.first.node].push_back({2 * cable.first.port + half, subnet});
+      slots[cable.second.node].push_back({2 * cable.second.port + half, subnet});
     }
   }
-  for (auto& [name, list] : seats) {
-    std::sort(list.begin(), list.end(), [](const Seat& a, const Seat& b) { return a.half < b.half; });
+  for (auto& [name, list] : slots) {
+    std::sort(list.begin(), list.end(), [](const Slot& a, const Slot& b) { return a.half < b.half; });
   }
-  return seats;
+  return slots;
 }
 
 void fill_default_subnets(FabricFile& fabric) {
@@ -251,16 +251,16 @@ void resolve_fabric(UnresolvedCluster& draft, FabricFile& fabric, Findings& find
   const bool derives = fabric.present && fabric.topology != Topology::kCustom;
   if (derives && fabric.subnets_usable && fabric.cables_usable && check_ids(draft, fabric, findings)) {
     fill_default_subnets(fabric);
-    Seats ring;
+    Slots ring;
     if (fabric.topology == Topology::kRing) {
       if (fabric.cables.empty()) fabric.cables = ring_cables(draft.nodes);
-      ring = ring_seats(draft.nodes, fabric, findings);
+      ring = ring_slots(draft.nodes, fabric, findings);
     }
     for (auto& node : draft.nodes) {
       if (own_interfaces(node) != nullptr || !node.sections.contains("fabric")) continue;
-      for (const auto& seat : fabric.topology == Topology::kRing ? ring[node.name] : equal_seats(fabric)) {
+      for (const auto& slot : fabric.topology == Topology::kRing ? ring[node.name] : equal_slots(fabric)) {
         const std::size_t before = findings.all().size();
-        take_seat(node, seat, fabric, findings);
+        take_slot(node, slot, fabric, findings);
         if (findings.all().size() > before) break;  // One finding per node is enough.
       }
     }
