@@ -22,7 +22,7 @@ inline constexpr const char* kState = "state";
 /// The texts of these fields; empty if there are none.
 std::string unit_state_in(const Observation& observation);
 std::string unit_content_in(const Observation& observation);
-/// What a node may report of them.
+/// The shape of their fields in a report of a node.
 Shape unit_shape();
 
 inline constexpr std::string_view kSystemUnitDirectory = "/etc/systemd/system";

@@ -114,7 +114,7 @@ class TrialRun {
     const FabricPort* port;
     std::int64_t mtu;
   };
-  /// Those of all nodes that take part and stay. Made before the threads start: each thread may exclude its own node
+  /// The ends of all nodes that take part and stay. Made before the threads start: each thread may exclude its own node
   /// at any time, and no thread may look at another one's.
   std::vector<FabricEnd> fabric_ends() const;
   void choose_probes(TrialNode& node, const std::vector<FabricEnd>& ends);

@@ -116,7 +116,7 @@ Result<JumpText> parse_jump(std::string_view text, const SshSetting& setting) {
   return jump;
 }
 
-/// What is known of a host before the configuration is read.
+/// The settings of a host that are known before the configuration is read.
 struct Given {
   std::string host;
   std::string user;                   ///< Empty: not given.
