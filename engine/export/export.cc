@@ -19,7 +19,7 @@ std::string joined(const std::vector<std::string>& words) {
 struct Exported {
   const Cluster& cluster;
   const formats::Hosts& hosts;     ///< In the order of their ranks.
-  const formats::Hosts& selected;  ///< Those to print.
+  const formats::Hosts& selected;  ///< The hosts to print.
   const Registry& registry;
   const SshTargets& targets;
 };
