@@ -75,7 +75,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.34), libssh-4 (>= 0.9)")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
-# A package is for clusters of both architectures, whoever makes it.
+# A package is for clusters of both architectures, on whichever architecture it is made.
 get_directory_property(carried DIRECTORY ${CMAKE_SOURCE_DIR}/engine DEFINITION SPARKPLAN_ARCHITECTURES)
 foreach(architecture x86_64 aarch64)
   if(NOT architecture IN_LIST carried)

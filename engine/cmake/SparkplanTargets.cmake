@@ -35,13 +35,27 @@ function(spark_unity target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
+# spark_sources(VARIABLE source...): the sources. A pattern such as *.cc stands for all files that it matches, so that a
+# new file of that folder needs no edit of the build.
+function(spark_sources variable)
+  set(all "")
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "[*]")
+      file(GLOB source CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    endif()
+    list(APPEND all ${source})
+  endforeach()
+  set(${variable} ${all} PARENT_SCOPE)
+endfunction()
+
 # spark_library(NAME [FOR_SPEED] [SOURCES file...] [APART file...] [DEPENDS target...] [LIBRARIES target...])
 # One static library per folder. DEPENDS are layers of this project. LIBRARIES are foreign libraries and stay private to
-# the folder. FOR_SPEED: code that only the controller contains, where size does not matter. APART: those of the
+# the folder. SOURCES may have patterns. FOR_SPEED: code that only the controller contains, where size does not matter. APART: those of the
 # sources that are compiled alone, see spark_unity().
 function(spark_library name)
   cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;APART;DEPENDS;LIBRARIES" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  spark_sources(sources ${ARG_SOURCES})
+  add_library(${name} STATIC ${sources})
   spark_unity(${name} APART ${ARG_APART})
   if(ARG_FOR_SPEED)
     target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)

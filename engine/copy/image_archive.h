@@ -17,8 +17,8 @@ struct ExpectedImage {
 
 /// Whether the open file is an archive of this image alone, under this name alone. An engine would give the image's
 /// name to any image in an archive, and names of other images too, before anyone could compare the id.
-/// The id is the digest of the image's configuration, or with docker's store of containerd that of its manifest.
-/// Source: tarexport and daemon/containerd of moby; docker/archive and oci/archive of containers/image.
+/// The id is the digest of the image's configuration. With docker's store of containerd, it is the digest of its
+/// manifest. Source: tarexport and daemon/containerd of moby; docker/archive and oci/archive of containers/image.
 /// Errors: kVerifyFailed (another image, or another name), kUnsupported (an archive of another form), kFailed.
 Result<void> check_archive(int file, const ExpectedImage& image);
 

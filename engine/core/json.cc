@@ -5,7 +5,7 @@
 
 #include "engine/core/digest.h"
 #include "engine/core/json_text.h"
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/utf8.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {

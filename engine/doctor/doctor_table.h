@@ -14,6 +14,7 @@
 #include "engine/doctor/rows_paths.h"
 #include "engine/doctor/rows_rdma.h"
 #include "engine/doctor/rows_readiness.h"
+#include "engine/doctor/rows_software.h"
 #include "engine/doctor/rows_storage.h"
 
 namespace sparkplan {
@@ -30,7 +31,7 @@ constexpr auto joined_rows(const std::array<DoctorRow, kSizes>&... subjects) {
 /// All rows, by subject.
 inline constexpr auto kDoctorTable =
     joined_rows(kLinkRows, kCableRows, kPathRows, kNetworkRows, kFirewallRows, kRdmaRows, kNcclRows, kStorageRows,
-                kMachineRows, kReadinessRows, kParityRows);
+                kMachineRows, kReadinessRows, kSoftwareRows, kParityRows);
 
 /// A row by its id, or none. An id that the table does not have does not compile.
 class RowId {

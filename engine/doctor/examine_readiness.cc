@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 #include "engine/doctor/examinations.h"
 
 namespace sparkplan {

@@ -1,5 +1,8 @@
 #include "engine/export/export.h"
 
+#include <algorithm>
+#include <array>
+
 #include "engine/core/text.h"
 #include "engine/export/formats.h"
 
@@ -12,33 +15,45 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-}  // namespace
+/// The input of a format.
+struct Exported {
+  const Cluster& cluster;
+  const formats::Hosts& hosts;     ///< In the order of their ranks.
+  const formats::Hosts& selected;  ///< The hosts to print.
+  const Registry& registry;
+  const SshTargets& targets;
+};
 
-std::vector<std::string> export_formats() {
-  return {"ssh-config", "hostfile", "torchrun", "env",        "mpirun", "vllm",     "ray", "docker",
-          "compose",    "ansible",  "slurm",    "prometheus", "hosts",  "topology", "svg"};
+struct Format {
+  std::string_view name;
+  ExportedText (*text_of)(const Exported& from);
+  bool is_drawing = false;  ///< Of all nodes, also of those that are no hosts.
+};
+
+/// A format with the environment of a job.
+template <auto kText>
+ExportedText of_job(const Exported& from) {
+  return kText(from.cluster, from.hosts, from.selected, from.registry);
 }
 
-namespace {
-
-Result<ExportedText> text_in_format(const Cluster& cluster, std::string_view format, const Registry& registry,
-                                    const formats::Hosts& hosts, const formats::Hosts& selected,
-                                    const SshTargets& targets) {
-  if (format == "ssh-config") return ExportedText{formats::ssh_config(selected, targets)};
-  if (format == "hostfile") return ExportedText{formats::hostfile(hosts, selected)};
-  if (format == "torchrun") return ExportedText{formats::torchrun(hosts, selected)};
-  if (format == "env") return formats::environment(cluster, hosts, selected, registry);
-  if (format == "mpirun") return formats::mpirun(cluster, hosts, selected, registry);
-  if (format == "vllm") return formats::vllm(cluster, hosts, selected, registry);
-  if (format == "ray") return formats::ray(cluster, hosts, selected, registry);
-  if (format == "docker") return formats::docker(cluster, hosts, selected, registry);
-  if (format == "compose") return formats::compose(cluster, hosts, selected, registry);
-  if (format == "ansible") return ExportedText{formats::ansible(cluster, selected)};
-  if (format == "slurm") return formats::slurm(cluster, hosts, selected);
-  if (format == "prometheus") return ExportedText{formats::prometheus(cluster, selected)};
-  if (format == "hosts") return formats::hosts_file(cluster, selected, registry);
-  return failure(ErrorCode::kInvalidInput, "there is no format " + std::string(format), joined(export_formats()));
-}
+/// In the order of the manual.
+constexpr auto kFormats = std::to_array<Format>({
+    {"ssh-config", [](const Exported& from) { return ExportedText{formats::ssh_config(from.selected, from.targets)}; }},
+    {"hostfile", [](const Exported& from) { return ExportedText{formats::hostfile(from.hosts, from.selected)}; }},
+    {"torchrun", [](const Exported& from) { return ExportedText{formats::torchrun(from.hosts, from.selected)}; }},
+    {"env", of_job<formats::environment>},
+    {"mpirun", of_job<formats::mpirun>},
+    {"vllm", of_job<formats::vllm>},
+    {"ray", of_job<formats::ray>},
+    {"docker", of_job<formats::docker>},
+    {"compose", of_job<formats::compose>},
+    {"ansible", [](const Exported& from) { return ExportedText{formats::ansible(from.cluster, from.selected)}; }},
+    {"slurm", [](const Exported& from) { return formats::slurm(from.cluster, from.hosts, from.selected); }},
+    {"prometheus", [](const Exported& from) { return ExportedText{formats::prometheus(from.cluster, from.selected)}; }},
+    {"hosts", [](const Exported& from) { return formats::hosts_file(from.cluster, from.selected, from.registry); }},
+    {"topology", [](const Exported& from) { return ExportedText{formats::topology(from.cluster)}; }, true},
+    {"svg", [](const Exported& from) { return ExportedText{formats::svg(from.cluster)}; }, true},
+});
 
 /// The cluster with the addresses and logins of the user's own configuration.
 Cluster reached_at(Cluster cluster, const SshTargets& targets) {
@@ -57,6 +72,12 @@ Cluster reached_at(Cluster cluster, const SshTargets& targets) {
 
 }  // namespace
 
+std::vector<std::string> export_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
 Result<ExportedText> export_cluster(const Cluster& declared, std::string_view format, const Registry& registry,
                                     const std::function<bool(const NodeSpec&)>& selects, const SshTargets& targets) {
   const Cluster cluster = reached_at(declared, targets);
@@ -67,16 +88,15 @@ Result<ExportedText> export_cluster(const Cluster& declared, std::string_view fo
     hosts.push_back(&node);
     if (!selects || selects(node)) selected.push_back(&node);
   }
-  ExportedText exported;
-  if (format == "topology") {
-    exported.text = formats::topology(cluster);
-  } else if (format == "svg") {
-    exported.text = formats::svg(cluster);
-  } else if (selected.empty()) {
-    return failure(ErrorCode::kInvalidInput, "all selected nodes have transport local: there is no host to export");
-  } else {
-    SPARK_TRY(exported, text_in_format(cluster, format, registry, hosts, selected, targets));
+  const auto found =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& one) { return one.name == format; });
+  if (found == kFormats.end()) {
+    return failure(ErrorCode::kInvalidInput, "there is no format " + std::string(format), joined(export_formats()));
   }
+  if (selected.empty() && !found->is_drawing) {
+    return failure(ErrorCode::kInvalidInput, "all selected nodes have transport local: there is no host to export");
+  }
+  ExportedText exported = found->text_of({cluster, hosts, selected, registry, targets});
   if (printable(exported.text, true) == exported.text) return exported;
   return failure(ErrorCode::kInvalidInput, "a setting contains characters that no format can represent",
                  "remove control characters and invisible ones from identity and env");

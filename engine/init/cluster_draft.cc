@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/init/bare_file.h"
 #include "engine/init/fabric_choice.h"
 #include "engine/init/fabric_found.h"
-#include "engine/init/frame.h"
 #include "engine/init/members.h"
 #include "engine/init/profile_choice.h"
 #include "engine/init/sections.h"
@@ -94,20 +94,20 @@ class FileText {
     writer_.comment(
         "Made by `sparkplan init` from the state of these machines. `sparkplan plan` shows what it would change.");
     for (const Diagnostic& remark : remarks_) writer_.comment("Note: " + remark.message + ".");
-    const Value frame = frame_of(members_);
+    const Value bare = bare_file_of(members_);
     writer_.entry("version", 1);
     if (members_.cluster_known) {
       writer_.comment("The name in the nodes' own records.");
     } else {
       writer_.comment("The first apply writes it to every node: change it now, because it is permanent.");
     }
-    writer_.entry("name", *frame.find("name"));
+    writer_.entry("name", *bare.find("name"));
     write_profile();
-    if (const Value* ssh = frame.find("ssh")) writer_.entry("ssh", *ssh);
+    if (const Value* ssh = bare.find("ssh")) writer_.entry("ssh", *ssh);
     write_fabric();
     if (!sections_.of_cluster.empty()) writer_.comment("sparkplan already manages these sections on the nodes.");
     for (const MapEntry& section : sections_.of_cluster) writer_.entry(section.key, section.value);
-    write_nodes(*frame.find("nodes"));
+    write_nodes(*bare.find("nodes"));
     return writer_.take();
   }
 
@@ -123,7 +123,7 @@ class FileText {
     if (!fabric_.section.is_null()) writer_.entry("fabric", fabric_.section);
   }
 
-  void write_nodes(const Value& frame) {
+  void write_nodes(const Value& nodes) {
     writer_.line("nodes:");
     const std::string shared = description_of_all();
     if (!shared.empty()) writer_.comment((members_.nodes.size() > 1 ? "Each: " : "") + shared, 2);
@@ -139,7 +139,7 @@ class FileText {
       if (member.machine != nullptr) about += storage_of(*member.machine->facts);
       if (about.starts_with('\n')) about.erase(0, 1);
       if (!about.empty()) writer_.comment(about, 2);
-      writer_.item(record_of(member, (*frame.list_items())[i]), 2);
+      writer_.item(record_of(member, (*nodes.list_items())[i]), 2);
     }
     for (const auto& [machine, why] : members_.left_out) {
       writer_.comment(why, 2);
@@ -181,7 +181,7 @@ class FileText {
 };
 
 Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& fabric, const Registry& registry) {
-  Value file = frame_of(members);
+  Value file = bare_file_of(members);
   if (!fabric.section.is_null()) file.set("fabric", fabric.section);
   for (Value& node : *file.find("nodes")->list_items()) {
     const auto own = fabric.of_nodes.find(node.text_or("name", ""));

@@ -4,12 +4,12 @@
 
 #include "engine/core/finding.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
-#include "engine/init/frame.h"
+#include "engine/init/bare_file.h"
 
 namespace sparkplan {
 
 std::optional<Cluster> cluster_with_fabric(const Members& members, const Value& section, const Registry& registry) {
-  Value file = frame_of(members);
+  Value file = bare_file_of(members);
   file.set("fabric", section);
   return cluster_of(file, registry);
 }

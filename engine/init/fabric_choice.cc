@@ -10,9 +10,9 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/init/bare_file.h"
 #include "engine/init/derived_fabric.h"
 #include "engine/init/fabric_candidates.h"
-#include "engine/init/frame.h"
 #include "engine/init/new_fabric.h"
 #include "engine/load/address.h"
 #include "engine/load/fabric.h"
@@ -144,7 +144,7 @@ class Choice {
 
   /// load_cluster()'s first error for a file with this fabric; empty without an error.
   std::string finding_against_it() const {
-    Value file = frame_of(members_);
+    Value file = bare_file_of(members_);
     file.set("fabric", result_.section);
     for (Value& node : *file.find("nodes")->list_items()) {
       const auto own = result_.of_nodes.find(node.text_or("name", ""));

@@ -193,7 +193,7 @@ Sections sections_of(const Members& members, const Cluster& cluster, const Regis
       names.push_back(member.name);
     }
     if (each.empty()) continue;
-    // What a single manifest contains is asked of its own machine only.
+    // The values of a single manifest are written for its own machine only.
     const bool common = members.decides_for_all(each.size(), each.size());
     Split split = common ? split_common(each, registry.records_of(key)) : Split{Value(), std::move(each)};
     if (!split.common.is_null()) result.of_cluster.push_back({key, std::move(split.common), {}});

@@ -13,7 +13,7 @@ constexpr int kFirstDefaultOctet = 100;
 constexpr int kOffsetOfIds = 10;
 
 // An address slot of a node: the half of a port, and the subnet of its address.
-struct Seat {
+struct Slot {
   int half = 0;
   std::optional<FabricSubnet> subnet;  // None: an interface without an address.
 };
@@ -70,18 +70,18 @@ void give_link_local(UnresolvedNode& node, const Value::List& as_written) {
 
 void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const FabricFile& fabric) {
   const auto halves = halves_of(items_of(&interfaces));
-  // The merged section has no nulls, and a null here means: do not change the MTU.
+  // The merged section has no nulls, and a null in a record drops what the fabric says.
   const Value::List& as_written = items_of(find_below(*node.record, "fabric", "interfaces"));
   for (std::size_t i = 0; i < halves.size(); ++i) {
     const Value& interface = items_of(&interfaces)[i];
-    FabricPort address;
+    FabricPort address{fabric.ports};
+    // A port with a record has the addresses that its record gives it.
+    address.link_local = false;
     address.interface = interface.text_or("name", "");
     address.half = halves[i];
     address.where = interface.where;
-    const bool mtu_written = i < as_written.size() && as_written[i].find("mtu") != nullptr;
-    if (!mtu_written) address.mtu = fabric.mtu;
-    if (const auto mtu = interface.integer_or("mtu", 0); mtu > 0) address.mtu = static_cast<int>(mtu);
-    address.link_local = interface.text_or("link_local", "") == "ipv4";
+    if (i < as_written.size()) address.read(as_written[i]);
+    address.read(interface);
     if (const Value* text = interface.find("address"); text != nullptr && text->is_string()) {
       address.where = text->where;
       if (const auto parsed = parse_ipv4_interface(text_of(text))) {
@@ -94,53 +94,52 @@ void take_own_interfaces(UnresolvedNode& node, const Value& interfaces, const Fa
   give_link_local(node, as_written);
 }
 
-// The name of a seat's interface on a DGX Spark.
-std::string name_on_a_spark(const UnresolvedNode& node, const Seat& seat, const FabricFile& fabric) {
+// The name of a slot's interface on a DGX Spark.
+std::string name_on_a_spark(const UnresolvedNode& node, const Slot& slot, const FabricFile& fabric) {
   const auto section = node.sections.find("fabric");
   const auto port = section == node.sections.end() ? fabric.port : section->second.integer_or("port", fabric.port);
-  return spark_interface(static_cast<int>(port), seat.half);
+  return spark_interface(static_cast<int>(port), slot.half);
 }
 
-void take_seat(UnresolvedNode& node, const Seat& seat, const FabricFile& fabric, Findings& findings) {
-  FabricPort address;
-  address.half = seat.half;
-  address.mtu = fabric.mtu;
+void take_slot(UnresolvedNode& node, const Slot& slot, const FabricFile& fabric, Findings& findings) {
+  FabricPort address{fabric.ports};
+  address.half = slot.half;
   // Direct and switch may have a network for half A only.
-  address.link_local = fabric.link_local || (!seat.subnet && nccl_uses(node, name_on_a_spark(node, seat, fabric)));
+  if (!slot.subnet && nccl_uses(node, name_on_a_spark(node, slot, fabric))) address.link_local = true;
   address.where = fabric.where;
-  if (seat.subnet && !fabric.link_local) {
-    if (seat.subnet->where.known()) address.where = seat.subnet->where;
-    const auto derived = derived_address(seat.subnet->network, node.id);
+  if (slot.subnet && !fabric.ports.link_local) {
+    if (slot.subnet->where.known()) address.where = slot.subnet->where;
+    const auto derived = derived_address(slot.subnet->network, node.id);
     if (!derived) {
       findings.error(node.id_where, "fabric.id-too-large",
                      "id " + std::to_string(node.id) + " of " + node.name + " has no address in " +
-                         seat.subnet->network.str() + ": its largest id is " +
-                         std::to_string(largest_id(seat.subnet->network)),
+                         slot.subnet->network.str() + ": its largest id is " +
+                         std::to_string(largest_id(slot.subnet->network)),
                      "give the node a smaller \"id\", or wider \"subnets\" such as 10.20.0.0/16 and 10.21.0.0/16");
       return;
     }
     address.address = derived->str();
-    address.prefix_length = seat.subnet->network.prefix_length;
+    address.prefix_length = slot.subnet->network.prefix_length;
   }
   node.fabric.push_back(std::move(address));
 }
 
-using Seats = std::map<std::string, std::vector<Seat>>;  // by node name
+using Slots = std::map<std::string, std::vector<Slot>>;  // by node name
 
 // Direct, switch and dual-cable: every node has the same slots.
-std::vector<Seat> equal_seats(const FabricFile& fabric) {
+std::vector<Slot> equal_slots(const FabricFile& fabric) {
   const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
-  std::vector<Seat> seats;
+  std::vector<Slot> slots;
   for (int half = 0; half < count; ++half) {
     const auto place = static_cast<std::size_t>(half);
-    seats.push_back({half, place < fabric.subnets.size() ? std::optional(fabric.subnets[place]) : std::nullopt});
+    slots.push_back({half, place < fabric.subnets.size() ? std::optional(fabric.subnets[place]) : std::nullopt});
   }
-  return seats;
+  return slots;
 }
 
 // Every cable has two networks. A cable's number is the id of the node at its first end. So a node that joins the ring
 // changes only addresses of the cable that it splits.
-Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
+Slots ring_slots(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
   std::map<std::string, const UnresolvedNode*> by_name;
   for (const auto& node : nodes) by_name.emplace(node.name, &node);
   const bool given = fabric.subnets_key.known();
@@ -148,7 +147,7 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
   std::stable_sort(cables.begin(), cables.end(), [&](const Cable& a, const Cable& b) {
     return by_name.at(a.first.node)->id < by_name.at(b.first.node)->id;
   });
-  Seats seats;
+  Slots slots;
   for (std::size_t place = 0; place < cables.size(); ++place) {
     const Cable& cable = cables[place];
     const UnresolvedNode& owner = *by_name.at(cable.first.node);
@@ -158,26 +157,26 @@ Seats ring_seats(const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, F
         subnet = fabric.subnets[2 * place + static_cast<std::size_t>(half)];
       } else if (const auto network = default_subnet(2 * (owner.id - 1) + half)) {
         subnet.network = *network;
-        if (!fabric.link_local) fabric.subnets.push_back(subnet);
-      } else if (!fabric.link_local) {
+        if (!fabric.ports.link_local) fabric.subnets.push_back(subnet);
+      } else if (!fabric.ports.link_local) {
         findings.error(
             owner.id_where, "fabric.id-too-large",
             "the default subnets of a ring end at id 78, but " + owner.name + " has id " + std::to_string(owner.id),
             "give the nodes smaller ids, or list two \"subnets\" per cable");
         return {};
       }
-      seats[cable.first.node].push_back({2 * cable.first.port + half, subnet});
-      seats[cable.second.node].push_back({2 * cable.second.port + half, subnet});
+      slots[cable.first.node].push_back({2 * cable.first.port + half, subnet});
+      slots[cable.second.node].push_back({2 * cable.second.port + half, subnet});
     }
   }
-  for (auto& [name, list] : seats) {
-    std::sort(list.begin(), list.end(), [](const Seat& a, const Seat& b) { return a.half < b.half; });
+  for (auto& [name, list] : slots) {
+    std::sort(list.begin(), list.end(), [](const Slot& a, const Slot& b) { return a.half < b.half; });
   }
-  return seats;
+  return slots;
 }
 
 void fill_default_subnets(FabricFile& fabric) {
-  if (fabric.subnets_key.known() || fabric.link_local) return;
+  if (fabric.subnets_key.known() || fabric.ports.link_local) return;
   if (fabric.topology == Topology::kRing || fabric.topology == Topology::kCustom) return;
   const int count = fabric.topology == Topology::kDualCable ? 4 : 2;
   for (int index = 0; index < count; ++index) fabric.subnets.push_back({*default_subnet(index), {}});
@@ -189,7 +188,7 @@ bool check_ids(const UnresolvedCluster& draft, const FabricFile& fabric, Finding
   for (const auto& node : draft.nodes) {
     const bool needed = fabric.topology == Topology::kRing || own_interfaces(node) == nullptr;
     if (node.id > 0 || !needed || node.name.empty() || node.record->find("id") != nullptr) continue;
-    if (fabric.link_local && fabric.topology != Topology::kRing) continue;
+    if (fabric.ports.link_local && fabric.topology != Topology::kRing) continue;
     if (!node.sections.contains("fabric")) continue;
     findings.error(node.name_where, "fabric.no-id",
                    in_quotes(node.name) + " does not end in a positive number, so it gets no fabric address",
@@ -252,16 +251,16 @@ void resolve_fabric(UnresolvedCluster& draft, FabricFile& fabric, Findings& find
   const bool derives = fabric.present && fabric.topology != Topology::kCustom;
   if (derives && fabric.subnets_usable && fabric.cables_usable && check_ids(draft, fabric, findings)) {
     fill_default_subnets(fabric);
-    Seats ring;
+    Slots ring;
     if (fabric.topology == Topology::kRing) {
       if (fabric.cables.empty()) fabric.cables = ring_cables(draft.nodes);
-      ring = ring_seats(draft.nodes, fabric, findings);
+      ring = ring_slots(draft.nodes, fabric, findings);
     }
     for (auto& node : draft.nodes) {
       if (own_interfaces(node) != nullptr || !node.sections.contains("fabric")) continue;
-      for (const auto& seat : fabric.topology == Topology::kRing ? ring[node.name] : equal_seats(fabric)) {
+      for (const auto& slot : fabric.topology == Topology::kRing ? ring[node.name] : equal_slots(fabric)) {
         const std::size_t before = findings.all().size();
-        take_seat(node, seat, fabric, findings);
+        take_slot(node, slot, fabric, findings);
         if (findings.all().size() > before) break;  // One finding per node is enough.
       }
     }

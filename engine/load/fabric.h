@@ -8,6 +8,7 @@
 #include "engine/core/diagnostic.h"
 #include "engine/load/address.h"
 #include "engine/load/unresolved_node.h"
+#include "engine/model/port_settings.h"
 
 namespace sparkplan {
 
@@ -39,9 +40,8 @@ struct FabricFile {
   Topology topology = Topology::kDirect;
   SourceRange topology_where;  ///< Unknown for the default.
   int port = 1;
-  SourceRange port_key;  ///< Unknown for the default.
-  std::optional<int> mtu;
-  bool link_local = false;
+  SourceRange port_key;     ///< Unknown for the default.
+  PortSettings ports;       ///< Of every port whose own record does not say otherwise.
   SourceRange subnets_key;  ///< Unknown if the file has no `subnets`.
   std::vector<FabricSubnet> subnets;
   bool subnets_usable = true;  ///< False after an error that prevents deriving addresses.

@@ -41,7 +41,7 @@ void check_twins(const UnresolvedNode& node, const Value& interfaces, Findings& 
   }
 }
 
-// True if the names leave out a half of a port of which they have the other one. Names other than a DGX Spark's do not
+// True if the names have one half of a port and not the other one. Names other than a DGX Spark's do not
 // show their port: then a topology of whole ports needs at least two.
 bool leaves_out_a_half(const std::set<std::string>& names, Topology topology) {
   bool known = false;

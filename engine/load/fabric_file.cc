@@ -142,10 +142,8 @@ FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nod
   }
   fabric.port = static_cast<int>(section.integer_or("port", 1));
   if (section.integer_or("port", -1) >= 0) fabric.port_key = key_place_of(section, "port");
-  const Value* mtu = section.find("mtu");
-  if (mtu == nullptr && fabric.topology != Topology::kCustom) fabric.mtu = kJumboMtu;
-  if (const auto given = section.integer_or("mtu", 0); given > 0) fabric.mtu = static_cast<int>(given);
-  fabric.link_local = section.text_or("link_local", "") == "ipv4";
+  if (fabric.topology != Topology::kCustom) fabric.ports.mtu = kJumboMtu;
+  fabric.ports.read(section);
   read_lists(section, nodes, fabric, findings);
   return fabric;
 }

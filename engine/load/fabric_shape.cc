@@ -52,10 +52,10 @@ std::size_t wanted_subnets(const UnresolvedCluster& draft, const FabricFile& fab
 
 void check_subnet_count(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   if (!fabric.subnets_key.known()) return;
-  if (fabric.link_local || fabric.topology == Topology::kCustom) {
+  if (fabric.ports.link_local || fabric.topology == Topology::kCustom) {
     findings.warning(fabric.subnets_key, "fabric.no-effect",
-                     fabric.link_local ? "\"subnets\" does nothing together with \"link_local\""
-                                       : "\"subnets\" does nothing in topology custom",
+                     fabric.ports.link_local ? "\"subnets\" does nothing together with \"link_local\""
+                                             : "\"subnets\" does nothing in topology custom",
                      "delete it");
     return;
   }

@@ -11,6 +11,7 @@
 #include "engine/core/diagnostic.h"
 #include "engine/core/ids.h"
 #include "engine/core/value.h"
+#include "engine/model/port_settings.h"
 
 namespace sparkplan {
 
@@ -44,14 +45,12 @@ struct SshSettings {
 enum class TransportKind : std::uint8_t { kSsh, kLocal };
 
 /// One half of a QSFP port as declared. Its address is computed from the node's stable id or is given in the file.
-struct FabricPort {
-  std::string interface;  ///< Empty when it is known only from the facts.
-  int half = 0;           ///< 0 = A, 1 = B of the QSFP port; 2 and on for further cables.
-  std::string address;    ///< "192.168.100.11"; empty for a link-local half.
-  int prefix_length = 0;  ///< 24
-  std::optional<int> mtu;
-  bool link_local = false;  ///< `link_local: ipv4` instead of an address.
-  SourceRange where;
+struct FabricPort : PortSettings {
+  std::string interface = {};  ///< Empty when it is known only from the facts.
+  int half = 0;                ///< 0 = A, 1 = B of the QSFP port; 2 and on for further cables.
+  std::string address = {};    ///< "192.168.100.11"; empty for a link-local half.
+  int prefix_length = 0;       ///< 24
+  SourceRange where = {};
 
   /// "A", "B"; for further cables "C", "D" and so on.
   std::string label() const { return std::string(1, static_cast<char>('A' + half % 26)); }

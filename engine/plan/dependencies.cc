@@ -36,21 +36,21 @@ class DependentsWalk {
     cycle += first->str();
     for (auto member = first; member != path_.end(); ++member) {
       ResourceState& state = states_.at(*member);
-      if (state.verdict != Verdict::kBlocked)
+      if (state.verdict != ResourceVerdict::kBlocked)
         state.block({ErrorCode::kInvalidInput, "resources need each other: " + cycle, {}, {}, {}});
     }
   }
 
   /// Only a resource with a pending change can be deferred or blocked.
   void hold_back(ResourceState& state, const ResourceId& needed) {
-    if (state.verdict != Verdict::kChange && state.verdict != Verdict::kWaiting) return;
+    if (state.verdict != ResourceVerdict::kChange && state.verdict != ResourceVerdict::kWaiting) return;
     const auto found = states_.find(needed);
     if (found == states_.end() || found->second.desired == nullptr) {
       state.block({ErrorCode::kInvalidInput, "needs " + needed.str() + ", which is not declared", {}, {}, {}});
       return;
     }
     const ResourceState& other = found->second;
-    if (other.verdict == Verdict::kBlocked) {
+    if (other.verdict == ResourceVerdict::kBlocked) {
       state.block({other.error->code, "needs " + needed.str() + ", which is blocked", {}, {}, {}});
     } else if (!other.selected && other.change) {
       state.block({ErrorCode::kRefused,
@@ -58,8 +58,8 @@ class DependentsWalk {
                    {},
                    {},
                    "add it to --only"});
-    } else if (other.verdict == Verdict::kWaiting) {
-      state.verdict = Verdict::kWaiting;
+    } else if (other.verdict == ResourceVerdict::kWaiting) {
+      state.verdict = ResourceVerdict::kWaiting;
       const std::string& note = state.change->note;
       // The source of a secret says nothing about the wait.
       if (note.empty() || (state.desired != nullptr && note == state.desired->secret_source))

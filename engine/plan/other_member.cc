@@ -10,7 +10,7 @@
 namespace sparkplan {
 namespace {
 
-/// What the file and the manifests say about every member.
+/// The claims of the file and of the manifests about every member.
 class MemberIndex {
  public:
   MemberIndex(const std::vector<RosterEntry>& members, const std::vector<const NodeSpec*>& file) {

@@ -23,7 +23,7 @@ void add_foreign_changes(const ObservedState& observed, const ResourceStates& st
       const auto at = states.find(claim.id);
       if (at == states.end()) continue;
       const ResourceState& state = at->second;
-      if (state.desired == nullptr || !state.selected || state.verdict == Verdict::kNotApplicable) continue;
+      if (state.desired == nullptr || !state.selected || state.verdict == ResourceVerdict::kNotApplicable) continue;
       const Value* wanted = claim.field.empty() ? &state.desired->desired : state.desired->desired.find(claim.field);
       if (wanted == nullptr) continue;       // The file does not set that field.
       if (claim.value == *wanted) continue;  // It sets the same value.
@@ -41,7 +41,7 @@ void add_foreign_changes(const ObservedState& observed, const ResourceStates& st
 }
 
 void list_not_applicable(const ResourceState& state, NodePlan& plan) {
-  if (state.verdict == Verdict::kNotApplicable) plan.not_applicable.push_back({state.id, "", state.reason});
+  if (state.verdict == ResourceVerdict::kNotApplicable) plan.not_applicable.push_back({state.id, "", state.reason});
   if (state.desired == nullptr || state.present == nullptr) return;
   for (const auto& [field, reason] : state.present->not_applicable)
     plan.not_applicable.push_back({state.id, field, reason});
@@ -52,9 +52,9 @@ void list_resource(ResourceState& state, NodePlan& plan) {
   if (!state.selected) return;
   list_not_applicable(state, plan);
   if (state.change) plan.changes.push_back(*std::exchange(state.change, std::nullopt));
-  if (state.verdict == Verdict::kWaiting || state.more_to_come) plan.waiting.push_back(state.id);
-  if (state.verdict == Verdict::kKeptOrphan) plan.kept_orphans.push_back(state.id);
-  if (state.verdict == Verdict::kBlocked)
+  if (state.verdict == ResourceVerdict::kWaiting || state.more_to_come) plan.waiting.push_back(state.id);
+  if (state.verdict == ResourceVerdict::kKeptOrphan) plan.kept_orphans.push_back(state.id);
+  if (state.verdict == ResourceVerdict::kBlocked)
     plan.blocked.push_back({state.id, *state.error, state.desired != nullptr ? state.desired->where : SourceRange{}});
 }
 
@@ -76,9 +76,9 @@ void mark_reversibility(NodePlan& plan) {
 std::map<ResourceId, Value> resulting_values(const ResourceStates& states) {
   std::map<ResourceId, Value> values;
   for (const auto& [id, state] : states) {
-    if (state.selected && state.verdict == Verdict::kInSync) {
+    if (state.selected && state.verdict == ResourceVerdict::kInSync) {
       values.emplace(id, settled_value(state));
-    } else if (state.last_applied != nullptr && !(state.selected && state.verdict == Verdict::kGone)) {
+    } else if (state.last_applied != nullptr && !(state.selected && state.verdict == ResourceVerdict::kGone)) {
       values.emplace(id, *state.last_applied);
     }
   }
@@ -89,7 +89,7 @@ std::map<ResourceId, Value> values_after_steps(const ResourceStates& states) {
   std::map<ResourceId, Value> values;
   for (const auto& [id, state] : states) {
     if (!state.carried_out()) continue;
-    values.emplace(id, state.verdict == Verdict::kRemove ? Value() : settled_value(state));
+    values.emplace(id, state.verdict == ResourceVerdict::kRemove ? Value() : settled_value(state));
   }
   return values;
 }
@@ -103,11 +103,11 @@ bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) 
   for (auto& [id, state] : states) {
     if (!state.carried_out() || served.contains(id)) continue;
     settled = true;
-    if (state.verdict == Verdict::kRemove) {
-      state.verdict = Verdict::kGone;
+    if (state.verdict == ResourceVerdict::kRemove) {
+      state.verdict = ResourceVerdict::kGone;
       state.change.reset();
     } else if (state.more_to_come) {
-      state.verdict = Verdict::kWaiting;
+      state.verdict = ResourceVerdict::kWaiting;
     } else {
       // The observations of the resource and of its artifacts may contradict each other.
       state.block({ErrorCode::kFailed, "type " + id.type + " planned no step for it", {}, {}, {}});
@@ -121,7 +121,7 @@ bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) 
 void plan_all_steps(ResourceStates& states, const NodePlanInput& input, const Registry& registry, NodePlan& plan) {
   const auto blocked = [&] {
     return std::count_if(states.begin(), states.end(),
-                         [](const auto& entry) { return entry.second.verdict == Verdict::kBlocked; });
+                         [](const auto& entry) { return entry.second.verdict == ResourceVerdict::kBlocked; });
   };
   while (true) {
     hold_back_dependents(states);

@@ -91,7 +91,7 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
     // A type's diff may settle an Unknown by the observed value: then nothing is left to wait for.
     fields = type.diff(*state.desired, *state.present);
     if (fields.empty()) {
-      state.verdict = Verdict::kInSync;
+      state.verdict = ResourceVerdict::kInSync;
       return;
     }
   } else {
@@ -103,7 +103,7 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   const bool some_known = std::any_of(fields.begin(), fields.end(),
                                       [](const FieldChange& field) { return !field.after.contains_unknown(); });
   state.more_to_come = unknown && some_known && state.desired->known_part_first;
-  state.verdict = unknown && !state.more_to_come ? Verdict::kWaiting : Verdict::kChange;
+  state.verdict = unknown && !state.more_to_come ? ResourceVerdict::kWaiting : ResourceVerdict::kChange;
   state.change = change_of(state, std::move(fields));
 }
 
@@ -136,15 +136,15 @@ bool half_removed(const ResourceState& state, const NodePlanInput& input) {
 /// No longer in the file: it is removed only if it is unchanged since sparkplan wrote it.
 void judge_orphan(ResourceState& state, const NodePlanInput& input, const ResourceType& type) {
   if (state.present == nullptr) {
-    state.verdict = Verdict::kGone;
+    state.verdict = ResourceVerdict::kGone;
     return;
   }
   const Resource as_applied{state.id, *state.last_applied, {}, {}, Impact::kLive, Reversible::kExact};
   if (!type.diff(as_applied, *state.present).empty() && !half_removed(state, input)) {
-    state.verdict = Verdict::kKeptOrphan;
+    state.verdict = ResourceVerdict::kKeptOrphan;
     return;
   }
-  state.verdict = Verdict::kRemove;
+  state.verdict = ResourceVerdict::kRemove;
   Change change;
   change.id = state.id;
   change.action = Action::kRemove;
@@ -182,7 +182,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
   } else if (const Error* error = std::get_if<Error>(observation)) {
     state.block(*error);
   } else if (const NotApplicable* reason = std::get_if<NotApplicable>(observation)) {
-    state.verdict = Verdict::kNotApplicable;
+    state.verdict = ResourceVerdict::kNotApplicable;
     state.reason = reason->reason;
   } else if (state.desired != nullptr) {
     judge_desired(state, *type);
@@ -196,7 +196,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
 }  // namespace
 
 void ResourceState::block(Error why) {
-  verdict = Verdict::kBlocked;
+  verdict = ResourceVerdict::kBlocked;
   more_to_come = false;
   error = std::move(why);
   change.reset();

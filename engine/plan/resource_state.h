@@ -11,7 +11,7 @@
 
 namespace sparkplan {
 
-enum class Verdict : std::uint8_t {
+enum class ResourceVerdict : std::uint8_t {
   kInSync,
   kChange,   ///< Created or updated by this plan.
   kWaiting,  ///< Has an Unknown, or depends on a resource that has one.
@@ -24,7 +24,7 @@ enum class Verdict : std::uint8_t {
 
 struct ResourceState {
   ResourceId id;
-  Verdict verdict = Verdict::kInSync;
+  ResourceVerdict verdict = ResourceVerdict::kInSync;
   bool selected = true;
   const Resource* desired = nullptr;    ///< Null: only in the manifest.
   const Value* last_applied = nullptr;  ///< Null: not in the manifest.
@@ -37,7 +37,9 @@ struct ResourceState {
 
   void block(Error why);
   /// True if this plan's steps carry it out.
-  bool carried_out() const { return selected && (verdict == Verdict::kChange || verdict == Verdict::kRemove); }
+  bool carried_out() const {
+    return selected && (verdict == ResourceVerdict::kChange || verdict == ResourceVerdict::kRemove);
+  }
 };
 
 using ResourceStates = std::map<ResourceId, ResourceState>;

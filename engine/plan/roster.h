@@ -70,7 +70,7 @@ bool is_the_same_machine(const RosterEntry& member, const Machine& machine);
 std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines);
 
 /// Pure. Empties a reported machine-id that another node's manifest records for another member: it is recorded for
-/// nobody. A renamed machine keeps its own.
+/// no member. A renamed machine keeps its own.
 void forget_disputed_ids(Machines& machines, const Rosters& rosters);
 
 /// The roster after a successful apply: the file's nodes, plus departed members except those in `released`. Members in

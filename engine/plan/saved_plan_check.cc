@@ -119,7 +119,7 @@ Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Re
 }
 
 /// A node that the file no longer names: the plan can only release it.
-Result<void> check_leaver(const NodeReport& node) {
+Result<void> check_departing(const NodeReport& node) {
   if (node.membership != Membership::kLeaving)
     return contradicts("the cluster.yaml in the plan does not name " + node.name);
   const auto& changes = node.plan.changes;
@@ -166,7 +166,7 @@ Result<void> check_belongs(const SavedPlan& plan, const Cluster& cluster, const 
     const auto spec = std::find_if(cluster.nodes.begin(), cluster.nodes.end(),
                                    [&](const NodeSpec& one) { return one.name.str() == node.name; });
     shown.insert(node.name);
-    SPARK_CHECK(spec == cluster.nodes.end() ? check_leaver(node) : check_member(node, *spec, registry));
+    SPARK_CHECK(spec == cluster.nodes.end() ? check_departing(node) : check_member(node, *spec, registry));
   }
   for (const NodeSpec& spec : cluster.nodes) {
     if (shown.count(spec.name.str()) == 0) return contradicts("it does not show " + spec.name.str());

@@ -47,7 +47,7 @@ struct Question {
 
 /// Adds the value of the resource after this stage, unless it will be absent.
 void add_target(const ResourceState& state, Question& question) {
-  const bool as_desired = state.verdict == Verdict::kChange || state.verdict == Verdict::kInSync;
+  const bool as_desired = state.verdict == ResourceVerdict::kChange || state.verdict == ResourceVerdict::kInSync;
   if (state.selected && state.desired != nullptr && as_desired) {
     if (state.desired->desired.contains_unknown()) {
       question.add_target(state, settled_value(state));

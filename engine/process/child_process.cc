@@ -150,7 +150,7 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
   auto impl = std::make_unique<Impl>();
   std::error_code code;
   // With vfork the child shares our memory until the exec, so a start takes no longer in a large process. A signal
-  // handler of ours must not run in the child meanwhile.
+  // handler of this program must not run in the child meanwhile.
   const BlockedSignals blocked;
   // Boost's own bp::args reads the first character of each argument, which an empty argument lacks.
   auto words = argument_vector(program, arguments);

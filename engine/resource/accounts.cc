@@ -80,10 +80,10 @@ Result<std::optional<std::string>> getent_line(const std::string& database, cons
   return std::optional<std::string>(text.substr(0, text.find('\n')));
 }
 
-Result<Membership> membership_of(const std::string& user, const std::string& group, const NodeReader& node) {
+Result<GroupMembership> membership_of(const std::string& user, const std::string& group, const NodeReader& node) {
   SPARK_TRY(const auto user_line, any_line_of("passwd", user, node));
   SPARK_TRY(const auto group_line, any_line_of("group", group, node));
-  Membership membership{user_line.has_value(), group_line.has_value()};
+  GroupMembership membership{user_line.has_value(), group_line.has_value()};
   if (!user_line || !group_line) return membership;
   const auto account = split(*user_line, ':');
   const auto entry = split(*group_line, ':');

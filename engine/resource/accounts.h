@@ -23,12 +23,12 @@ Result<std::optional<std::string>> getent_line(const std::string& database, cons
                                                const NodeReader& node);
 
 /// How a user and a group of a node belong together.
-struct Membership {
+struct GroupMembership {
   bool user_exists = false;
   bool group_exists = false;
   bool member = false;  ///< Also if it is the user's primary group.
 };
 /// Reads the node's own files, and asks getent(1) for what they lack. Errors: as getent_line().
-Result<Membership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
+Result<GroupMembership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
 
 }  // namespace sparkplan

@@ -144,8 +144,8 @@ struct StepsInput {
   const Observation* original(const ArtifactId& artifact) const;
 };
 
-/// What a plan makes or changes on a node: type -> resource name -> desired value. The value is null for types without
-/// foresee(), because it may be large or secret.
+/// The resources that a plan makes or changes on a node: type -> resource name -> desired value. The value is null for
+/// types without foresee(), because it may be large or secret.
 using ChangesAhead = std::map<std::string, std::map<std::string, Value>>;
 
 /// The resources that these steps make or change, with null values. Steps that end with Absent are left out.

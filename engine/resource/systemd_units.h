@@ -13,16 +13,16 @@
 /// Functions for types that write systemd units.
 namespace sparkplan {
 
-/// Fields of a resource that is a unit of ours and what it brings about: a mount, a connection.
+/// Fields of a resource that is one of our units together with its result: a mount, a connection.
 namespace unit_field {
 inline constexpr const char* kContent = "unit";  ///< The unit file.
 inline constexpr const char* kEnabled = "enabled";
 inline constexpr const char* kState = "state";
 }  // namespace unit_field
-/// The texts of these fields; empty if there are none.
+/// The texts of these fields; empty without them.
 std::string unit_state_in(const Observation& observation);
 std::string unit_content_in(const Observation& observation);
-/// What a node may report of them.
+/// The shape of their fields in a report of a node.
 Shape unit_shape();
 
 inline constexpr std::string_view kSystemUnitDirectory = "/etc/systemd/system";

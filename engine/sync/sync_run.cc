@@ -282,7 +282,7 @@ class SyncRun {
   void send_image(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places) {
     const CopyImageState image = nodes_[source].image;
     const std::string stage = stage_of(report.item, image.id);
-    // What interrupted syncs have left takes the space that this one needs.
+    // Files of interrupted syncs take the space that this one needs.
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
       const auto is_stale = [&](const std::string& other) { return is_stale_stage(other, stage); };

@@ -77,7 +77,7 @@ struct HalfPair {
 /// Pure. Both directions of each pair, by `from`, `to`, half. Link-local halves are a pair if they are the same half of
 /// two nodes that a cable or a switch joins.
 std::vector<HalfPair> half_pairs(const VerifyContext& context);
-/// What to do about "no fabric declared".
+/// The fix for "no fabric declared".
 inline constexpr std::string_view kDeclareFabric = "declare the network between the nodes in cluster.yaml: `fabric`";
 
 /// For each node without a pair, one skipped check with the reason.

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "engine/core/finding.h"
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"

@@ -23,7 +23,7 @@ bool changes_sources(const ChangesAhead& ahead) {
                                              [](const auto& file) { return file.first.starts_with("/etc/apt/"); });
 }
 
-/// The same words whatever the age of the lists: a saved plan is held to its findings.
+/// The words do not depend on the age of the lists, because a saved plan is compared with its findings.
 Ineffective not_offered(const std::string& name, const std::string& what) {
   return {
       name, "package.no-source", "the package lists of the node do not have " + what,

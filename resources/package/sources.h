@@ -10,7 +10,7 @@
 #include "engine/node/node.h"
 #include "engine/resource/resource_type.h"
 
-/// What the node's package sources offer, as far as its package lists say.
+/// The offer of the node's package sources, according to its package lists.
 namespace sparkplan::package {
 
 /// Pure. The output of `apt-cache policy`: package name -> all its versions. A package that no source has, such as a

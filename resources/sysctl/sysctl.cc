@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"

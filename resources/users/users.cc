@@ -47,7 +47,7 @@ Observation read_member(const std::string& name, const NodeReader& node) {
 }
 
 /// Why the user cannot be added; nothing if it can.
-std::optional<Error> obstacle(const Pair& pair, const Membership& membership) {
+std::optional<Error> obstacle(const Pair& pair, const GroupMembership& membership) {
   if (!membership.user_exists) {
     return make_error(ErrorCode::kNotFound, "there is no user " + pair.user,
                       "create the account, or take it out of users");
@@ -156,7 +156,7 @@ class UsersType final : public ResourceType {
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
     const Pair pair = pair_of(artifact.name);
-    SPARK_TRY(const Membership membership, membership_of(pair.user, pair.group, node));
+    SPARK_TRY(const GroupMembership membership, membership_of(pair.user, pair.group, node));
     const bool wanted = std::holds_alternative<Present>(after);
     if (wanted) {
       if (auto error = obstacle(pair, membership)) return failure(*std::move(error));

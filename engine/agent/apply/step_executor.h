@@ -16,9 +16,9 @@
 namespace sparkplan {
 
 /// Steps on trial: prepares the trial before the first step, and reports whether it still goes on.
-class Trial {
+class StepTrial {
  public:
-  virtual ~Trial() = default;
+  virtual ~StepTrial() = default;
   virtual Result<void> arm() = 0;
   virtual bool goes_on() const = 0;
 };
@@ -41,7 +41,7 @@ class StepExecutor {
                std::function<void(std::string_view)> report);
 
   /// From now on, steps are on trial: all or none are kept, and the manifest records them only at the end of the trial.
-  void put_on_trial(Trial& trial) { trial_ = &trial; }
+  void put_on_trial(StepTrial& trial) { trial_ = &trial; }
 
   /// The values of the secrets in the steps. Without them, only values that a backup holds can be written.
   void use_secrets(const std::vector<SecretValue>& secrets) { secrets_.take(secrets); }
@@ -73,7 +73,7 @@ class StepExecutor {
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> report_;
   SecretSteps secrets_;
-  Trial* trial_ = nullptr;
+  StepTrial* trial_ = nullptr;
 };
 
 }  // namespace sparkplan

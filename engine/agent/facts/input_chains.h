@@ -7,9 +7,8 @@
 #include "engine/model/extended_facts.h"
 
 /// How a packet filter handles a new TCP connection over IPv4 from another node to a port that the kernel chose, on
-/// this node or on one behind it. Only the listing is read, and it is not evaluated: policies, and rules with at most
-/// an interface and a network. `verify
-/// --level tcp` measures the rest. Everything in this header is pure.
+/// this node or on one behind it. The listing is not evaluated as a whole: policies count, and rules with at most an
+/// interface and a network. `verify --level tcp` measures the rest. Everything in this header is pure.
 namespace sparkplan {
 
 /// The packets that a chain sees: those for this node, or those from one of its interfaces to another.

@@ -14,20 +14,20 @@ namespace sparkplan {
 Result<std::vector<LinkFacts>> read_links();
 
 /// A route of the main table that leaves through one interface. Source: rtnetlink(7), RTM_NEWROUTE.
-struct Route {
+struct KernelRoute {
   std::string interface;
   std::string destination;  ///< "default", "10.0.0.0/8"
   std::string gateway;      ///< Empty: on the link.
   int metric = 0;
   int protocol = 0;
 
-  bool operator==(const Route&) const = default;
+  bool operator==(const KernelRoute&) const = default;
 };
 
 /// The routes of the main table without the kernel's own, each with one next hop. Errors: kFailed.
-Result<std::vector<Route>> read_routes();
+Result<std::vector<KernelRoute>> read_routes();
 /// Adds a route; an existing route is no failure. Errors: kNotFound (no such interface), kFailed.
-Result<void> add_route(const Route& route);
+Result<void> add_route(const KernelRoute& route);
 
 /// Like Node::restore_link(). Errors: kNotFound, kFailed with the kernel's reason.
 Result<void> write_link(const LinkState& state);

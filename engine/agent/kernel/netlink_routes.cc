@@ -33,7 +33,7 @@ void add(nl_object* object, void* into) {
   const bool is_default = destination == nullptr || nl_addr_get_prefixlen(destination) == 0;
   // A default route shows its family only by its gateway. The renderer restores a default route without a gateway.
   if (is_default && rtnl_route_nh_get_gateway(hop) == nullptr) return;
-  static_cast<std::vector<Route>*>(into)->push_back(
+  static_cast<std::vector<KernelRoute>*>(into)->push_back(
       {name.data(), is_default ? kDefault : text_of(destination), text_of(rtnl_route_nh_get_gateway(hop)),
        static_cast<int>(rtnl_route_get_priority(route)), static_cast<int>(rtnl_route_get_protocol(route))});
 }
@@ -48,19 +48,19 @@ Result<NetlinkAddress> parse(const std::string& text, int family) {
 
 }  // namespace
 
-Result<std::vector<Route>> read_routes() {
+Result<std::vector<KernelRoute>> read_routes() {
   SPARK_TRY(const NetlinkSocket socket, open_netlink());
   nl_cache* raw = nullptr;
   if (const int code = rtnl_route_alloc_cache(socket.get(), AF_UNSPEC, 0, &raw); code < 0) {
     return netlink_failure("list the routes", code);
   }
   const NetlinkCache routes(raw);
-  std::vector<Route> result;
+  std::vector<KernelRoute> result;
   nl_cache_foreach(routes.get(), add, &result);
   return result;
 }
 
-Result<void> add_route(const Route& route) {
+Result<void> add_route(const KernelRoute& route) {
   SPARK_TRY(const NetlinkSocket socket, open_netlink());
   const auto index = ::if_nametoindex(route.interface.c_str());
   if (index == 0) return failure(ErrorCode::kNotFound, "there is no interface " + route.interface);

@@ -20,7 +20,7 @@ tl::unexpected<Error> no_such_transaction(const std::string& run) {
 }
 
 /// Arms the transaction when everything else is ready, and reports whether its window is still open.
-class ArmedTrial final : public Trial {
+class ArmedTrial final : public StepTrial {
  public:
   ArmedTrial(Transaction& transaction, std::chrono::seconds window, const Registry& registry, Journal& journal,
              LocalNode& node, RollbackTimer& timer)

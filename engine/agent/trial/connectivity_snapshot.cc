@@ -45,10 +45,10 @@ bool is_as(const LinkState& wanted, const std::vector<LinkFacts>& links) {
                              wanted.addresses.end());
 }
 
-std::vector<Route> missing_routes(const ConnectivitySnapshot& snapshot, const std::vector<Route>& now) {
-  std::vector<Route> missing;
+std::vector<KernelRoute> missing_routes(const ConnectivitySnapshot& snapshot, const std::vector<KernelRoute>& now) {
+  std::vector<KernelRoute> missing;
   std::copy_if(snapshot.routes.begin(), snapshot.routes.end(), std::back_inserter(missing),
-               [&](const Route& route) { return std::find(now.begin(), now.end(), route) == now.end(); });
+               [&](const KernelRoute& route) { return std::find(now.begin(), now.end(), route) == now.end(); });
   return missing;
 }
 
@@ -91,7 +91,7 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
     if (!is_as(wanted, links)) SPARK_CHECK(node.restore_link(wanted));
   }
   SPARK_TRY(const auto routes, read_routes());
-  for (const Route& route : missing_routes(snapshot, routes)) {
+  for (const KernelRoute& route : missing_routes(snapshot, routes)) {
     auto added = add_route(route);
     // A missing interface has no routes.
     if (!added && added.error().code != ErrorCode::kNotFound) return added;
@@ -118,7 +118,7 @@ Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNod
     if (find_link(step.artifact.name, links) != nullptr) names.insert(step.artifact.name);
   }
   SPARK_TRY(auto routes, read_routes());
-  std::erase_if(routes, [&](const Route& route) { return !names.contains(route.interface); });
+  std::erase_if(routes, [&](const KernelRoute& route) { return !names.contains(route.interface); });
   snapshot.routes = std::move(routes);
   snapshot.filter = read_filter(node);
   return snapshot;
@@ -137,7 +137,7 @@ void list_fields(FieldVisitor& field, LinkState& link) {
   field("addresses", link.addresses, kOwnRecord);
 }
 
-void list_fields(FieldVisitor& field, Route& route) {
+void list_fields(FieldVisitor& field, KernelRoute& route) {
   field("interface", route.interface, kRequired);
   field("destination", route.destination, kRequired);
   field("gateway", route.gateway);

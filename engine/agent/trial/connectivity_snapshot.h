@@ -19,7 +19,7 @@ namespace sparkplan {
 /// files does not restore.
 struct ConnectivitySnapshot {
   std::vector<LinkState> links;
-  std::vector<Route> routes;
+  std::vector<KernelRoute> routes;
   /// `nft list ruleset`; empty without nft or without rules. Nothing if the rules could not be read: they are then not
   /// restored.
   std::optional<std::string> filter = "";
@@ -37,7 +37,7 @@ Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNod
 Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node);
 
 void list_fields(FieldVisitor& field, LinkState& link);
-void list_fields(FieldVisitor& field, Route& route);
+void list_fields(FieldVisitor& field, KernelRoute& route);
 void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot);
 
 }  // namespace sparkplan

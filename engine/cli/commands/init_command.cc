@@ -108,8 +108,8 @@ std::string schema_for(const std::string& file) {
   return installed ? kInstalledSchema : kSchemaName;
 }
 
-/// Writes the schema beside `file`, so that editors find it, also on the machine of whoever gets both. A file of that
-/// name that is no schema of sparkplan stays. Errors: those of write_new_file().
+/// Writes the schema beside `file`, so that editors find it, also on the machine of another user who gets both. A file
+/// of that name that is no schema of sparkplan stays. Errors: those of write_new_file().
 Result<void> write_schema_beside(const std::string& file, const Console& console) {
   constexpr std::string_view kMark = "\"sparkplan cluster.yaml\"";
   const auto path = (std::filesystem::path(file).parent_path() / kSchemaName).string();

@@ -126,7 +126,7 @@ void add_rollback(CLI::App& app, CommandLine& line) {
   rollback->footer(
       "Shows its plan and asks. Values edited since the run stay, and are listed.\n"
       "cluster.yaml is unchanged, so the next plan shows the difference.\n"
-      "A second rollback undoes the run before, never the rollback.");
+      "A second rollback undoes the run before that one, never the rollback.");
   rollback->callback([&] { line.command = [&](Console& c) { return run_rollback(line.rollback, line.global, c); }; });
 }
 

@@ -26,8 +26,8 @@ void add_facts(CLI::App& app, CommandLine& line) {
   facts->add_flag("--json", line.facts.json, "as JSON");
   facts->footer(
       "Reads everything from a node. Writes only the agent to it, if it is missing or of\n"
-      "another build. Of several nodes the text has what they can have in common, each value\n"
-      "once; --json has everything of all nodes.");
+      "another build. With several nodes, a value that all of them have is printed once;\n"
+      "--json prints everything of all nodes.");
   facts->callback([&] { line.command = [&](Console& c) { return run_facts(line.facts, line.global, c); }; });
 }
 

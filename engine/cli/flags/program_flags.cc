@@ -19,9 +19,9 @@ void add_export(CLI::App& app, CommandLine& line) {
   add_selection(*exported, line.exported.selection);
   exported->footer(
       "Uses only the file, and ~/.ssh/config for the way to the nodes. Interfaces and RDMA\n"
-      "devices that only a node can name are missing, unless the file names them or the\n"
-      "profile is dgx-spark: standard error reports that. With --only NODE, env sets that\n"
-      "node's variables on any host; without, it selects them by the host's name.");
+      "devices are included if the file names them or the profile is dgx-spark. Otherwise\n"
+      "standard error reports what is missing. With --only NODE, env sets that node's\n"
+      "variables on any host. Without --only, env finds the node by the host's name.");
   exported->callback([&] { line.command = [&](Console& c) { return run_export(line.exported, c); }; });
 }
 

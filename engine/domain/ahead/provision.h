@@ -4,7 +4,7 @@
 
 #include "engine/resource/resource_type.h"
 
-/// What the changes of a plan may bring to a node that does not have it yet. Everything here is pure.
+/// Things that the changes of a plan may bring to a node that lacks them. Everything here is pure.
 namespace sparkplan {
 
 /// A managed file at that path, any package, or a mount above the path: the content of packages and volumes is not

@@ -144,7 +144,7 @@ FabricInterfaces other_interfaces(const NodeSpec& node, const Facts& facts, cons
     port.interface = record.text_or("name", "");
     port.half = static_cast<int>(others.fabric.size());
     port.where = place_of(record, "name");
-    if (const auto mtu = record.integer_or("mtu", 0); mtu > 0) port.mtu = static_cast<int>(mtu);
+    port.read(record);
     if (const auto address = parse_ipv4_interface(record.text_or("address", ""))) {
       port.address = address->address.str();
       port.prefix_length = address->prefix_length;

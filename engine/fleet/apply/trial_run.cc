@@ -58,7 +58,7 @@ void TrialRun::defer(const Names& names, const std::string& why) {
   }
 }
 
-std::vector<std::vector<std::string>> TrialRun::planned_waves() {
+std::deque<TrialRun::Names> TrialRun::planned_waves() {
   std::vector<std::string> names;
   for (auto& one : nodes_) {
     if (!one.node.active() || one.applied.stopped || one.deferred) continue;
@@ -76,7 +76,11 @@ std::vector<std::vector<std::string>> TrialRun::planned_waves() {
       return one.node.name() == name && options_.is_own_machine(one.node.known.facts.machine_id);
     });
   });
-  return waves(names, session_.cluster().cables, options_.max_parallel);
+  std::deque<Names> queue;
+  for (const auto& wave : waves(names, session_.cluster().cables, options_.max_parallel)) {
+    queue.emplace_back(wave.begin(), wave.end());
+  }
+  return queue;
 }
 
 /// Both ends of a cable change together. So a job on one end holds the change of the other end, too.
@@ -103,32 +107,40 @@ void TrialRun::hold_partners_of_held_nodes(std::vector<std::string>& names) {
   }
 }
 
+std::string TrialRun::failure_in(const Names& wave) const {
+  for (const auto& one : nodes_) {
+    const auto& name = one.node.name();
+    if (!wave.contains(name)) continue;
+    if (one.trial.state == Trial::State::kLost) return name + " does not answer";
+    if (one.trial.state == Trial::State::kEnded) return "a change failed on " + name;
+    if (one.rolled_back) return "a change was rolled back on " + name;
+  }
+  return "";
+}
+
+bool TrialRun::is_deferred(const Names& wave) const {
+  return std::all_of(nodes_.begin(), nodes_.end(),
+                     [&](const TrialNode& one) { return one.deferred.has_value() || !wave.contains(one.node.name()); });
+}
+
 void TrialRun::carry_out() {
   std::string went_wrong;
-  bool has_canary = false;
-  auto planned = planned_waves();
-  for (std::size_t next = 0; next < planned.size(); ++next) {
-    const auto wave = planned[next];
-    const Names names(wave.begin(), wave.end());
+  bool had_canary = false;
+  auto queue = planned_waves();
+  while (!queue.empty()) {
+    const Names wave = std::move(queue.front());
+    queue.pop_front();
+    if (went_wrong.empty() && session_.stop_requested()) went_wrong = "the run was stopped";
     if (!went_wrong.empty()) {
-      defer(names, went_wrong);
-    } else if (session_.stop_requested()) {
-      defer(names, "the run was stopped");
-    } else {
-      carry_out_wave(names);
+      defer(wave, went_wrong);
+      continue;
     }
-    for (const auto& one : nodes_) {
-      const auto& name = one.node.name();
-      if (!names.contains(name) || !went_wrong.empty()) continue;
-      if (one.rolled_back) went_wrong = "a change was rolled back on " + name;
-      if (one.trial.state == Trial::State::kEnded) went_wrong = "a change failed on " + name;
-      if (one.trial.state == Trial::State::kLost) went_wrong = name + " does not answer";
-      has_canary = has_canary || !one.deferred;
-    }
-    if (has_canary || !went_wrong.empty()) continue;
-    // A job has begun on the canary. Before a change is confirmed on one node, it does not go to all others.
-    planned = planned_waves();
-    next = static_cast<std::size_t>(-1);
+    carry_out_wave(wave);
+    went_wrong = failure_in(wave);
+    had_canary = had_canary || !is_deferred(wave);
+    // A job has begun on the canary. Before a change is confirmed on one node, it does not go to all others: the nodes
+    // that are left queue again, with a canary among them.
+    if (!had_canary) queue = planned_waves();
   }
 }
 

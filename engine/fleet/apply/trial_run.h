@@ -88,9 +88,14 @@ class TrialRun {
   using Clock = std::chrono::steady_clock;
   using Names = std::set<std::string>;
 
-  std::vector<std::vector<std::string>> planned_waves();
+  /// The waves of the nodes whose steps are not begun and not deferred: a canary, then the others.
+  std::deque<Names> planned_waves();
   void hold_partners_of_held_nodes(std::vector<std::string>& names);
   void carry_out_wave(const Names& names);
+  /// Why no later wave may begin; empty if nothing went wrong in this one.
+  std::string failure_in(const Names& wave) const;
+  /// No node of the wave has begun.
+  bool is_deferred(const Names& wave) const;
   template <class Work>
   void on_wave(const Names& names, Trial::State state, Work work);
   void defer(const Names& names, const std::string& why);
@@ -109,7 +114,7 @@ class TrialRun {
     const FabricPort* port;
     std::int64_t mtu;
   };
-  /// Those of all nodes that take part and stay. Made before the threads start: each thread may exclude its own node
+  /// The ends of all nodes that take part and stay. Made before the threads start: each thread may exclude its own node
   /// at any time, and no thread may look at another one's.
   std::vector<FabricEnd> fabric_ends() const;
   void choose_probes(TrialNode& node, const std::vector<FabricEnd>& ends);

@@ -210,7 +210,7 @@ std::set<std::string> PlanRun::producers_at_work() const {
 }
 
 /// A node may announce a value and never make it: the others wait only while a step of the newest plan may make it.
-/// What a selection leaves out is made in a later run. True if a wait has ended.
+/// A later run makes the changes that the selection leaves out. True if a wait has ended.
 bool PlanRun::end_waits() {
   const auto at_work = producers_at_work();
   const auto is_over = [&](const std::string& producer) {
@@ -363,7 +363,7 @@ bool PlanRun::go_stale(PlannedNode& planned, const ResourceType& type, const std
   }
   bool found = false;
   for (const auto& [id, error] : stale_ones) {
-    // What is in sync stays as it is.
+    // Resources in sync stay as they are.
     const bool planned_before = find_resource(before.resources, id) != nullptr;
     if (planned_before && find_change(planned.plan, id) == nullptr) continue;
     found = planned.outcomes.go_stale(id, error) || found;

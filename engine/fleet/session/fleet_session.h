@@ -88,7 +88,7 @@ struct FleetNode {
   RunPurpose lock_purpose;       ///< Sent with the lock request.
 };
 
-/// What this run has seen of the machine behind a connected node.
+/// The identity of the machine behind a connected node, as this run has seen it.
 Machine machine_of(const FleetNode& node);
 
 /// Connections to the nodes of a cluster, with their facts, exports, locks and roster. All nodes are handled at once.

@@ -23,7 +23,7 @@ class SharedRosters {
   /// `roster` as it is kept. Only the first kMostKept different ones are: a hostile node may send a new one with every
   /// reply.
   SharedRoster share(Roster roster);
-  /// The kept roster with that digest, for a node that has named it in place of its own; null without one.
+  /// The kept roster with that digest, for a node that has named the digest only; null without one.
   std::shared_ptr<const Roster> find(const std::string& digest);
   /// The digests to offer to the next node: of the rosters that most nodes have, at most kMostOfferedRosters.
   std::vector<std::string> offers() const;

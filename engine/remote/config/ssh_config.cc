@@ -84,7 +84,7 @@ Result<std::vector<SshConfigLine>> parse_ssh_config(std::string_view text, const
     line.written = std::string(take_keyword(rest));
     line.keyword = lower_case(line.written);
     if (line.keyword.empty()) return wrong(name, number, "a line begins with a keyword, not with \"=\"");
-    // Of other keywords, such as ProxyCommand, the rest is a text with rules of its own.
+    // The values of other keywords, such as ProxyCommand, have other rules.
     if (std::find(kUsed.begin(), kUsed.end(), line.keyword) != kUsed.end()) {
       while (!rest.empty() && rest.front() != '#') {
         auto argument = take_argument(rest);

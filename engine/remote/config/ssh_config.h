@@ -26,7 +26,7 @@ struct SshConfigText {
   std::vector<SshConfigLine> lines;
 };
 
-/// What OpenSSH would read: the user's file, then the system's.
+/// The files that OpenSSH would read: the user's, then the system's.
 struct SshConfig {
   std::vector<SshConfigText> files;
 };

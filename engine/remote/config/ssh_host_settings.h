@@ -24,7 +24,7 @@ struct IgnoredSetting {
   bool operator==(const IgnoredSetting&) const = default;
 };
 
-/// What the configuration says about a host, as written: tokens and "~" stay.
+/// The settings of the configuration for a host, as written: tokens and "~" stay.
 struct SshHostSettings {
   std::optional<SshSetting> host_name;
   std::optional<SshSetting> user;

@@ -116,7 +116,7 @@ Result<JumpText> parse_jump(std::string_view text, const SshSetting& setting) {
   return jump;
 }
 
-/// What is known of a host before the configuration is read.
+/// The settings of a host that are known before the configuration is read.
 struct Given {
   std::string host;
   std::string user;                   ///< Empty: not given.
@@ -124,7 +124,7 @@ struct Given {
   std::string default_user;
   std::string identity;         ///< `ssh.identity` of cluster.yaml.
   bool identity_wins = true;    ///< False for a jump host: IdentityFile comes first.
-  bool jumps_are_given = true;  ///< Its own ProxyJump does not count.
+  bool jumps_are_given = true;  ///< The ProxyJump of the host does not count.
 };
 
 class Ways {
@@ -146,7 +146,7 @@ class Ways {
   }
 
  private:
-  /// The jump hosts of `target`. Only the first may have jump hosts of its own.
+  /// The jump hosts of `target`. Only the first of them may be reached through other jump hosts.
   Result<void> add_jumps(const SshSetting& setting, const SshStation& target) {
     const Expansion tokens(
         {{'h', target.address}, {'n', target.name}, {'p', std::to_string(target.port)}, {'r', target.user}}, nullptr);

@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-/// What a private key file shows without its passphrase.
+/// The part of a private key file that is readable without its passphrase.
 struct PrivateKeyForm {
   bool encrypted = false;
   std::string type;        ///< "ssh-ed25519"; empty if the file does not show the public key.

@@ -27,7 +27,7 @@ struct OfferedHostKey {
   std::string type;              ///< "ssh-ed25519"
   std::string known_hosts_line;  ///< The corresponding line of known_hosts.
   enum class Standing : std::uint8_t { kKnown, kUnknown, kChanged, kRevoked, kPinned, kPinMismatch } standing;
-  std::vector<KnownHostKey> known = {};  ///< What known_hosts has for the host.
+  std::vector<KnownHostKey> known = {};  ///< The entries of known_hosts for the host.
   std::string file = {};                 ///< Where a new key is recorded; empty: nowhere.
 };
 

@@ -58,7 +58,7 @@ void look_up(Lookup& lookup, const std::string& name, const std::string& port, i
   lookup.done.notify_all();
 }
 
-/// getaddrinfo() cannot be interrupted, so it runs in a thread of its own.
+/// getaddrinfo() cannot be interrupted, so it runs in a separate thread.
 Result<std::shared_ptr<Lookup>> addresses_of(const std::string& name, std::uint16_t port, Clock::time_point end,
                                              const std::stop_token& stop) {
   const auto lookup = std::make_shared<Lookup>();
@@ -100,7 +100,7 @@ int connect_to(const sockaddr_storage& address, socklen_t size, Clock::time_poin
   return -1;
 }
 
-/// What the user can try after a connection failed with this errno.
+/// A hint for the user after a connection failed with this errno.
 std::string what_to_try(int error, const std::string& address, std::uint16_t port) {
   const std::string ping = "`ping " + printable(address) + "`";
   if (error == ECONNREFUSED)

@@ -25,7 +25,7 @@ using Key = std::tuple<std::string, std::string, bool>;
 
 Key key_of(const ChangeText& text) { return {text.type, text.name, text.symbol == '!'}; }
 
-/// Equal for equal texts: cheaper to look up than the texts themselves, of which a large cluster has many.
+/// Equal for equal texts. A lookup by it is cheaper than one by the texts, and a large cluster has many of them.
 std::string fingerprint_of(const ChangeText& text, bool with_fields) {
   std::string all(1, text.symbol);
   const auto add = [&](const std::string& part) { all.append(kUnit).append(part); };

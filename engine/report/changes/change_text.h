@@ -44,7 +44,7 @@ struct ChangeText {
 std::vector<ChangeText> changes_of(const NodeReport& node, const std::string& file, bool outcome,
                                    const TextStyle& style);
 
-/// What else is to be said about a node: resources that were kept, or that cannot exist there, and the lock.
+/// Other lines about a node: resources that were kept or cannot exist there, and the lock.
 std::vector<std::string> notes_of(const NodeReport& node, const std::string& file);
 
 /// True if a blocked resource is a change of the node that failed or was not made. The change is what counts.

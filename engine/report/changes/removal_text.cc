@@ -24,7 +24,7 @@ Value value_or_null(const Value& map, std::string_view key) {
   return found == nullptr ? Value() : *found;
 }
 
-/// What becomes of the field; nothing if the step does not show it.
+/// The later value of the field; nothing if the step does not show it.
 std::optional<Value> value_after(const Step& step, const FieldChange& field) {
   const Value& before = present_value(step.before);
   const Value& after = present_value(step.after);

@@ -65,7 +65,7 @@ std::string_view value_in(std::string_view line) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-/// What was hidden in values, to be hidden in messages that quote it.
+/// Texts that were hidden in values. They are also hidden in messages that quote them.
 class HiddenTexts {
  public:
   void add(std::string_view text) {

@@ -175,7 +175,7 @@ GroupedChanges changes_in(const Report& report, const TextStyle& style) {
   for (const NodeReport& node : report.nodes) {
     names.push_back(printable(node.name));
     changes.push_back(changes_of(node, report.file, outcome, style));
-    // What was planned is not the result of a run that did not begin.
+    // A run that did not begin has no results.
     if (report.not_begun) std::erase_if(changes.back(), [](const ChangeText& text) { return text.symbol != '!'; });
   }
   return group_changes(names, std::move(changes), outcome, style);

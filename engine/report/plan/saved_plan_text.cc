@@ -77,9 +77,9 @@ std::string introduction(const SavedPlan& plan, const Cluster& cluster, const Re
   for (const NodeReport& node : plan.report.nodes) {
     if (is_held(plan, node)) text += machine_text(plan, node, cluster, column, style);
   }
-  text +=
-      wrapped("A user, port, key or jump host that is not shown comes from ~/.ssh/config of whoever applies the plan",
-              kIndent, style);
+  text += wrapped(
+      "A user, port, key or jump host that is not shown comes from ~/.ssh/config of the user who applies the plan",
+      kIndent, style);
   if (!left_alone.empty()) text += wrapped(fold_names(left_alone) + ": skipped, it was not planned", kIndent, style);
   return text + "\n" + waiting_text(plan.report, registry, style);
 }

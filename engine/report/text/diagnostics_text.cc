@@ -17,7 +17,7 @@ constexpr std::size_t kMostNodeLines = 10;
 constexpr std::size_t kAroundQuote = 14;        // "   12 | ", and "..." at both ends.
 constexpr std::string_view kNodeName = "\x1f";  // Stands for the node's name. No printable text contains it.
 
-/// Replaces `name` where it is a word of its own.
+/// Replaces `name` where it is a whole word.
 void replace_word(std::string& text, std::string_view name, std::string_view replacement) {
   const auto is_part_of_name = [&](std::size_t at) {
     const char byte = at < text.size() ? text[at] : ' ';
@@ -31,7 +31,7 @@ void replace_word(std::string& text, std::string_view name, std::string_view rep
   }
 }
 
-/// What the finding says, whatever node it is about. It may name that node.
+/// The finding with one word in place of the name of its node.
 Diagnostic without_node(Diagnostic diagnostic) {
   if (diagnostic.node.empty()) return diagnostic;
   for (std::string* text : {&diagnostic.message, &diagnostic.hint}) {

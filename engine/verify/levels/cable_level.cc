@@ -7,6 +7,7 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/session/fan_out.h"
+#include "engine/model/port_name.h"
 #include "engine/verify/levels/levels.h"
 
 namespace sparkplan {
@@ -14,13 +15,6 @@ namespace {
 
 /// Beyond this number, the rest are only counted.
 constexpr std::size_t kMostNamed = 3;
-
-/// "...np1", as udev names the port of an adapter that has several.
-bool is_named_after_a_port(const std::string& name) {
-  const auto at = name.rfind("np");
-  return at != std::string::npos && at + 2 < name.size() &&
-         name.find_first_not_of("0123456789", at + 2) == std::string::npos;
-}
 
 /// The half at the other end: "spark-02", "enp1s0f1np1".
 using Far = std::pair<std::string, std::string>;
@@ -203,8 +197,7 @@ std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node) {
   for (const LinkFacts& link : node.facts->links) {
     const bool ours = std::any_of(node.halves.begin(), node.halves.end(),
                                   [&](const ObservedPort& half) { return half.interface == link.name; });
-    const bool alike =
-        (link.kind.empty() || link.kind == "veth") && (!link.port.empty() || is_named_after_a_port(link.name));
+    const bool alike = (link.kind.empty() || link.kind == "veth") && (!link.port.empty() || port_in_name(link.name));
     if (link.up && (ours || alike)) interfaces.push_back(link.name);
   }
   return interfaces;

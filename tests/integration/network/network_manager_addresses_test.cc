@@ -1,4 +1,4 @@
-// What becomes of addresses on interfaces that NetworkManager manages: those that sparkplan leaves alone, those without
+// The fate of addresses on interfaces that NetworkManager manages: those that sparkplan leaves alone, those without
 // an address of their own, and those that it takes over. Checked with ip and nmcli.
 #include "engine/core/text.h"
 #include "tests/integration/lab/controller.h"

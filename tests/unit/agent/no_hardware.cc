@@ -7,10 +7,10 @@
 namespace sparkplan {
 
 Result<std::vector<LinkFacts>> read_links() { return std::vector<LinkFacts>(); }
-Result<std::vector<Route>> read_routes() { return std::vector<Route>(); }
+Result<std::vector<KernelRoute>> read_routes() { return std::vector<KernelRoute>(); }
 Result<std::vector<RouteFacts>> read_all_routes() { return std::vector<RouteFacts>(); }
 Result<std::vector<NeighbourFacts>> read_neighbours() { return std::vector<NeighbourFacts>(); }
-Result<void> add_route(const Route& /*route*/) { return {}; }
+Result<void> add_route(const KernelRoute& /*route*/) { return {}; }
 Result<void> write_link(const LinkState& /*state*/) { return {}; }
 Result<std::vector<RdmaDeviceFacts>> read_rdma_devices() { return std::vector<RdmaDeviceFacts>(); }
 

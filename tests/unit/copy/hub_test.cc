@@ -58,7 +58,7 @@ CopyPruned prune(const fs::path& tree, bool remove) {
   return *pruned;
 }
 
-/// What arrives within ten seconds, at most `most` bytes; an empty text at the end of the stream.
+/// The bytes that arrive within ten seconds, at most `most` bytes; an empty text at the end of the stream.
 std::string received(int descriptor, std::size_t most) {
   pollfd readable{descriptor, POLLIN, 0};
   REQUIRE(::poll(&readable, 1, 10'000) == 1);

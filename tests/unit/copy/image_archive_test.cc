@@ -1,4 +1,4 @@
-// What an archive must be before docker or podman may load it.
+// The checks of an archive before docker or podman may load it.
 #include "engine/copy/image_archive.h"
 
 #include <fcntl.h>

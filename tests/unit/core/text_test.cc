@@ -1,5 +1,5 @@
 #include "engine/core/text.h"
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-// What pages show of a node: its versions, and the halves of its fabric.
+// The part of a node that pages show: its versions, and the halves of its fabric.
 #include "engine/fleet/session/node_snapshot.h"
 
 #include <algorithm>

@@ -21,6 +21,7 @@ struct ScriptedNode {
   std::function<bool(const ProbeTarget&)> reaches = [](const ProbeTarget&) { return true; };
   std::vector<ProbeTarget> probed;
   std::vector<RunningJob> jobs;  ///< The jobs that its agent finds when a trial is to begin.
+  int trials = 0;                ///< How often a trial was to begin.
   std::atomic<bool> cut{false};  ///< The connection breaks.
   std::atomic<int> users{0};     ///< Threads that are in a call now.
   std::atomic<bool> used_by_two{false};
@@ -72,6 +73,7 @@ Result<Value> answer(ScriptedNode& node, const Request& request) {
   if (std::holds_alternative<FactsRequest>(request)) return facts_of(node);
   if (std::holds_alternative<PingRequest>(request)) node.note_ping();
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
+    ++node.trials;
     if (!node.jobs.empty() && !apply->ignore_jobs) return failure(busy_with(node.jobs));
     node.transaction = TransactionReport{apply->run, TransactionState::kArmed, "", 60, true, false, false, "", {}};
     ApplyReply reply;
@@ -307,6 +309,53 @@ TEST_CASE("trial: a canary with a new job is replaced by another canary, not by 
   REQUIRE(bench.node("n3").transaction);
   CHECK(bench.node("n3").transaction->state == TransactionState::kRolledBack);
   CHECK_FALSE(bench.node("n4").transaction);
+}
+
+TEST_CASE(
+    "trial: while jobs hold the canaries, each next wave is one node, and the first confirmed one frees the rest") {
+  TrialBench bench(6);
+  bench.changing = 6;
+  bench.node("n2").jobs = {kTraining};
+  bench.node("n3").jobs = {kTraining};
+  SECTION("the third canary is kept") {
+    CHECK(bench.carry_out() == Trial::State::kConfirmed);
+    for (const std::string name : {"n4", "n5", "n6"}) CHECK(bench.states.at(name) == Trial::State::kConfirmed);
+  }
+  SECTION("the third canary fails, and no other node is begun") {
+    bench.node("n4").reaches = [](const ProbeTarget& target) { return target.bytes < 1500; };
+    CHECK(bench.carry_out() == Trial::State::kWaiting);
+    REQUIRE(bench.node("n4").transaction);
+    CHECK(bench.node("n4").transaction->state == TransactionState::kRolledBack);
+    for (const std::string name : {"n1", "n5", "n6"}) CHECK_FALSE(bench.node(name).transaction);
+    REQUIRE(bench.deferred);
+    CHECK(bench.deferred->message == "its disruptive changes were not started: a change was rolled back on n4");
+  }
+  for (const std::string name : {"n2", "n3"}) {
+    CHECK(bench.states.at(name) == Trial::State::kWaiting);
+    CHECK_FALSE(bench.node(name).transaction);
+  }
+}
+
+TEST_CASE("trial: with a job on every node the run ends, and each node was asked once") {
+  TrialBench bench(4);
+  bench.changing = 4;
+  for (const std::string name : {"n1", "n2", "n3", "n4"}) bench.node(name).jobs = {kTraining};
+  CHECK(bench.carry_out() == Trial::State::kWaiting);
+  for (const std::string name : {"n1", "n2", "n3", "n4"}) {
+    CHECK(bench.states.at(name) == Trial::State::kWaiting);
+    CHECK(bench.node(name).trials == 1);
+  }
+  CHECK(bench.failed.empty());
+}
+
+TEST_CASE("trial: a job that begins on a node of a later wave holds that node alone") {
+  TrialBench bench(4);
+  bench.changing = 4;
+  bench.node("n3").jobs = {kTraining};
+  CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  CHECK(bench.states.at("n2") == Trial::State::kConfirmed);
+  CHECK(bench.states.at("n3") == Trial::State::kWaiting);
+  CHECK(bench.states.at("n4") == Trial::State::kConfirmed);
 }
 
 TEST_CASE("trial: a job on one end of a cable holds the change of the other end") {

@@ -98,7 +98,7 @@ TEST_CASE("way: cluster.yaml wins over the configuration, also with a port of 22
   node.ssh.jump = "gate";
   const auto way = way_of(
       node, "Host gate\nProxyJump none\nHost *\nUser nvidia\nPort 2222\nIdentityFile ~/.ssh/lab\nProxyJump other\n");
-  // What cluster.yaml says of the node does not concern its jump host, for which the configuration has a user.
+  // The settings of the node in cluster.yaml do not concern its jump host. The configuration has a user for that.
   CHECK(names_of(way) == Texts{"nvidia@gate:2222", "root@spark1:22"});
   CHECK(paths_of(way.node()) == Texts{"/home/anna/.ssh/mine"});
   CHECK(way.node().identities.front().place.empty());

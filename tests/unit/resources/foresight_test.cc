@@ -1,4 +1,4 @@
-// What a plan can already know about changes that will fail.
+// Warnings of a plan about changes that will fail.
 #include "resources/sysctl/foresight.h"
 #include "engine/domain/ahead/provision.h"
 #include "engine/resource/registry.h"

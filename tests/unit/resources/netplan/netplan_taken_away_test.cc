@@ -1,4 +1,4 @@
-// What an interface loses when sparkplan takes it over.
+// The settings that an interface loses when sparkplan takes it over.
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/taken_away.h"
 #include "resources/netplan/yaml_tree.h"

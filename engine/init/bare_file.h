@@ -10,7 +10,7 @@
 namespace sparkplan {
 
 /// Version, name, ssh and nodes: the keys of every file. An id is written only if the node name does not end in it.
-Value frame_of(const Members& members);
+Value bare_file_of(const Members& members);
 
 /// A file of these keys as text, without comments.
 std::string plain_text(const Value& file);

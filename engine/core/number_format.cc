@@ -1,4 +1,4 @@
-#include "engine/core/number_text.h"
+#include "engine/core/number_format.h"
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "engine/init/frame.h"
+#include "engine/init/bare_file.h"
 
 #include <algorithm>
 #include <utility>
@@ -39,7 +39,7 @@ Value take_common(std::vector<Value>& each) {
 
 }  // namespace
 
-Value frame_of(const Members& members) {
+Value bare_file_of(const Members& members) {
   std::vector<Value> ssh;
   for (const Member& node : members.nodes) ssh.push_back(ssh_of(node.ssh));
   Value common = take_common(ssh);
