@@ -207,7 +207,8 @@ class PreparedJob {
       members_.push_back({nodes_[i],
                           addresses[i],
                           rank_environment(cluster_, *nodes_[i], own, builtin_registry()),
-                          {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()}});
+                          {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()},
+                          secret_names(*nodes_[i])});
     }
   }
 

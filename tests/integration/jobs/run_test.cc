@@ -1,4 +1,6 @@
 // `run` over SSH: ranks, preflight, and that nothing is left behind.
+#include <filesystem>
+
 #include "tests/integration/lab/job_hosts.h"
 #include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
@@ -8,7 +10,7 @@ namespace {
 
 /// All hosts in sync with a file that sets one variable.
 struct AllHosts : JobHosts {
-  AllHosts() : JobHosts("pkill -KILL -f '[s]leep 32[0-9][0-9]' || true") {
+  AllHosts() : JobHosts("pkill -KILL -f '[s]leep 32[0-9][0-9]' || true; rm -rf /etc/sparkplan") {
     controller.cluster("profile_env: {HF_HOME: /mnt/models/hf}\n" + nodes_of_lab(Lab::kHosts, "operator"));
     require_exit(controller.run({"apply", "--yes"}), 0);
   }
@@ -32,6 +34,31 @@ TEST_CASE("run: eight ranks know their numbers and where rank 0 is") {
     CHECK(contains(run.out, "spark-0" + std::to_string(rank + 1) + ": " + number + "/8 0/1 " + number + " " +
                                 all.hosts[0].address() + ":29500 /mnt/models/hf x\n"));
   }
+}
+
+TEST_CASE("run: a rank has the secrets of its user, and no command line and no output of sparkplan has them") {
+  const AllHosts all;
+  const std::string value = "canary-51e2 $HOME";
+  all.controller.file("hf.token", value + "\n");
+  std::filesystem::permissions(all.controller.directory() / "hf.token",
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::string sections =
+      "profile_env:\n  HF_HOME: /mnt/models/hf\n  HF_TOKEN: {secret: {file: hf.token}, users: [operator]}\n"
+      "  OTHER_TOKEN: {secret: {file: hf.token}, users: [root]}\n";
+  all.controller.cluster(sections + nodes_of_lab(Lab::kHosts, "operator"));
+  require_exit(all.controller.run({"apply", "--yes"}), 0);
+  const std::string prints = "echo \"$HF_TOKEN|${OTHER_TOKEN-none}\"; exec sleep 3207";
+  Terminal terminal(all.controller.command({"run", "--", "sh", "-c", prints}));
+  CHECK(terminal.wait_for("spark-02: " + value + "|none"));
+  for (const int host : {0, 1}) {
+    CHECK(all.hosts[static_cast<std::size_t>(host)].shell("ps -ww -eo args | grep -c '[c]anary' || true") == "0");
+  }
+  terminal.interrupt();
+  CHECK(terminal.finish() == 10);
+  const auto given = all.controller.run({"run", "--env", "HF_TOKEN=mine", "--", "sh", "-c", "echo \"$HF_TOKEN\""});
+  require_exit(given, 0);
+  CHECK(contains(given.out, "spark-01: mine\n"));
+  CHECK_FALSE(contains(given.out + given.err, "canary"));
 }
 
 TEST_CASE("run: several ranks per node have lines and files of their own") {

@@ -95,6 +95,17 @@ TEST_CASE("variables reach a container without their values on a command line, a
   CHECK_FALSE(rank.environment.contains("LD_LIBRARY_PATH"));
 }
 
+TEST_CASE("a secret reaches a container by its name, unless --env gives that variable") {
+  Contained job;
+  for (JobMember& member : job.members) member.secrets = {"HF_TOKEN"};
+  CHECK(has(job.rank().argv, {"--env", "HF_TOKEN"}));
+  CHECK_FALSE(job.rank().environment.contains("HF_TOKEN"));
+  job.request.environment["HF_TOKEN"] = "given";
+  const auto argv = job.rank().argv;
+  CHECK(std::count(argv.begin(), argv.end(), "HF_TOKEN") == 1);
+  CHECK(job.rank().environment.at("HF_TOKEN") == "given");
+}
+
 TEST_CASE("podman gets its own names of the devices, and no limit that a login cannot raise") {
   Contained job;
   job.request.engine = ContainerEngine::kPodman;
