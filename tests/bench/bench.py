@@ -134,7 +134,7 @@ class Bench:
         self.fresh(8)
         Sample([SPARKPLAN, "apply", "--yes", "--quiet"], self.env, self.work)
         # Installs the process starter.
-        Sample([SPARKPLAN, "exec", "--quiet", "--", "true"], self.env, self.work)
+        Sample([SPARKPLAN, "--quiet", "exec", "--", "true"], self.env, self.work)
         floor = [FLOOR, "root", *(address(i) for i in range(1, 9))]
         for _ in range(self.options.rounds):
             self.run("ssh", ["sh", "ssh.sh"])
