@@ -4,6 +4,7 @@ Only ps, ss, find and podman of the host are asked, from outside, through the pr
 """
 import dataclasses
 import re
+import shlex
 import time
 
 # Files that a job, the process starter, the agent or a container engine could leave.
@@ -119,11 +120,11 @@ class Baseline:
             self.host.ask("shell", "podman rm --force --all")
         look = Look(self.host)
         pids = " ".join(str(one.pid) for one in self.processes_left(look))
-        files = sorted(look.files - self.files, reverse=True)
         if pids:
             self.host.ask("shell", f"kill -KILL {pids}")
-        for path in files:
-            self.host.ask("remove", path)
+        files = " ".join(shlex.quote(path) for path in sorted(look.files - self.files))
+        if files:
+            self.host.ask("shell", f"rm -rf -- {files}")
 
 
 def nothing_left_within(seconds, since, left):

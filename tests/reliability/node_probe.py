@@ -214,14 +214,6 @@ def write(path, text, mode):
     os.chmod(path, mode)
 
 
-def remove(path):
-    """A file or an empty directory."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        os.rmdir(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
-
-
 def read(path):
     return pathlib.Path(path).read_text(errors="replace") if os.path.exists(path) else None
 
@@ -238,7 +230,6 @@ ANSWERS = {
     "shell": shell,
     "write": write,
     "read": read,
-    "remove": remove,
 }
 
 if __name__ == "__main__":
