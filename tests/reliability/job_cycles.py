@@ -24,7 +24,8 @@ EARLY = ("preflight", "asking")
 WAYS = {"starter": ("worker", "guardian"), "connection": ("cable", "session")}
 CODES = {"rank": 10, "starter": 4, "agent": 4, "connection": 4}
 
-# Until then, nothing may be left. Without a controller: 5 s. With a silent connection: 30 s.
+# Until then, nothing may be left: 5 s after the controller was killed, 30 s after a connection was lost. In all
+# other cases the time counts from the end of the run.
 DEADLINES_S = {"rank": 15, "starter": 15, "agent": 15, "controller": 5, "connection": 30}
 # The processes of a container end as fast. After that, the process starter asks podman several times whether any
 # container is left.
@@ -264,11 +265,11 @@ def judge_run(cycle, scene, run, outcome):
         outcome.problems.append(f"the run does not name {scene.hosts[cycle.place].name}: {run.said[-600:]}")
 
 
-def judge_hosts(cycle, scene, struck_at, outcome):
+def judge_hosts(cycle, scene, since, outcome):
     if cycle.contained:
-        left = leftovers.nothing_left_within(DEADLINES_S[cycle.kind], struck_at, lambda: scene.left_of_ranks(cycle))[1]
+        left = leftovers.nothing_left_within(DEADLINES_S[cycle.kind], since, lambda: scene.left_of_ranks(cycle))[1]
         outcome.problems += [f"left of a rank after {DEADLINES_S[cycle.kind]} s: {line}" for line in left]
-    took, left = leftovers.nothing_left_within(cycle.deadline_s, struck_at, lambda: scene.left(cycle.contained))
+    took, left = leftovers.nothing_left_within(cycle.deadline_s, since, lambda: scene.left(cycle.contained))
     outcome.clean_after_s = took or 0.0
     outcome.problems += [f"left after {cycle.deadline_s} s: {line}" for line in left]
 
@@ -295,7 +296,7 @@ def after_the_kill(cycle, scene, job, struck_at, outcome):
     else:
         run = await_end(cycle, scene, job, outcome)
         judge_run(cycle, scene, run, outcome)
-        judge_hosts(cycle, scene, struck_at if outcome.hit else time.monotonic(), outcome)
+        judge_hosts(cycle, scene, struck_at if cycle.kind == "connection" else time.monotonic(), outcome)
 
 
 def run_cycle(cycle, scene):
