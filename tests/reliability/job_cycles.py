@@ -119,7 +119,8 @@ class Scene:
         self.env = lab_hosts.environment()
         self.hosts = [nodes.Host(number) for number in range(1, count + 1)]
         self.baselines = [leftovers.Baseline(host) for host in self.hosts]
-        lines = "".join(f"  - {{name: {host.name}, address: {lab_hosts.address(host.number)}}}\n" for host in self.hosts)
+        lines = "".join(f"  - {{name: {host.name}, address: {lab_hosts.address(host.number)}}}\n"
+                        for host in self.hosts)
         for user in ("operator", "root"):
             (work / f"{user}.yaml").write_text(CLUSTER.format(user=user, nodes=lines))
         if containers:
