@@ -239,6 +239,8 @@ fi
 if wanted reliability; then
   say "what is left when a run is killed, cut or obstructed"
   run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}"
+  say "what is left when a part of a job is killed"
+  run_script "$results/jobs.log" tests/reliability/jobs.py "${full[@]}"
 fi
 if wanted hostile; then
   say "a node that lies, floods, stalls and breaks off"

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "engine/job/secret_variable.h"
+
 namespace sparkplan::job {
 namespace {
 
@@ -28,7 +30,18 @@ constexpr std::array<const char*, 3> kSteps{"execute", "change to the directory"
   ::_exit(127);
 }
 
+/// Only this user's own; a user without that secret has no such variable, as in a login shell.
+void set_secrets(const RankSpec& spec, const StartJob& job) {
+  const char* user = ::getenv("USER");
+  if (user == nullptr) return;
+  for (const std::string& name : job.secrets) {
+    const auto value = spec.environment.contains(name) ? std::nullopt : secret_variable(user, name);
+    if (value) ::setenv(name.c_str(), value->c_str(), 1);
+  }
+}
+
 void set_environment(const RankSpec& spec, const StartJob& job) {
+  set_secrets(spec, job);
   for (const auto& [name, value] : spec.environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::setenv(std::string(kJobVariable).c_str(), job.id.c_str(), 1);
 }

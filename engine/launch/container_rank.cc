@@ -71,6 +71,10 @@ RankSpec in_container(RankSpec rank, const JobRequest& request, const JobMember&
     // The client itself needs those of the node.
     if (of_host && request.environment.contains(name)) put({"--env", name + "=" + value});
   }
+  // The process starter reads their values on the node; a user without that secret passes on nothing.
+  for (const std::string& name : member.secrets) {
+    if (!rank.environment.contains(name)) put({"--env", name});
+  }
   for (const std::string_view name : kHostVariables) rank.environment.erase(std::string(name));
   argv.push_back(request.image);
   argv.insert(argv.end(), rank.argv.begin(), rank.argv.end());

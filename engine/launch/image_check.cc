@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <map>
+#include <utility>
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
@@ -34,6 +36,17 @@ const ImageAnswer& answer_of(const ImageAnswers& answers, ContainerEngine engine
   return answers.at(static_cast<std::size_t>(engine));
 }
 
+/// The numbers of nodes that have the image in this engine, and that have the engine.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> support_for(ContainerEngine engine,
+                                                      const std::vector<ImageAnswers>& answers) {
+  const auto count = [&](auto matches) {
+    return std::count_if(answers.begin(), answers.end(),
+                         [&](const ImageAnswers& node) { return matches(answer_of(node, engine)); });
+  };
+  return {count([](const ImageAnswer& answer) { return !answer.id.empty(); }),
+          count([](const ImageAnswer& answer) { return answer.has_engine; })};
+}
+
 /// "No such image" of docker, "image not known" of podman.
 bool says_missing(const std::string& reason) {
   return reason.find("o such image") != std::string::npos || reason.find("not known") != std::string::npos;
@@ -53,7 +66,11 @@ PreflightCheck failed(std::vector<std::string> nodes, std::string text, std::str
 PreflightCheck no_image(const NodeSpec& node, const ImageAnswer& answer, const std::string& engine,
                         const std::string& image) {
   const std::string& name = node.name.str();
-  if (!answer.has_engine) return failed({name}, engine + " is not there", "install it, or use the other engine");
+  if (!answer.has_engine) {
+    return failed({name}, engine + " is not there",
+                  "install it, or name the other engine for all nodes: images: [{name: \"" + image +
+                      "\", engine: " + (engine == "docker" ? "podman" : "docker") + "}]");
+  }
   if (says_missing(answer.reason)) {
     return failed({name}, engine + " has no image " + image,
                   "sparkplan exec --only " + name + " -- " + engine + " pull " + image);
@@ -95,11 +112,16 @@ std::optional<ContainerEngine> choose_engine(const Cluster& cluster, const std::
   for (const ContainerEngine engine : kEngines) {
     if (named == to_string(engine)) return engine;
   }
+  std::optional<ContainerEngine> best;
+  std::pair<std::ptrdiff_t, std::ptrdiff_t> most{0, 0};
   for (const ContainerEngine engine : kEngines) {
-    const auto has = [&](const ImageAnswers& node) { return answer_of(node, engine).has_engine; };
-    if (!answers.empty() && std::all_of(answers.begin(), answers.end(), has)) return engine;
+    const auto count = support_for(engine, answers);
+    if (count > most) {
+      most = count;
+      best = engine;
+    }
   }
-  return std::nullopt;
+  return best;
 }
 
 std::vector<PreflightCheck> judge_image(const std::string& image, std::optional<ContainerEngine> engine,
@@ -108,7 +130,7 @@ std::vector<PreflightCheck> judge_image(const std::string& image, std::optional<
   std::vector<std::string> names;
   for (const NodeSpec* node : nodes) names.push_back(node->name.str());
   if (!engine) {
-    return {failed(names, "neither docker nor podman is on all nodes", "install docker or podman on all nodes")};
+    return {failed(names, "neither docker nor podman is on any node", "install docker or podman on all nodes")};
   }
   const std::string program(to_string(*engine));
   std::vector<PreflightCheck> checks;

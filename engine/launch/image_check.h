@@ -27,8 +27,9 @@ std::vector<std::string> image_question(ContainerEngine engine, const std::strin
 /// The answer in the end of the command and its output.
 ImageAnswer image_answer(const RankReport& rank, const std::string& output);
 
-/// The engine that the section `images` names for the image, or for any; else docker, else podman, if it is on all
-/// nodes. Nothing: neither is.
+/// The engine that the section `images` names for the image, or for any. Else the one in which more nodes have the
+/// image; if they are equal, the one that more nodes have; else docker. So one node without docker is named, and does
+/// not move all others to podman. Nothing: no node has an engine.
 std::optional<ContainerEngine> choose_engine(const Cluster& cluster, const std::string& image,
                                              const std::vector<ImageAnswers>& answers);
 

@@ -8,9 +8,12 @@
 #include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/launch/container_rank.h"
 #include "engine/model/ipv4.h"
+#include "engine/resource/secret_artifact.h"
+#include "engine/resource/shell_environment.h"
 #include "engine/verify/levels/nccl_environment.h"
 
 namespace sparkplan {
@@ -213,6 +216,16 @@ Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const F
   return variables;
 }
 
+std::vector<std::string> secret_names(const NodeSpec& node) {
+  std::vector<std::string> names;
+  const auto section = node.sections.find("profile_env");
+  if (section == node.sections.end()) return names;
+  for (const MapEntry& entry : entries_of(&section->second)) {
+    if (is_variable_name(entry.key) && secret_reference(entry.value) != nullptr) names.push_back(entry.key);
+  }
+  return names;
+}
+
 Result<void> check_request(const JobRequest& request) {
   if (request.argv.empty() || request.argv.front().empty()) {
     return failure(ErrorCode::kInvalidInput, "no command is given", "sparkplan run -- python3 train.py");
@@ -246,6 +259,8 @@ Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vect
     start.time_limit_ms = request.time_limit.count();
     start.grace_ms = request.grace.count();
     start.together = true;
+    // mpirun would pass them to the ranks of its own node alone.
+    if (request.launcher != Launcher::kMpirun) start.secrets = members[at].secrets;
     start.who = request.who;
     start.command = cut_text(join(request.argv, " "), kLongestJobCommand);
     jobs.push_back({members[at].node, std::move(start)});

@@ -43,6 +43,7 @@ struct JobMember {
   std::string address;                             ///< For the ranks of other nodes.
   std::map<std::string, std::string> environment;  ///< See rank_environment().
   ContainerHardware hardware = {};                 ///< For the node's containers.
+  std::vector<std::string> secrets = {};           ///< See secret_names().
 };
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
@@ -52,9 +53,12 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
                                         const std::vector<const Facts*>& facts, const Cluster& cluster);
 
 /// The variables that the cluster implies for every rank of a node: those of `profile_env` and of the fabric. Secrets
-/// are left out: only the node has their values.
+/// are left out: only the node has their values. See secret_names().
 std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
                                                     const Registry& registry);
+
+/// The variables of `profile_env` with a secret, whose values the process starter reads on the node.
+std::vector<std::string> secret_names(const NodeSpec& node);
 
 /// Errors: kInvalidInput (no command, a variable that follows from the nodes, an image that no engine takes).
 Result<void> check_request(const JobRequest& request);

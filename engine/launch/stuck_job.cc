@@ -87,6 +87,16 @@ std::string names(const std::vector<const StuckRank*>& ranks) {
   return join(all, ", ");
 }
 
+std::vector<StuckNccl> nccl_of(const std::vector<NodeJob>& jobs, const StuckContext& context) {
+  std::vector<StuckNccl> found;
+  for (std::size_t node = 0; node < std::min(jobs.size(), context.nccl_faults.size()); ++node) {
+    const auto& faults = context.nccl_faults[node];
+    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& one) { return one.faults == faults; });
+    if (!faults.empty() && !known) found.push_back({jobs[node].node->name.str(), faults});
+  }
+  return found;
+}
+
 /// Finds causes, the likeliest first.
 class Detective {
  public:
@@ -99,6 +109,7 @@ class Detective {
     look_for_sockets(SeenSocketState::kNoAnswer, "gets no answer from", RowId("tcp-dropped"));
     look_for_sockets(SeenSocketState::kUnacknowledged, "sends the same data again to", RowId("mtu-narrow"));
     look_for_sockets(SeenSocketState::kClosedByPeer, "has lost its connection to", RowId("nccl-peer-gone"));
+    look_at_status();
     if (found_.empty()) look_for_the_busy();
     if (found_.empty()) look_at_nccl();
     if (found_.size() > kMostCauses) found_.resize(kMostCauses);
@@ -146,6 +157,14 @@ class Detective {
                    row->cause, row->fix);
       }
     }
+  }
+  void look_at_status() {
+    if (job_.nccl.empty()) return;
+    const StuckNccl& first = job_.nccl.front();
+    const std::string& fault = first.faults.front();
+    // Ranks with different numbers of operations are all alive.
+    const RowId row = fault.find("MISMATCH") != std::string::npos ? RowId("nccl-run-hangs") : RowId("nccl-peer-gone");
+    add("NCCL on " + first.node + " reports " + fault, row->cause, row->fix);
   }
   void look_for_the_busy() {
     const auto busy = ranks_that([](const StuckRank& rank) { return rank.cpu_percent >= kBusyPercent; });
@@ -199,6 +218,7 @@ StuckJob stuck_job(const JobView& view, const std::vector<NodeJob>& jobs, const 
       job.ranks.push_back(std::move(rank));
     }
   }
+  job.nccl = nccl_of(jobs, context);
   job.causes = Detective(job).causes();
   return job;
 }

@@ -46,10 +46,17 @@ struct StuckCause {
   std::string fix;
 };
 
+/// The faults that NCCL reports at its status port on a node.
+struct StuckNccl {
+  std::string node;
+  std::vector<std::string> faults;  ///< See nccl_faults_in().
+};
+
 struct StuckJob {
   std::chrono::milliseconds quiet{0};
   std::vector<StuckRank> ranks;
   std::vector<std::string> silent;  ///< Nodes that did not answer.
+  std::vector<StuckNccl> nccl;      ///< Each list once: the ranks share what they know.
   std::vector<StuckCause> causes;   ///< The likeliest first, at most three.
 };
 
@@ -57,6 +64,7 @@ struct StuckJob {
 struct StuckContext {
   std::map<std::string, std::string> nodes_by_address;
   std::vector<std::string> gpus;  ///< By node, as StuckRank::gpu; may be shorter than the list of nodes.
+  std::vector<std::vector<std::string>> nccl_faults;  ///< By node, as StuckNccl::faults; may be shorter, too.
   std::function<LastLines(std::size_t node, int rank)> lines;
 };
 

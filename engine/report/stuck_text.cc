@@ -52,6 +52,9 @@ std::string to_text(const StuckJob& job) {
   std::string text = fmt::format("run: no output for {} s\n", job.quiet.count() / 1000);
   for (const StuckRank& rank : job.ranks) text += text_of(rank);
   for (const std::string& name : job.silent) text += "  " + name + ": no answer\n";
+  for (const StuckNccl& one : job.nccl) {
+    for (const std::string& fault : one.faults) text += "  NCCL on " + one.node + ": " + printable(fault) + "\n";
+  }
   for (const StuckCause& cause : job.causes) {
     text += "! likely: " + printable(cause.what) + ": " + printable(cause.cause) + "\n  fix: " + printable(cause.fix) +
             "\n";

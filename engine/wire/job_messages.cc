@@ -17,11 +17,18 @@ constexpr std::size_t kMostRanks = 256;
 constexpr std::size_t kMostLeft = 256;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestArgument = std::size_t{128} << 10;
+constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestSeenText = 80;
 constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostRank = 1 << 20;
 
 bool is_engine(const std::string& name) { return name.empty() || name == "docker" || name == "podman"; }
+
+/// Also the name of a file: no "/" and no "." can be in it.
+bool is_variable(const std::string& name) {
+  return !name.empty() && !is_digit(name.front()) &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_alphanumeric(c) || c == '_'; });
+}
 
 /// execve() takes texts that end at the first NUL.
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
@@ -63,6 +70,11 @@ void list_fields(FieldVisitor& field, StartJob& command) {
   field("grace_ms", command.grace_ms, kOptional.within(0, kLongest));
   field("together", command.together);
   field("hold", command.hold);
+  field("secrets", command.secrets, kOptional.no_longer_than(kLongestName).at_most(kMostVariables));
+  if (field.reading()) {
+    const bool are_names = std::all_of(command.secrets.begin(), command.secrets.end(), is_variable);
+    field.check("secrets", are_names, "expected names of variables");
+  }
   field("container_engine", command.containers.engine, kShortText);
   if (field.reading()) field.check("container_engine", is_engine(command.containers.engine), "expected an engine");
   field("who", command.who, kShortText);

@@ -59,6 +59,8 @@ struct StartJob {
   std::string command = {};        ///< For JobRecord. Empty: the job is not shown to other runs.
   JobContainers containers = {};   ///< Removed at the end of the job.
   bool hold = false;               ///< Other programs start processes of the job here: it lasts until StopJob.
+  /// Secret variables of `profile_env`. Their values never leave the node: the starter reads those of the login user.
+  std::vector<std::string> secrets = {};
 };
 
 /// Nothing to do: the controller is alive.

@@ -5,12 +5,13 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/model/secret_place.h"
+
 /// Variables with a secret: one file per user and variable, and a line of our script that reads it in a login shell of
 /// that user.
 namespace sparkplan::profile_env {
 
-/// Its directories belong to root: a user can read the own files there, and replace none.
-inline constexpr std::string_view kSecretDirectory = "/etc/sparkplan/secrets";
+inline constexpr std::string_view kSecretDirectory = kSecretVariables;
 
 /// The field of a resource with the token of each user's file, by the user's name.
 inline constexpr const char* kSecretField = "secret";

@@ -133,11 +133,15 @@ class Bench:
     def fast_cases(self):
         self.fresh(8)
         Sample([SPARKPLAN, "apply", "--yes", "--quiet"], self.env, self.work)
+        # Installs the process starter.
+        Sample([SPARKPLAN, "--quiet", "exec", "--", "true"], self.env, self.work)
         floor = [FLOOR, "root", *(address(i) for i in range(1, 9))]
         for _ in range(self.options.rounds):
             self.run("ssh", ["sh", "ssh.sh"])
             self.run("floor", floor)
             self.sparkplan("plan", "plan", "--detailed-exitcode")
+            self.sparkplan("exec", "exec", "--", "true")
+            self.sparkplan("job", "run", "--", "true")
             lab("exec", "3", "--", "sysctl", "-qw", "net.core.somaxconn=128")
             self.sparkplan("drift", "drift", expected=(2,))
             lab("exec", "3", "--", "sysctl", "-qw", "net.core.somaxconn=8192")
@@ -218,6 +222,8 @@ class Bench:
         row("c", "`sparkplan plan` of 8 nodes, all types, nothing to do", "plan")
         row("d", "`sparkplan drift` of 8 nodes, one changed", "drift")
         row("e", "`sparkplan apply` of 8 bare nodes", "apply")
+        row("", "`sparkplan exec -- true` on 8 nodes", "exec")
+        row("", "`sparkplan run -- true` on 8 nodes: the preflight, and the job", "job")
         row("f", "Ansible, 8 nodes in sync, `--check --diff`", "ansible_check")
         row("", "Ansible, 8 nodes in sync, a run", "ansible_run")
         row("", "Ansible, 8 bare nodes", "ansible_bare")
@@ -248,6 +254,8 @@ class Bench:
         ratio("64 nodes, to 8", "nodes64", "nodes8", "at most 9")
         if f.count("plan1_push"):
             found.append(("first push of the agent", f"{f.median('plan1_push') - f.median('plan1'):.3f} s", "at most 0.5 s"))
+        if f.count("job"):
+            found.append(("run of 8 nodes, with its preflight", f"{f.median('job'):.3f} s", "at most 2 s"))
         if f.count("validate"):
             found.append(("validate", f"{1000 * f.median('validate'):.1f} ms", "at most 15 ms"))
         if f.count("wire"):

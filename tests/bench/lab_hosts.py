@@ -25,9 +25,9 @@ def lab(*arguments):
     return done.stdout.strip()
 
 
-def boot(count):
-    """Boots `count` unchanged hosts."""
-    lab("up", str(count))
+def boot(count, *options):
+    """Boots `count` unchanged hosts, with the options of `lab.sh up`."""
+    lab("up", str(count), *options)
 
 
 def address(number):

@@ -101,32 +101,17 @@ class Run:
             return None
 
 
-class Node:
-    def __init__(self, number, work):
+class Host:
+    """A host of the lab, seen and changed from outside: a probe runs in its namespaces, without the network."""
+
+    def __init__(self, number):
         self.number = number
         self.name = f"spark-{number:02}"
-        self.directory = work / self.name
-        self.directory.mkdir()
-        self.env = lab_hosts.environment()
-        self.state = "bare"
-        self.trees, self.lives = {}, {}
-        for version, values in VERSIONS.items():
-            text = STATE.format(number=number, address=address(number), **values)
-            (self.directory / f"{version}.yaml").write_text(text)
-        self.start_probe()
-        self.ask("shell", "rm -rf /run/lab; mkdir -m 1777 /run/lab")
-        self.ask("write", "/usr/local/bin/sudo", SUDO, 0o755)
-        self.ask("write", "/run/lab/frame_relay.py", (HERE / "frame_relay.py").read_text(), 0o644)
-        self.ask("keep")
-
-    # The host.
-
-    def start_probe(self):
+        self.asking = threading.Lock()
         source = (HERE / "node_probe.py").read_text()
         self.probe = subprocess.Popen(
-            [lab_hosts.LAB, "exec", str(self.number), "--", "python3", "-c", source],
+            [lab_hosts.LAB, "exec", str(number), "--", "python3", "-c", source],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.asking = threading.Lock()
 
     def ask(self, what, *arguments):
         with self.asking:
@@ -148,25 +133,50 @@ class Node:
         self.probe.stdin.close()
         self.probe.wait()
 
+
+def start_sparkplan(cluster, arguments, directory, env):
+    """Starts sparkplan in the controller's network, with that cluster.yaml."""
+    argv = ["nsenter", f"--net=/run/netns/sparklab-{lab_hosts.NAME}-controller", "--", SPARKPLAN, *arguments]
+    return subprocess.Popen(argv, env={**env, "SPARKPLAN_CLUSTER": str(cluster)}, cwd=directory,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process, seconds=300):
+    begun = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        return Run(None, out, err + f"\nstill running after {seconds} s", seconds)
+    return Run(process.returncode, out, err, time.monotonic() - begun)
+
+
+class Node(Host):
+    def __init__(self, number, work):
+        super().__init__(number)
+        self.directory = work / self.name
+        self.directory.mkdir()
+        self.env = lab_hosts.environment()
+        self.state = "bare"
+        self.trees, self.lives = {}, {}
+        for version, values in VERSIONS.items():
+            text = STATE.format(number=number, address=address(number), **values)
+            (self.directory / f"{version}.yaml").write_text(text)
+        self.ask("shell", "rm -rf /run/lab; mkdir -m 1777 /run/lab")
+        self.ask("write", "/usr/local/bin/sudo", SUDO, 0o755)
+        self.ask("write", "/run/lab/frame_relay.py", (HERE / "frame_relay.py").read_text(), 0o644)
+        self.ask("keep")
+
     # Sparkplan.
 
     def start(self, version, *arguments):
-        argv = ["nsenter", f"--net=/run/netns/sparklab-{lab_hosts.NAME}-controller", "--", SPARKPLAN,
-                *(self.name if word == "NODE" else word for word in arguments)]
-        env = {**self.env, "SPARKPLAN_CLUSTER": str(self.directory / f"{version}.yaml")}
-        return subprocess.Popen(argv, env=env, cwd=self.directory, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        words = [self.name if word == "NODE" else word for word in arguments]
+        return start_sparkplan(self.directory / f"{version}.yaml", words, self.directory, self.env)
 
     @staticmethod
     def finish(process, seconds=300):
-        begun = time.monotonic()
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-            return Run(None, out, err + f"\nstill running after {seconds} s", seconds)
-        return Run(process.returncode, out, err, time.monotonic() - begun)
+        return finish(process, seconds)
 
     def sparkplan(self, version, *arguments):
         return self.finish(self.start(version, *arguments))

@@ -1,6 +1,7 @@
 #include "engine/agent/state/running_jobs.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
 
 #include "engine/agent/kernel/kernel_file.h"
 #include "engine/agent/node/utc_time.h"
@@ -18,20 +22,52 @@
 namespace sparkplan {
 namespace {
 
-/// Of a new build, which replaced the file while the job ran.
+/// The kernel appends it to the path of a file that was removed or replaced.
 constexpr std::string_view kDeleted = " (deleted)";
+
+std::optional<struct stat> status_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
+}
+
+/// Recognises the processes of one program by the file that they execute. A path alone proves nothing: in a container
+/// the same path is another file.
+class Executable {
+ public:
+  explicit Executable(std::string path) : path_(std::move(path)), installed_(status_of(path_)) {}
+
+  /// `link` is /proc/PID/exe, which leads to the file itself, whatever its name is now.
+  bool is_run_by(const std::string& link) const {
+    const auto running = status_of(link);
+    if (!running) return false;
+    if (installed_ && running->st_dev == installed_->st_dev && running->st_ino == installed_->st_ino) return true;
+    return is_earlier_build(link, *running);
+  }
+
+ private:
+  /// A new build has replaced the file while the job ran.
+  bool is_earlier_build(const std::string& link, const struct stat& running) const {
+    if (running.st_nlink != 0 || running.st_uid != (installed_ ? installed_->st_uid : ::geteuid())) return false;
+    if (installed_ && running.st_dev != installed_->st_dev) return false;
+    std::error_code gone;
+    const auto shown = std::filesystem::read_symlink(link, gone).string();
+    return !gone && shown == path_ + std::string(kDeleted);
+  }
+
+  std::string path_;
+  std::optional<struct stat> installed_;
+};
 
 /// The processes with that executable, by number.
 std::vector<std::int64_t> processes_of(const std::string& program) {
   std::vector<std::int64_t> found;
+  const Executable executable(program);
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
   if (!folder) return found;
   while (const dirent* one = ::readdir(folder.get())) {
     const std::string_view name = one->d_name;
     if (!std::all_of(name.begin(), name.end(), is_digit)) continue;
-    std::error_code gone;
-    const auto executable = std::filesystem::read_symlink("/proc/" + std::string(name) + "/exe", gone).string();
-    if (gone || (executable != program && executable != program + std::string(kDeleted))) continue;
+    if (!executable.is_run_by("/proc/" + std::string(name) + "/exe")) continue;
     std::int64_t pid = 0;
     std::from_chars(name.data(), name.data() + name.size(), pid);
     if (pid > 0) found.push_back(pid);

@@ -13,6 +13,7 @@
 #include "engine/fleet/session/run_identity.h"
 #include "engine/launch/job_plan.h"
 #include "engine/launch/last_lines.h"
+#include "engine/launch/nccl_status.h"
 #include "engine/launch/preflight.h"
 #include "engine/launch/stuck_job.h"
 #include "engine/report/stuck_text.h"
@@ -23,6 +24,8 @@ namespace {
 constexpr int kMostRanksPerNode = 64;
 constexpr std::chrono::milliseconds kShortestWatch{1000};
 constexpr std::string_view kPerGpu = "gpus";
+/// Beside the question for the load of the GPUs, which is rank 0.
+constexpr int kNcclQuestion = 1;
 
 /// 0: one per GPU. Errors: kInvalidInput.
 Result<int> ranks_per_node(const std::string& text) {
@@ -105,26 +108,35 @@ class PreparedJob {
     options.watch_report = [this, &jobs, &kept, &console](const JobView& view, const std::stop_token& stop) {
       StuckContext context;
       for (const JobMember& member : members_) context.nodes_by_address[member.address] = member.node->name.str();
-      context.gpus = gpu_loads(stop);
+      ask_gpus_and_nccl(jobs, stop, context);
       context.lines = [&kept](std::size_t node, int rank) { return kept.of(node, rank); };
       if (!stop.stop_requested()) console.interject(to_text(stuck_job(view, jobs, context)));
     };
     return options;
   }
 
-  /// By node, over connections of their own. Empty for nodes without a GPU.
-  std::vector<std::string> gpu_loads(const std::stop_token& stop) const {
+  /// The load of the GPUs and the reports of NCCL, over connections of their own. Nothing without a GPU.
+  void ask_gpus_and_nccl(const std::vector<NodeJob>& jobs, const std::stop_token& stop, StuckContext& context) const {
     const auto has_tool = [](const PreflightAnswers& answers) { return answers.has_gpu_tool; };
-    if (std::none_of(answers_.begin(), answers_.end(), has_tool)) return {};
-    std::vector<NodeJob> jobs;
-    for (const NodeSpec* node : nodes_) jobs.push_back({node, short_question(id_ + "-watch", gpu_load_question())});
+    if (std::none_of(answers_.begin(), answers_.end(), has_tool)) return;
+    std::vector<NodeJob> questions;
+    for (const NodeJob& job : jobs) {
+      // With mpirun, the first node has the variables of all ranks.
+      const NodeJob& with_ranks = job.start.ranks.empty() ? jobs.front() : job;
+      auto ranks = gpu_load_question();
+      ranks.push_back(nccl_status_question(kNcclQuestion, with_ranks.start.ranks.front().environment));
+      questions.push_back({job.node, short_question(id_ + "-watch", std::move(ranks))});
+    }
     auto options = options_of_run();
     options.stop = stop;
     // The end of the job does not wait for a node that does not answer.
     options.agent.connect.stop = stop;
     OutputTails tails;
-    const auto asked = run_job(jobs, tails, options);
-    return gpu_loads_in(asked, tails);
+    const auto asked = run_job(questions, tails, options);
+    context.gpus = gpu_loads_in(asked, tails);
+    for (std::size_t node = 0; node < questions.size(); ++node) {
+      context.nccl_faults.push_back(nccl_faults_in(tails.tail_of(node, kNcclQuestion).text));
+    }
   }
 
   static StartJob short_question(std::string id, std::vector<RankSpec> ranks) {
@@ -195,7 +207,8 @@ class PreparedJob {
       members_.push_back({nodes_[i],
                           addresses[i],
                           rank_environment(cluster_, *nodes_[i], own, builtin_registry()),
-                          {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()}});
+                          {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()},
+                          secret_names(*nodes_[i])});
     }
   }
 

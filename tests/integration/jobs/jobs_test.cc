@@ -1,9 +1,13 @@
-// The exports for Open MPI and Slurm, used by the real programs of the distribution on two hosts.
+// The exports for Open MPI and Slurm, used by the real programs of the distribution on two hosts and on
+// eight; and `run` with the real mpirun.
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
 #include "tests/integration/lab/links.h"
+#include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -11,16 +15,15 @@ namespace {
 
 const std::string kSlurmConf = "/etc/slurm/slurm.conf";
 
-/// Two hosts on one cable, in which the user can log in from each to each.
-struct Pair {
-  Pair() : first(1, Lab::jobs()), second(2, Lab::jobs()), controller(Lab::jobs()) {
-    controller.cluster(
-        "fabric: {topology: direct, port: 1}\nnccl: {mode: socket}\nhosts: {}\n"
-        "ssh_trust: {users: [operator]}\n" +
-        nodes_of_lab(2, "operator"));
+/// Hosts on one cable or one switch, in which the user can log in from each to each.
+struct Cabled {
+  explicit Cabled(int count) : controller(Lab::jobs()) {
+    for (int number = 1; number <= count; ++number) hosts.emplace_back(number, Lab::jobs());
+    controller.cluster("fabric: {topology: " + std::string(count == 2 ? "direct" : "switch") +
+                       ", port: 1}\nnccl: {mode: socket}\nhosts: {}\nssh_trust: {users: [operator]}\n" +
+                       nodes_of_lab(count, "operator"));
     require_exit(controller.run({"apply", "--yes"}), 0);
-    require_fabric_links(first);
-    require_fabric_links(second);
+    for (const Host& host : hosts) require_fabric_links(host);
   }
 
   /// The output of `export --format`, for a shell or a configuration file.
@@ -30,9 +33,17 @@ struct Pair {
     return run.out;
   }
 
-  Host first;
-  Host second;
+  std::vector<Host> hosts;
   Controller controller;
+};
+
+struct Pair : Cabled {
+  Pair() : Cabled(2), first(hosts[0]), second(hosts[1]) {}
+  Pair(const Pair&) = delete;
+  Pair& operator=(const Pair&) = delete;
+
+  const Host& first;
+  const Host& second;
 };
 
 std::int64_t received(const Host& host, const std::string& interface) {
@@ -45,6 +56,13 @@ struct Counters {
   std::int64_t fabric;
   std::int64_t management;
 };
+
+std::int64_t sent_over_fabric(const Host& host) {
+  const auto sent = [&](const std::string& interface) {
+    return std::stoll(host.shell("cat /sys/class/net/" + interface + "/statistics/tx_bytes"));
+  };
+  return sent(kHalfA) + sent(kHalfB);
+}
 
 /// Stops Slurm on both hosts, however the case ends.
 class SlurmServices {
@@ -125,6 +143,56 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
   INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
   CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname 2>&1 | sort") == "spark-01\nspark-02");
+}
+
+TEST_CASE("jobs: the exported hostfile and environment start eight ranks, whose data passes through the fabric",
+          "[jobs]") {
+  const Cabled all(Lab::kHosts);
+  const Host& head = all.hosts.front();
+  head.write("/home/operator/lab-hostfile", all.exported("hostfile"));
+  head.write("/home/operator/lab-env.sh", all.exported("env"));
+  const std::string mpirun =
+      ". /home/operator/lab-env.sh; mpirun --hostfile /home/operator/lab-hostfile --bind-to none ";
+  CHECK(head.shell("timeout 120 su - operator -c '" + mpirun + "uname -n' | sort") ==
+        "spark-01\nspark-02\nspark-03\nspark-04\nspark-05\nspark-06\nspark-07\nspark-08");
+
+  std::vector<std::int64_t> before;
+  for (const Host& host : all.hosts) before.push_back(sent_over_fabric(host));
+  const Counters head_before(head);
+  // The daemons of Open MPI send the output of their ranks to mpirun.
+  constexpr std::int64_t kOfRank = 2'000'000;
+  const auto flood = "head -c " + std::to_string(kOfRank) + " /dev/zero";
+  const auto arrived = head.shell("timeout 120 su - operator -c '" + mpirun + flood + "' | wc -c");
+  CHECK(std::stoll(arrived) == kOfRank * Lab::kHosts);
+  for (std::size_t i = 1; i < all.hosts.size(); ++i) {
+    INFO(all.hosts[i].name());
+    CHECK(sent_over_fabric(all.hosts[i]) - before[i] >= kOfRank);
+  }
+  const Counters head_after(head);
+  CHECK(head_after.fabric - head_before.fabric >= kOfRank * (Lab::kHosts - 1));
+  CHECK(head_after.management - head_before.management < kOfRank);
+}
+
+TEST_CASE("jobs: run --launcher mpirun numbers eight ranks, and a killed rank ends all on all hosts", "[jobs]") {
+  const Cabled all(Lab::kHosts);
+  const auto run = all.controller.run(
+      {"run", "--launcher", "mpirun", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $NODE_RANK $(uname -n)"});
+  require_exit(run, 0);
+  for (int rank = 0; rank < Lab::kHosts; ++rank) {
+    const auto number = std::to_string(rank);
+    CHECK(contains(run.out, number + "/8 " + number + " spark-0" + std::to_string(rank + 1) + "\n"));
+  }
+  const auto hosts_with = [&](const std::string& pattern) {
+    return std::count_if(all.hosts.begin(), all.hosts.end(),
+                         [&](const Host& host) { return !host.shell("pgrep -f '" + pattern + "' || true").empty(); });
+  };
+  Terminal terminal(all.controller.command({"run", "--launcher", "mpirun", "--grace", "1s", "--", "sleep", "3501"}));
+  REQUIRE(eventually([&] { return hosts_with("^sleep 3501") == Lab::kHosts; }));
+  all.hosts[4].shell("pkill -KILL -f '^sleep 3501'");
+  const auto code = terminal.finish(seconds(60));
+  INFO(terminal.transcript());
+  CHECK(code == 10);
+  CHECK(eventually([&] { return hosts_with("[s]leep 3501|^[^ ]*(or|pr)ted|[s]parkplan-job") == 0; }));
 }
 
 }  // namespace sparkplan::test

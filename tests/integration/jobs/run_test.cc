@@ -1,4 +1,6 @@
 // `run` over SSH: ranks, preflight, and that nothing is left behind.
+#include <filesystem>
+
 #include "tests/integration/lab/job_hosts.h"
 #include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
@@ -6,9 +8,11 @@
 namespace sparkplan::test {
 namespace {
 
+const std::string kNvidiaSmi = "/usr/local/bin/nvidia-smi";
+
 /// All hosts in sync with a file that sets one variable.
 struct AllHosts : JobHosts {
-  AllHosts() : JobHosts("pkill -KILL -f '[s]leep 32[0-9][0-9]' || true") {
+  AllHosts() : JobHosts("pkill -KILL -f '[s]leep 32[0-9][0-9]' || true; rm -rf /etc/sparkplan " + kNvidiaSmi) {
     controller.cluster("profile_env: {HF_HOME: /mnt/models/hf}\n" + nodes_of_lab(Lab::kHosts, "operator"));
     require_exit(controller.run({"apply", "--yes"}), 0);
   }
@@ -34,6 +38,31 @@ TEST_CASE("run: eight ranks know their numbers and where rank 0 is") {
   }
 }
 
+TEST_CASE("run: a rank has the secrets of its user, and no command line and no output of sparkplan has them") {
+  const AllHosts all;
+  const std::string value = "canary-51e2 $HOME";
+  all.controller.file("hf.token", value + "\n");
+  std::filesystem::permissions(all.controller.directory() / "hf.token",
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::string sections =
+      "profile_env:\n  HF_HOME: /mnt/models/hf\n  HF_TOKEN: {secret: {file: hf.token}, users: [operator]}\n"
+      "  OTHER_TOKEN: {secret: {file: hf.token}, users: [root]}\n";
+  all.controller.cluster(sections + nodes_of_lab(Lab::kHosts, "operator"));
+  require_exit(all.controller.run({"apply", "--yes"}), 0);
+  const std::string prints = "echo \"$HF_TOKEN|${OTHER_TOKEN-none}\"; exec sleep 3207";
+  Terminal terminal(all.controller.command({"run", "--", "sh", "-c", prints}));
+  CHECK(terminal.wait_for("spark-02: " + value + "|none"));
+  for (const int host : {0, 1}) {
+    CHECK(all.hosts[static_cast<std::size_t>(host)].shell("ps -ww -eo args | grep -c '[c]anary' || true") == "0");
+  }
+  terminal.interrupt();
+  CHECK(terminal.finish() == 10);
+  const auto given = all.controller.run({"run", "--env", "HF_TOKEN=mine", "--", "sh", "-c", "echo \"$HF_TOKEN\""});
+  require_exit(given, 0);
+  CHECK(contains(given.out, "spark-01: mine\n"));
+  CHECK_FALSE(contains(given.out + given.err, "canary"));
+}
+
 TEST_CASE("run: several ranks per node have lines and files of their own") {
   const AllHosts all;
   const auto run = all.controller.run(
@@ -47,6 +76,36 @@ TEST_CASE("run: several ranks per node have lines and files of their own") {
                                    "sh", "-c", "echo $RANK"}),
                0);
   CHECK(all.controller.text("logs/spark-01.rank-1.out") == "1\n");
+}
+
+TEST_CASE("run: --ranks-per-node gpus starts one rank per GPU, and needs the same number on all nodes") {
+  const AllHosts all;
+  const auto give_gpus = [&](std::size_t host, int count) {
+    std::string lists;
+    for (int gpu = 0; gpu < count; ++gpu)
+      lists += "echo 'GPU " + std::to_string(gpu) + ": NVIDIA GB10 (UUID: GPU-1)'; ";
+    all.hosts[host].write(kNvidiaSmi, "#!/bin/sh\n[ \"$1\" != -L ] || { " + lists + "}\n", 0755);
+  };
+  for (const std::size_t host : {0U, 1U}) give_gpus(host, 2);
+  const Words job{"run",
+                  "--only",
+                  "spark-[01-02]",
+                  "--ranks-per-node",
+                  "gpus",
+                  "--",
+                  "sh",
+                  "-c",
+                  "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE"};
+  const auto run = all.controller.run(job);
+  require_exit(run, 0);
+  for (const std::string line : {"[spark-01 rank 0] 0/4 0/2\n", "[spark-01 rank 1] 1/4 1/2\n",
+                                 "[spark-02 rank 2] 2/4 0/2\n", "[spark-02 rank 3] 3/4 1/2\n"}) {
+    CHECK(contains(run.out, line));
+  }
+  give_gpus(1, 1);
+  const auto differ = all.controller.run(job);
+  require_exit(differ, 8);
+  CHECK(contains(differ.err, "not the same number of GPUs"));
 }
 
 TEST_CASE("run: a failing rank ends all others, and the exit code is 10") {

@@ -91,7 +91,7 @@ Lab& Lab::network_manager() {
 
 Lab& Lab::jobs() {
   return booted(jobs_slot, [] {
-    return std::unique_ptr<Lab>(new Lab("j" + name_of_lab().substr(0, 5), 2, {"--software", "jobs"}));
+    return std::unique_ptr<Lab>(new Lab("j" + name_of_lab().substr(0, 5), kHosts, {"--software", "jobs"}));
   });
 }
 

@@ -35,7 +35,7 @@ class Lab {
   static Lab& aarch64();
   /// Two hosts whose netplan uses NetworkManager for everything, in their own lab; its name starts with "n".
   static Lab& network_manager();
-  /// Two hosts with Open MPI and Slurm, in their own lab; its name starts with "j".
+  /// All hosts with Open MPI and Slurm, in their own lab; its name starts with "j".
   static Lab& jobs();
   /// Two hosts with podman, in their own lab; its name starts with "c".
   static Lab& containers();

@@ -181,6 +181,28 @@ TEST_CASE("package: a declared version is installed up or down, and the earlier 
   CHECK(host.version("lab-versioned") == "1.0");
 }
 
+TEST_CASE("package: a hold keeps apt from an upgrade, is repaired, and ends with its line") {
+  const PackageHost host;
+  const Controller controller;
+  host->shell("apt-get -qq update && apt-get -qq -y install lab-versioned=1.0");
+  controller.cluster(wanted("{name: lab-versioned, hold: true}"));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(host->shell("apt-mark showhold") == "lab-versioned");
+  host->shell("apt-get -qq update && apt-get -qq -y upgrade");
+  CHECK(host.version("lab-versioned") == "1.0");
+  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+
+  host->shell("apt-mark unhold lab-versioned");
+  require_exit(controller.run({"drift"}), 2);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(host->shell("apt-mark showhold") == "lab-versioned");
+
+  controller.cluster(nodes_of_lab(1));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+  CHECK(host->shell("apt-mark showhold").empty());
+  CHECK(host.version("lab-versioned") == "1.0");
+}
+
 TEST_CASE("package: an apply waits for another program that holds dpkg's lock") {
   const PackageHost host;
   const Controller controller;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <thread>
 
 #include "engine/agent/node/utc_time.h"
@@ -13,6 +14,7 @@
 #include "engine/wire/frame.h"
 #include "engine/wire/job_messages.h"
 #include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
 
 namespace sparkplan {
 namespace {
@@ -22,7 +24,8 @@ const std::string kStarter = SPARKPLAN_JOB_PROGRAM;
 /// A process starter that holds a job without ranks.
 class Starter {
  public:
-  explicit Starter(const std::string& command) : child_(*ChildProcess::start(kStarter, {"--stdio"})) {
+  explicit Starter(const std::string& command, const std::string& program = kStarter)
+      : child_(*ChildProcess::start(program, {"--stdio"})) {
     StartJob start;
     start.id = "test-" + std::to_string(::getpid());
     start.hold = true;
@@ -33,12 +36,12 @@ class Starter {
   }
 
   /// The jobs of this test's process, once there is one or none, as wanted.
-  static std::vector<RunningJob> jobs_when(bool any) {
+  static std::vector<RunningJob> jobs_when(bool any, const std::string& program = kStarter) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    auto jobs = own_jobs();
+    auto jobs = own_jobs(program);
     while (jobs.empty() == any && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
-      jobs = own_jobs();
+      jobs = own_jobs(program);
     }
     return jobs;
   }
@@ -46,8 +49,8 @@ class Starter {
 
  private:
   /// Other tests run at the same time.
-  static std::vector<RunningJob> own_jobs() {
-    auto jobs = running_jobs(kStarter);
+  static std::vector<RunningJob> own_jobs(const std::string& program) {
+    auto jobs = running_jobs(program);
     std::erase_if(jobs, [](const RunningJob& job) { return job.id != "test-" + std::to_string(::getpid()); });
     return jobs;
   }
@@ -82,6 +85,37 @@ TEST_CASE("a job without a command, such as a preflight, is not shown, and neith
   REQUIRE(jobs.size() == 1);
   CHECK(jobs[0].command == "train");
   CHECK(running_jobs("/bin/no-such-program").empty());
+}
+
+TEST_CASE("a job is found by the file that its starter executes, and not by the name of the file") {
+  const test::ScratchDirectory scratch;
+  const auto installed = (scratch.path() / "sparkplan-job").string();
+  const auto link = (scratch.path() / "other-name").string();
+  const auto copy = (scratch.path() / "copy").string();
+  std::filesystem::copy_file(kStarter, installed);
+  std::filesystem::copy_file(kStarter, copy);
+  std::filesystem::create_hard_link(installed, link);
+  Starter copied("copied", copy);
+  Starter linked("linked", link);
+  const auto jobs = Starter::jobs_when(true, installed);
+  REQUIRE(jobs.size() == 1);
+  CHECK(jobs[0].command == "linked");
+}
+
+TEST_CASE("a job goes on under its earlier build when a new build replaces the starter") {
+  const test::ScratchDirectory scratch;
+  const auto installed = (scratch.path() / "sparkplan-job").string();
+  const auto temporary = (scratch.path() / ".new").string();
+  std::filesystem::copy_file(kStarter, installed);
+  Starter starter("train", installed);
+  REQUIRE(Starter::jobs_when(true, installed).size() == 1);
+  std::filesystem::copy_file(kStarter, temporary);
+  std::filesystem::rename(temporary, installed);
+  CHECK(Starter::jobs_when(true, installed).size() == 1);
+  std::filesystem::remove(installed);
+  CHECK(Starter::jobs_when(true, installed).size() == 1);
+  starter.end();
+  CHECK(Starter::jobs_when(false, installed).empty());
 }
 
 TEST_CASE("a user is named from the text of /etc/passwd") {

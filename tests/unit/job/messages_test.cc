@@ -11,6 +11,7 @@ StartJob sample() {
   start.id = "20260301T120000Z-4f9a1c07";
   start.ranks.push_back({3, {"python3", "train.py"}, {{"RANK", "3"}}});
   start.time_limit_ms = 1000;
+  start.secrets = {"HF_TOKEN"};
   start.who = "anna@laptop";
   start.command = "python3 train.py";
   return start;
@@ -29,6 +30,7 @@ TEST_CASE("a job arrives as it was sent") {
   CHECK(start.ranks[0].argv == sample().ranks[0].argv);
   CHECK(start.ranks[0].environment == sample().ranks[0].environment);
   CHECK(start.time_limit_ms == 1000);
+  CHECK(start.secrets == sample().secrets);
   CHECK(start.who == "anna@laptop");
   CHECK(start.command == "python3 train.py");
 }
@@ -60,6 +62,9 @@ TEST_CASE("a job that execve() would misread is refused") {
   CHECK(refused([](StartJob& start) { start.id = ""; }));
   CHECK(refused([](StartJob& start) { start.ranks[0].rank = -1; }));
   CHECK(refused([](StartJob& start) { start.grace_ms = -1; }));
+  for (const char* const name : {"", "A/B", "..", "1A", "A=B", "A B"}) {
+    CHECK(refused([&](StartJob& start) { start.secrets = {name}; }));
+  }
 }
 
 TEST_CASE("what a node shows of a job arrives within bounds, and nothing more") {

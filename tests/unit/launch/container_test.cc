@@ -95,6 +95,17 @@ TEST_CASE("variables reach a container without their values on a command line, a
   CHECK_FALSE(rank.environment.contains("LD_LIBRARY_PATH"));
 }
 
+TEST_CASE("a secret reaches a container by its name, unless --env gives that variable") {
+  Contained job;
+  for (JobMember& member : job.members) member.secrets = {"HF_TOKEN"};
+  CHECK(has(job.rank().argv, {"--env", "HF_TOKEN"}));
+  CHECK_FALSE(job.rank().environment.contains("HF_TOKEN"));
+  job.request.environment["HF_TOKEN"] = "given";
+  const auto argv = job.rank().argv;
+  CHECK(std::count(argv.begin(), argv.end(), "HF_TOKEN") == 1);
+  CHECK(job.rank().environment.at("HF_TOKEN") == "given");
+}
+
 TEST_CASE("podman gets its own names of the devices, and no limit that a login cannot raise") {
   Contained job;
   job.request.engine = ContainerEngine::kPodman;
@@ -159,13 +170,28 @@ TEST_CASE("an engine's answer is an id, a reason, or a missing program") {
   CHECK(image_answer(ended(0), "\x1b[2J").reason.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the engine: the one of `images`, else docker on all nodes, else podman on all nodes") {
+TEST_CASE("the engine: the one of `images`, else the one in which most nodes have the image, else docker") {
   Cluster cluster;
-  cluster.nodes = test::local_nodes(2);
+  cluster.nodes = test::local_nodes(3);
   const ImageAnswer there{true, kId, ""};
-  CHECK(choose_engine(cluster, "x", {{there, there}, {there, there}}) == ContainerEngine::kDocker);
-  CHECK(choose_engine(cluster, "x", {{there, there}, {ImageAnswer{}, there}}) == ContainerEngine::kPodman);
-  CHECK_FALSE(choose_engine(cluster, "x", {{there, ImageAnswer{}}, {ImageAnswer{}, there}}));
+  const ImageAnswer empty{true, "", "No such image"};
+  const ImageAnswer none;
+  const auto chosen = [&](const std::vector<ImageAnswers>& answers) { return choose_engine(cluster, "x", answers); };
+  CHECK(chosen({{there, there}, {there, there}}) == ContainerEngine::kDocker);
+  CHECK(chosen({{empty, there}, {empty, there}}) == ContainerEngine::kPodman);
+  CHECK(chosen({{empty, empty}, {none, empty}, {none, empty}}) == ContainerEngine::kPodman);
+  CHECK(chosen({{none, there}, {none, there}}) == ContainerEngine::kPodman);
+  CHECK_FALSE(chosen({{none, none}, {none, none}}));
+  CHECK_FALSE(chosen({}));
+  // One node without docker does not decide about the others: it is the one that fails.
+  const std::vector<ImageAnswers> one_without{{there, empty}, {there, empty}, {none, there}};
+  CHECK(chosen(one_without) == ContainerEngine::kDocker);
+  const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]};
+  const auto checks = judge_image("x", chosen(one_without), nodes, one_without);
+  REQUIRE(checks.size() == 1);
+  CHECK(checks[0].nodes == Words{"spark-03"});
+  CHECK(checks[0].text == "docker is not there");
+  CHECK(checks[0].fix.find("images: [{name: \"x\", engine: podman}]") != std::string::npos);
   Value images{Value::List{}};
   images.push_back(Value::map({{"name", "other"}, {"engine", "docker"}}));
   images.push_back(Value::map({{"name", "x"}, {"engine", "podman"}}));

@@ -95,6 +95,22 @@ TEST_CASE("a job: --env wins over the cluster's variables, and cannot break the 
   }
 }
 
+TEST_CASE("a job: secrets of profile_env travel by name, and mpirun gets none") {
+  Planned job(1);
+  job.members[0].secrets = {"HF_TOKEN"};
+  CHECK(job.jobs()[0].start.secrets == Words{"HF_TOKEN"});
+  CHECK_FALSE(job.jobs()[0].start.ranks[0].environment.contains("HF_TOKEN"));
+  job.request.launcher = Launcher::kMpirun;
+  CHECK(job.jobs()[0].start.secrets.empty());
+
+  auto nodes = local_nodes(1);
+  CHECK(secret_names(nodes[0]).empty());
+  const auto secret = Value::map({{"secret", Value::map({{"env", "HF_TOKEN"}})}});
+  nodes[0].sections["profile_env"] =
+      Value::map({{"HF_HOME", "/srv"}, {"HF_TOKEN", secret}, {"OLD", Value()}, {"NO/NAME", secret}});
+  CHECK(secret_names(nodes[0]) == Words{"HF_TOKEN"});
+}
+
 TEST_CASE("torchrun starts once per node, with scripts as they are and programs after --no-python") {
   Planned planned(2);
   planned.request.launcher = Launcher::kTorchrun;

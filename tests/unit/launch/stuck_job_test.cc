@@ -98,6 +98,23 @@ TEST_CASE("NCCL's last lines tell whether the ranks have found each other") {
   CHECK(contains(quiet.text(), "    last line of NCCL: spark-01:1:1"));
 }
 
+TEST_CASE("the faults that NCCL reports at its status port are shown once, and are a cause") {
+  Quiet quiet;
+  const std::vector<std::string> dead{"DEAD: 1 job process is considered dead", "#0-0 (cf26) INCOMPLETE"};
+  quiet.context.nccl_faults = {{}, dead};
+  CHECK(quiet.first_cause() == "NCCL on spark-02 reports DEAD: 1 job process is considered dead");
+  CHECK(contains(quiet.text(), "  NCCL on spark-02: #0-0 (cf26) INCOMPLETE\n"));
+  CHECK(contains(quiet.text(), "another rank ended, or the network between the ranks failed"));
+  quiet.context.nccl_faults = {dead, dead, dead};
+  CHECK(quiet.job().nccl.size() == 1);
+  quiet.context.nccl_faults = {{"#0-0 (27a0) MISMATCH: Communicator ranks have different counts\x1b[2J"}};
+  CHECK(contains(quiet.first_cause(), "NCCL on spark-01 reports #0-0 (27a0) MISMATCH"));
+  CHECK_FALSE(contains(quiet.text(), "\x1b"));
+  // A stopped rank explains what NCCL reports.
+  quiet.rank(1).processes = {process(78, "T")};
+  CHECK(quiet.first_cause() == "spark-02 rank 1 is stopped");
+}
+
 TEST_CASE("nodes without an answer are named, and so is a job without a known cause") {
   Quiet quiet;
   CHECK(contains(quiet.text(), "run: no output for 30 s\n"));
