@@ -332,6 +332,20 @@ TEST_CASE("verify: text, JUnit and apply --verify report the checks") {
   CHECK(contains(judged.standard_output, "link/spark-01/A"));
 }
 
+TEST_CASE("verify: a run that measured nothing fails, also after an apply, and names what is missing") {
+  const VerifiedHost first(1);
+  const Controller controller;
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(1));
+  const auto applied = controller.run({"apply", "--yes", "--verify", "--json"});
+  require_exit(applied, 8);
+  const auto missing = check_in(applied.report().at("verification"), "link/measured");
+  CHECK(missing.at("status") == "fail");
+  CHECK(contains(missing.at("cause").get<std::string>(), "no fabric declared"));
+  CHECK(contains(missing.at("fix").get<std::string>(), "fabric"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  CHECK(check_in(verify(controller, only_level("rdma"), 8), "rdma/measured").at("status") == "fail");
+}
+
 TEST_CASE("verify: wrong arguments are exit 1, and an unreachable node is exit 4") {
   const VerifiedHost first(1);
   const VerifiedHost second(2);
