@@ -47,10 +47,10 @@ enum class TransportKind : std::uint8_t { kSsh, kLocal };
 struct FabricPort {
   std::string interface;  ///< Empty when it is known only from the facts.
   int half = 0;           ///< 0 = A, 1 = B of the QSFP port; 2 and on for further cables.
-  std::string address;    ///< "192.168.100.11"; empty for a link-local half.
+  std::string address;    ///< "192.168.100.11"; empty for a half that has only a link-local one.
   int prefix_length = 0;  ///< 24
   std::optional<int> mtu;
-  bool link_local = false;  ///< `link_local: ipv4` instead of an address.
+  bool link_local = false;  ///< `link_local: ipv4`, instead of an address or beside it.
   SourceRange where;
 
   /// "A", "B"; for further cables "C", "D" and so on.
