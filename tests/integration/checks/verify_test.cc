@@ -71,24 +71,6 @@ Json check_in(const Json& report, const std::string& id) {
   return nullptr;
 }
 
-/// Every check that is neither passed nor skipped, as "STATUS ID".
-std::vector<std::string> troubles_in(const Json& report) {
-  std::vector<std::string> troubles;
-  for (const auto& check : report.at("checks")) {
-    const std::string status = check.at("status");
-    if (status != "pass" && status != "skip") troubles.push_back(status + " " + check.at("id").get<std::string>());
-  }
-  return troubles;
-}
-
-std::size_t passed_at(const Json& report, const std::string& level) {
-  std::size_t count = 0;
-  for (const auto& check : report.at("checks")) {
-    if (check.at("level") == level && check.at("status") == "pass") ++count;
-  }
-  return count;
-}
-
 void apply_all(const Controller& controller, const std::string& sections, int nodes) {
   controller.cluster(sections + nodes_of_lab(nodes));
   require_exit(controller.run({"apply", "--yes"}), 0);
