@@ -115,7 +115,7 @@ std::vector<std::string> network_findings(const Json& diagnosis) {
     const std::string status = check.at("status");
     if (status == "pass" || status == "skip" || row == "link-flapping") continue;
     for (const char* const about : {"link-", "address-", "twins-", "profile-", "netplan-", "route-", "cabled-"}) {
-      if (row.starts_with(about)) rows.push_back(row + ": " + check.at("cause").get<std::string>());
+      if (row.starts_with(about)) rows.push_back(row + ": " + check.dump());
     }
   }
   return rows;
@@ -158,13 +158,15 @@ void follow(const Layout& layout, const Lab& lab, const std::vector<const Host*>
   const auto doctor = controller.run({"doctor", "--json"});
   CHECK(network_findings(doctor.diagnosis()) == std::vector<std::string>{});
 
-  controller.file("cluster.yaml", bare_nodes(layout, applied.report().at("cluster")));
+  controller.file("cluster.yaml", bare_nodes(layout, applied.report().at("cluster").get<std::string>()));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}, seconds(200)), 0);
   for (const Host* host : hosts) {
     INFO("on " << host->name());
     CHECK_FALSE(host->has(kFabricFile));
-    for (const Expected& one : layout.interfaces)
+    for (const Expected& one : layout.interfaces) {
+      INFO(one.interface);
       CHECK(eventually([&] { return addresses_of(*host, one.interface).empty(); }));
+    }
   }
 }
 
