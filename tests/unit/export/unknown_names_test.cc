@@ -1,4 +1,4 @@
-// What exports say about names that no file can have: of RDMA devices, and of the management network's interface.
+// The remarks of exports about names that no file can have: RDMA devices, and the interface of the management network.
 #include "engine/export/export.h"
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
