@@ -12,9 +12,8 @@ namespace sparkplan {
 namespace {
 
 std::optional<Ipv4Network> network_of(const ObservedPort& half) {
-  if (half.link_local) return Ipv4Network{{(169U << 24) | (254U << 16)}, 16};
-  const auto own = parse_ipv4(half.address);
-  return own ? std::optional(Ipv4Interface{*own, half.prefix_length}.network()) : std::nullopt;
+  if (const auto own = parse_ipv4(half.address)) return Ipv4Interface{*own, half.prefix_length}.network();
+  return half.link_local ? std::optional(Ipv4Network{{(169U << 24) | (254U << 16)}, 16}) : std::nullopt;
 }
 
 Ipv4Network source_of(const InputVerdictFacts& verdict) {

@@ -92,7 +92,7 @@ bool has(const LinkFacts& link, const ObservedPort& half) {
 }
 
 std::string no_address(const ObservedPort& half, const LinkFacts& link) {
-  if (half.link_local || half.address.empty() || has(link, half)) return "";
+  if (half.address.empty() || has(link, half)) return "";
   return link.name + " does not have " + half.address_text();
 }
 

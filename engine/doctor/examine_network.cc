@@ -41,7 +41,7 @@ bool is_configured(const ObservedPort& half) {
   if (half.link == nullptr) return false;
   const auto& addresses = half.link->addresses;
   return std::any_of(addresses.begin(), addresses.end(), [&](const std::string& address) {
-    return half.link_local ? address.starts_with("169.254.") : address == half.address_text();
+    return half.address.empty() ? half.link_local && address.starts_with("169.254.") : address == half.address_text();
   });
 }
 

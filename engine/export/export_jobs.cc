@@ -3,6 +3,7 @@
 
 #include "engine/core/text.h"
 #include "engine/domain/fabric/job_network.h"
+#include "engine/domain/nccl/framework_environment.h"
 #include "engine/export/formats.h"
 #include "engine/resource/shell_environment.h"
 
@@ -15,6 +16,34 @@ std::string exports_of(const Variables& variables, const std::string& indent) {
   std::string text;
   for (const auto& [name, value] : variables) text += indent + "export " + name + "=" + shell_quote(value) + "\n";
   return text;
+}
+
+/// The topology that the file declares for the node's fabric; empty without one.
+std::string topology_of(const NodeSpec& node) {
+  const auto fabric = node.sections.find("fabric");
+  return fabric == node.sections.end() ? "" : fabric->second.text_or("topology", "");
+}
+
+/// True if a name of the node's fabric is missing: an HCA, or the interface that NCCL's ranks meet on. In a ring they
+/// meet elsewhere, and halves with only a link-local address never have that variable.
+bool lacks_fabric_names(const NodeSpec& node, const Variables& variables) {
+  const std::string mode = node.sections.at("nccl").text_or("mode", "safe");
+  if (mode == "auto") return false;
+  if (mode != "socket" && !variables.contains("NCCL_IB_HCA")) return true;
+  const bool has_address =
+      std::any_of(node.fabric.begin(), node.fabric.end(), [](const FabricPort& port) { return !port.address.empty(); });
+  return has_address && topology_of(node) != "ring" && !variables.contains("NCCL_SOCKET_IFNAME");
+}
+
+/// True if the processes of a job meet over the SSH connection's interface, and a variable needs its name.
+bool lacks_management_name(const Cluster& cluster, const NodeSpec& node, const Variables& variables) {
+  if (job_port(node, job_members(cluster, node)) != nullptr) return false;
+  const Value& nccl = node.sections.at("nccl");
+  const auto frameworks = frameworks_in(nccl);
+  const bool gloo = std::find(frameworks.begin(), frameworks.end(), "torch") != frameworks.end();
+  if (gloo && !variables.contains("GLOO_SOCKET_IFNAME")) return true;
+  const bool ring = topology_of(node) == "ring" && nccl.text_or("mode", "safe") != "auto";
+  return ring && !variables.contains("NCCL_SOCKET_IFNAME");
 }
 
 }  // namespace
@@ -53,18 +82,26 @@ Variables variables_of(const Cluster& cluster, const NodeSpec& node, const Hosts
 }
 
 std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selected, const Registry& registry) {
-  std::vector<std::string> names;
+  std::vector<std::string> on_fabric;
+  std::vector<std::string> on_management;
   for (const NodeSpec* node : selected) {
-    const auto nccl = node->sections.find("nccl");
-    if (nccl == node->sections.end() || node->fabric.empty()) continue;
-    const std::string mode = nccl->second.text_or("mode", "safe");
+    if (!node->sections.contains("nccl") || node->fabric.empty()) continue;
     const Variables variables = nccl_variables_of(cluster, *node, registry);
-    const bool without_hca = mode != "socket" && !variables.contains("NCCL_IB_HCA");
-    if (mode != "auto" && (without_hca || !variables.contains("NCCL_SOCKET_IFNAME"))) names.push_back(node->name.str());
+    if (lacks_fabric_names(*node, variables)) on_fabric.push_back(node->name.str());
+    if (lacks_management_name(cluster, *node, variables)) on_management.push_back(node->name.str());
   }
-  if (names.empty()) return {};
-  return {"only the nodes know the HCA or interface names of " + fold_names(names) +
-          ": declare them in `fabric: {interfaces, hcas}`, or set profile: dgx-spark"};
+  std::vector<std::string> remarks;
+  if (!on_fabric.empty()) {
+    remarks.push_back("only the nodes know the HCA or interface names of " + fold_names(on_fabric) +
+                      ": declare them in `fabric: {interfaces, hcas}`, or set profile: dgx-spark");
+  }
+  if (!on_management.empty()) {
+    remarks.push_back("jobs on " + fold_names(on_management) +
+                      " meet in the management network, and only the nodes know its interface: set "
+                      "GLOO_SOCKET_IFNAME, in a ring also NCCL_SOCKET_IFNAME, in `nccl: {env: ...}`; login shells of "
+                      "the nodes have them already");
+  }
+  return remarks;
 }
 
 std::string data_address(const NodeSpec& node, const Hosts& hosts) {

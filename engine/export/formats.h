@@ -28,7 +28,7 @@ Variables job_of(const Hosts& hosts);
 /// All of these, and NODE_RANK.
 Variables variables_of(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry);
 std::size_t rank_of(const NodeSpec& node, const Hosts& hosts);
-/// A remark that names the nodes whose HCAs or interface are missing from the file. Empty if no node lacks them.
+/// Remarks that name the nodes whose HCAs or interfaces are missing from the file. Empty if no node lacks them.
 std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selected, const Registry& registry);
 /// The cluster's name as other tools take it: letters, digits and "_".
 std::string group_name(const std::string& name);

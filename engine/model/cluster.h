@@ -48,7 +48,7 @@ enum class TransportKind : std::uint8_t { kSsh, kLocal };
 struct FabricPort : PortSettings {
   std::string interface = {};  ///< Empty when it is known only from the facts.
   int half = 0;                ///< 0 = A, 1 = B of the QSFP port; 2 and on for further cables.
-  std::string address = {};    ///< "192.168.100.11"; empty for a link-local half.
+  std::string address = {};    ///< "192.168.100.11"; empty for a half that has only a link-local one.
   int prefix_length = 0;       ///< 24
   SourceRange where = {};
 

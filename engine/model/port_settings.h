@@ -12,7 +12,7 @@ namespace sparkplan {
 /// in resources/netplan/schema.json.
 struct PortSettings {
   std::optional<int> mtu;   ///< Nothing: not managed.
-  bool link_local = false;  ///< `link_local: ipv4` instead of an address.
+  bool link_local = false;  ///< `link_local: ipv4`, instead of an address or beside it.
 
   /// Takes the keys that `written` has: the section `fabric`, or the record of one interface. A key with null drops the
   /// earlier value; an absent key keeps it.

@@ -17,7 +17,8 @@ bool has_cable(const Cluster& cluster, const NodeSpec& one, const NodeSpec& othe
   });
 }
 
-bool is_usable(const FabricPort& port) { return !port.link_local && parse_ipv4(port.address).has_value(); }
+/// A link-local address is random, and not in the file.
+bool is_usable(const FabricPort& port) { return parse_ipv4(port.address).has_value(); }
 
 /// The order in which the nodes receive, and from whom.
 class Chain {

@@ -13,6 +13,11 @@ bool share_a_network(const ObservedPort& one, const ObservedPort& other) {
   return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
 }
 
+/// The half has no address in the file; it may have found one of 169.254.0.0/16.
+bool has_only_link_local(const ObservedPort& half) {
+  return half.link_local && (half.address.empty() || half.address.starts_with("169.254."));
+}
+
 bool may_be_joined(const Cluster& cluster, const NodeName& one, const NodeName& other) {
   if (cluster.cables.empty()) return true;
   return std::any_of(cluster.cables.begin(), cluster.cables.end(), [&](const auto& cable) {
@@ -22,8 +27,8 @@ bool may_be_joined(const Cluster& cluster, const NodeName& one, const NodeName& 
 
 bool belong_together(const Cluster& cluster, const VerifyNode& a, const ObservedPort& one, const VerifyNode& b,
                      const ObservedPort& other) {
-  if (one.link_local != other.link_local) return false;
-  if (one.link_local) return one.half == other.half && may_be_joined(cluster, a.spec->name, b.spec->name);
+  if (has_only_link_local(one) != has_only_link_local(other)) return false;
+  if (has_only_link_local(one)) return one.half == other.half && may_be_joined(cluster, a.spec->name, b.spec->name);
   return share_a_network(one, other);
 }
 

@@ -188,7 +188,7 @@ std::vector<ObservedPort> observed_ports(const NodeSpec& node, const Facts& fact
         port.absent_because += (port.absent_because.empty() ? "" : "; ") + why.message;
       }
     }
-    if (port.link_local) take_link_local(port);
+    if (port.link_local && port.address.empty()) take_link_local(port);
   }
   return ports;
 }

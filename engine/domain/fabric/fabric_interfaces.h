@@ -46,7 +46,7 @@ std::vector<std::string> declared_hcas(const NodeSpec& node);
 bool declares_fabric(const NodeSpec& node);
 
 /// Pure. All declared halves, in the order of NodeSpec::fabric. A half without a known name has an empty interface, and
-/// the diagnostics as its `absent_because`. A link-local half has the address found on the node.
+/// the diagnostics as its `absent_because`. A link-local half without a declared address has the one found on the node.
 std::vector<ObservedPort> observed_ports(const NodeSpec& node, const Facts& facts, const std::string& profile);
 
 }  // namespace sparkplan

@@ -40,7 +40,7 @@ void judge(Check& check, const VerifyNode& node, const ObservedPort& half) {
   if (half.link_local && half.address.empty()) {
     return fail("link-no-link-local", link.name + " has no link-local address");
   }
-  if (!half.link_local && !half.address.empty() && !has_address(link, half)) {
+  if (!half.address.empty() && !has_address(link, half)) {
     return fail("link-no-address", link.name + " does not have " + half.address_text());
   }
   check.status = CheckStatus::kPass;

@@ -71,24 +71,6 @@ Json check_in(const Json& report, const std::string& id) {
   return nullptr;
 }
 
-/// Every check that is neither passed nor skipped, as "STATUS ID".
-std::vector<std::string> troubles_in(const Json& report) {
-  std::vector<std::string> troubles;
-  for (const auto& check : report.at("checks")) {
-    const std::string status = check.at("status");
-    if (status != "pass" && status != "skip") troubles.push_back(status + " " + check.at("id").get<std::string>());
-  }
-  return troubles;
-}
-
-std::size_t passed_at(const Json& report, const std::string& level) {
-  std::size_t count = 0;
-  for (const auto& check : report.at("checks")) {
-    if (check.at("level") == level && check.at("status") == "pass") ++count;
-  }
-  return count;
-}
-
 void apply_all(const Controller& controller, const std::string& sections, int nodes) {
   controller.cluster(sections + nodes_of_lab(nodes));
   require_exit(controller.run({"apply", "--yes"}), 0);
@@ -330,6 +312,20 @@ TEST_CASE("verify: text, JUnit and apply --verify report the checks") {
   INFO(judged.standard_error);
   CHECK(judged.exit_status == 0);
   CHECK(contains(judged.standard_output, "link/spark-01/A"));
+}
+
+TEST_CASE("verify: a run that measured nothing fails, also after an apply, and names what is missing") {
+  const VerifiedHost first(1);
+  const Controller controller;
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(1));
+  const auto applied = controller.run({"apply", "--yes", "--verify", "--json"});
+  require_exit(applied, 8);
+  const auto missing = check_in(applied.report().at("verification"), "link/measured");
+  CHECK(missing.at("status") == "fail");
+  CHECK(contains(missing.at("cause").get<std::string>(), "no fabric declared"));
+  CHECK(contains(missing.at("fix").get<std::string>(), "fabric"));
+  CHECK(first->sysctl("net.core.somaxconn") == "8192");
+  CHECK(check_in(verify(controller, only_level("rdma"), 8), "rdma/measured").at("status") == "fail");
 }
 
 TEST_CASE("verify: wrong arguments are exit 1, and an unreachable node is exit 4") {

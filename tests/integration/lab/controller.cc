@@ -74,6 +74,23 @@ Json change_in(const Json& report, const std::string& id) {
   return nullptr;
 }
 
+std::vector<std::string> troubles_in(const Json& report) {
+  std::vector<std::string> troubles;
+  for (const auto& check : report.at("checks")) {
+    const std::string status = check.at("status");
+    if (status != "pass" && status != "skip") troubles.push_back(status + " " + check.at("id").get<std::string>());
+  }
+  return troubles;
+}
+
+std::size_t passed_at(const Json& report, const std::string& level) {
+  std::size_t count = 0;
+  for (const auto& check : report.at("checks")) {
+    if (check.at("level") == level && check.at("status") == "pass") ++count;
+  }
+  return count;
+}
+
 ScratchDirectory::ScratchDirectory() {
   std::string pattern = (fs::temp_directory_path() / "sparkplan-test-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no scratch directory");

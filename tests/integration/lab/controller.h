@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/integration/lab/lab.h"
 
@@ -32,6 +33,11 @@ void require_exit(const Run& run, int code);
 const Json& node_in(const Json& report, std::string_view name);
 /// The change with this id, such as "spark-01/sysctl/net.core.somaxconn"; null when the report has no such change.
 Json change_in(const Json& report, const std::string& id);
+
+/// Every check of verify's report that is neither passed nor skipped, as "STATUS ID".
+std::vector<std::string> troubles_in(const Json& report);
+/// The number of passed checks of a level in verify's report.
+std::size_t passed_at(const Json& report, const std::string& level);
 
 /// A directory that is removed with the object.
 class ScratchDirectory {

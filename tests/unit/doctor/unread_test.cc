@@ -50,6 +50,23 @@ TEST_CASE("two declared link-local halves may share the link-local network") {
             .contains({"twins-share-network", CheckStatus::kFail}));
 }
 
+TEST_CASE("a half with an address and a link-local one is judged by its address") {
+  auto capture = test::read_capture("spark.txt");
+  const std::string declared = R"({"family":"inet","local":"192.168.100.11","prefixlen":24})";
+  const std::string random = R"({"family":"inet","local":"169.254.17.4","prefixlen":16})";
+  const auto status_with = [&](const std::string& addresses) {
+    auto changed = capture;
+    change(changed, {declared, addresses});
+    CapturedNode one = test::captured_node(changed);
+    one.declared.front().link_local = true;
+    const auto findings = examine({{one.examined()}, false, 0});
+    CHECK(test::finding_of(findings, "address-extra").status == CheckStatus::kPass);
+    return test::finding_of(findings, "link-no-address").status;
+  };
+  CHECK(status_with(random + "," + declared) == CheckStatus::kPass);
+  CHECK(status_with(random) == CheckStatus::kFail);
+}
+
 TEST_CASE("merged routes skip the row route-elsewhere, unless another route decides it") {
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);

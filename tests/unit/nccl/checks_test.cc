@@ -100,6 +100,46 @@ TEST_CASE("a ring is compared with its own expected value") {
   ground.nodes = {"a", "b", "c"};
   ground.ring = true;
   CHECK(first_of(outcome(10.5), ground).status == CheckStatus::kPass);
+  const auto has_remark = [&](double bus) {
+    return first_of(outcome(bus), ground).text.find("(most rings reach 13.5 GB/s)") != std::string::npos;
+  };
+  CHECK(has_remark(10));
+  CHECK(has_remark(13.4));
+  CHECK_FALSE(has_remark(13.5));
+  CHECK_FALSE(has_remark(9.9));  // That is a failure with a cause of its own.
+  ground.threshold = 80e9;       // The user's, 10 GB/s.
+  CHECK_FALSE(has_remark(10.5));
+}
+
+TEST_CASE("2 to 5 GB/s beside good RDMA is first of all a matter of power, then of the build and the MTU") {
+  auto ground = two_sparks();
+  ground.rdma_passed = true;
+  for (const double bus : {2.0, 3.0, 4.9}) {
+    INFO(bus);
+    const Check check = first_of(outcome(bus), ground);
+    CHECK(check.status == CheckStatus::kFail);
+    CHECK(row_of(check) == "nccl-power-drain");
+    CHECK(check.fix.starts_with("shut both machines down, unplug them"));
+    CHECK(check.fix.find("released NCCL") < check.fix.find("--level mtu"));
+  }
+  CHECK(row_of(first_of(outcome(1.9), ground)) == "nccl-management-network");
+  CHECK(row_of(first_of(outcome(5), ground)) == "nccl-slow");
+}
+
+TEST_CASE("a Spark with a section nccl fails without a driver, a GPU or a library, and names the fix") {
+  NcclGround one{{"spark-01"}, true, false, std::nullopt, 0, false};
+  auto looked = failed(NcclTrouble::kFault, RankFault::kNoDriver);
+  looked.failure->place = 0;
+  for (const RankFault fault : {RankFault::kNoDriver, RankFault::kNoGpu, RankFault::kNoLibrary}) {
+    looked.failure->fault = fault;
+    one.nccl_declared = true;
+    const Check check = check_of_node(looked, one);
+    CHECK(check.status == CheckStatus::kFail);
+    CHECK(row_of(check) == (fault == RankFault::kNoLibrary ? "nccl-no-library" : "nccl-no-gpu"));
+    CHECK_FALSE(check.fix.empty());
+    one.nccl_declared = false;
+    CHECK(check_of_node(looked, one).status == CheckStatus::kSkip);
+  }
 }
 
 TEST_CASE("a size that memory limits names the rank that claims the least memory") {

@@ -164,15 +164,18 @@ TEST_CASE("the examples of guides have the guides' own interfaces, addresses and
     return texts;
   };
 
+  const auto hcas_of = [](const NodeSpec& node) { return *node.sections.at("fabric").find("hcas"); };
+
   const auto networking = example("spark-networking");
   const NodeSpec& spark2 = networking.cluster->nodes[1];
   CHECK(ports(spark2.fabric) ==
         Texts{"enp1s0f1np1 192.168.177.12/24 link-local 9000", "enP2p1s0f1np1 link-local 9000"});
+  CHECK(hcas_of(spark2) == Value::list({"rocep1s0f1", "roceP2p1s0f1"}));
 
   const auto mesh = example("multi-node-rdma");
   for (const NodeSpec& node : mesh.cluster->nodes) {
     CHECK(ports(node.fabric) == Texts{"enP2p1s0f0np0 192.168.100." + std::to_string(node.id) + "/24 9000"});
-    CHECK(*node.sections.at("fabric").find("hcas") == Value::list({"roceP2p1s0f0"}));
+    CHECK(hcas_of(node) == Value::list({"roceP2p1s0f0"}));
     CHECK(node.sections.at("verify").text_or("nccl_busbw", "") == "11 GB/s");  // The guide measured 12.04 GB/s.
   }
 

@@ -48,6 +48,17 @@ TEST_CASE("route: both halves join two nodes of a switch") {
         std::vector<AddressPair>{{"192.168.100.11", "192.168.100.12"}, {"192.168.101.11", "192.168.101.12"}});
 }
 
+TEST_CASE("route: halves with an address join two nodes, also with a link-local one beside it") {
+  auto cluster = on_a_switch(2);
+  for (NodeSpec& one : cluster.nodes) {
+    one.fabric[0].link_local = true;
+    one.fabric[1].link_local = true;
+    one.fabric[1].address.clear();
+  }
+  CHECK(fabric_paths(cluster, cluster.nodes[0], cluster.nodes[1]) ==
+        std::vector<AddressPair>{{"192.168.100.11", "192.168.100.12"}});
+}
+
 TEST_CASE("route: a switch makes one chain that begins at the source") {
   const auto cluster = on_a_switch(4);
   CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, by_fabric(0), by_fabric(1), by_fabric(2)});

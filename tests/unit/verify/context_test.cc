@@ -48,6 +48,21 @@ TEST_CASE("link-local halves form pairs by their position, and only where a cabl
                                                     "tcp/spark-02/spark-01/A", "tcp/spark-02/spark-01/B"});
 }
 
+TEST_CASE("a link-local address beside a declared one is not measured") {
+  SampleContext two(2);
+  for (std::size_t node = 0; node < 2; ++node) {
+    two.cluster.nodes[node].fabric[0].link_local = true;
+    two.link(node, 0).addresses.insert(two.link(node, 0).addresses.begin(),
+                                       "169.254.7." + std::to_string(node + 1) + "/16");
+  }
+  const auto context = two.context();
+  CHECK(context.nodes[0].halves[0].address_text() == "192.168.100.11/24");
+  CHECK(ids_of(context).size() == 4);
+  // The halves pair by their networks, so a peer without `link_local` is one, too.
+  two.cluster.nodes[1].fabric[0].link_local = false;
+  CHECK(ids_of(two.context()).size() == 4);
+}
+
 TEST_CASE("a failed lower check blocks only its own pairs") {
   SampleContext three(3);
   auto context = three.context();

@@ -52,6 +52,15 @@ TEST_CASE("each possible fault of a half is named") {
       "link-local");
 }
 
+TEST_CASE("a declared address that is missing beside a link-local one is named") {
+  check_fails(
+      [](auto& s) {
+        s.cluster.nodes[0].fabric[0].link_local = true;
+        s.link(0, 0).addresses = {"169.254.7.1/16"};
+      },
+      "does not have 192.168.100.11/24");
+}
+
 TEST_CASE("a carrier on the other port is a hint at a wrongly plugged cable") {
   check_fails(
       [](auto& s) {
