@@ -354,7 +354,9 @@ std::string progress_text(const TransferProgress& progress) {
   std::string text = content_size_text(progress.done_bytes) + " of " + content_size_text(progress.total_bytes);
   const auto left = static_cast<double>(progress.total_bytes - progress.done_bytes);
   if (progress.bytes_per_second < 1) return text;
-  text += ", " + content_size_text(static_cast<std::int64_t>(progress.bytes_per_second)) + "/s";
+  // A node's claim can be a rate that no integer holds.
+  constexpr double kFastest = 1e18;
+  text += ", " + content_size_text(static_cast<std::int64_t>(std::min(progress.bytes_per_second, kFastest))) + "/s";
   return text + fmt::format(", {:.0f} s left", left / progress.bytes_per_second);
 }
 
