@@ -160,6 +160,14 @@ tl::unexpected<Error> link_out_of_tree(const std::string& path, CopyTreeKind kin
   return failure(std::move(error));
 }
 
+/// A name that sparkplan-copy gives below kPartialFolder. A user of the directory could have moved another folder
+/// there.
+bool is_unfinished(std::string_view name) {
+  constexpr std::size_t kLengthOfPartial = 32;
+  const bool is_file = name.size() == kLengthOfPartial && name.find_first_not_of("0123456789abcdef") == name.npos;
+  return is_file || name == "journal" || name == "new-link";
+}
+
 /// The tools of the hub leave such files beside the blobs of a model while they work.
 bool is_transient_blob(const std::string& prefix, const std::string& name) {
   return prefix == "blobs/" && (name.ends_with(".incomplete") || name.ends_with(".lock"));
@@ -248,7 +256,7 @@ void Tree::remove_partial_folder() const {
   const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
   while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
-    (void)::unlinkat(folder->get(), item->d_name, 0);
+    if (is_unfinished(item->d_name)) (void)::unlinkat(folder->get(), item->d_name, 0);
   }
   (void)::unlinkat(root(), name.c_str(), AT_REMOVEDIR);
 }

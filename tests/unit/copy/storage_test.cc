@@ -110,6 +110,25 @@ TEST_CASE("copy: an unfinished file that is another file's name is not written")
   CHECK(fs::file_size(folder.path() / "victim") == 6);
 }
 
+TEST_CASE("copy: of a folder in the place of the unfinished files, only their names are removed") {
+  const test::ScratchDirectory folder;
+  const fs::path partial = folder.path() / kPartialFolder;
+  fs::create_directories(partial);
+  const std::string unfinished = sha256("file").substr(0, 32);
+  for (const std::string name : {unfinished, std::string("journal"), std::string("precious")}) {
+    write_file(partial / name, "text");
+  }
+  const auto tree = Tree::open(folder.path().string());
+  REQUIRE(tree);
+  tree->remove_partial_folder();
+  CHECK(fs::exists(partial / "precious"));
+  CHECK_FALSE(fs::exists(partial / "journal"));
+  CHECK_FALSE(fs::exists(partial / unfinished));
+  fs::remove(partial / "precious");
+  tree->remove_partial_folder();
+  CHECK_FALSE(fs::exists(partial));
+}
+
 TEST_CASE("copy: a directory that is moved to the name of a new one keeps its owner") {
   if (::geteuid() != 0) {
     WARN("SKIPPED: only root gives directories away");
