@@ -6,7 +6,10 @@ umask 022
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 unset CDPATH GREP_OPTIONS
 
-here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+# Starts no program if it can: a run of all tests starts this script some ten thousand times.
+here=${BASH_SOURCE[0]}
+[[ $here == /* && ! -L $here ]] || here=$(realpath "$here")
+here=${here%/*}
 
 readonly lab=${SPARKPLAN_LAB:-main}
 readonly cache=/var/cache/sparkplan-lab
@@ -81,8 +84,9 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch`, `renderer` or `software` if the words name one of them, and no word follows.
+# Sets `arch`, and `renderer` or `software` if the words name one of them, and no word follows.
 require_flavour() {
+  arch=$(uname -m)
   (($# > 0)) || return 0
   (($# == 2)) || die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'"
   case $1 in
@@ -163,8 +167,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch renderer=networkd software=none
-  arch=$(uname -m)
+  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none
   local -a command=()
   (($# == 0)) || shift
   case $verb in
