@@ -114,17 +114,44 @@ no_aarch64() {
 # Cases on hosts of their own: another architecture, renderer or more software.
 special=(aarch64 networkmanager jobs containers)
 
-# Prints the reason why the cases of TAG cannot run here.
-why_not() { # TAG
+# Sets `options` to those of lab.sh for the hosts of TAG.
+set_options() { # TAG
   case $1 in
-    aarch64) no_aarch64 ;;
-    networkmanager) ! tests/lab/lab.sh check --renderer NetworkManager ;;
-    *) ! tests/lab/lab.sh check --software "$1" ;;
+    '') options=() ;;
+    aarch64) options=(--arch aarch64) ;;
+    networkmanager) options=(--renderer NetworkManager) ;;
+    *) options=(--software "$1") ;;
   esac
 }
 
-# Programs of integration tests in the background; trap stop_integration ends them and their labs.
+# Prints the reason why the cases of TAG cannot run here.
+why_not() { # TAG
+  local options
+  set_options "$1"
+  if [ "$1" = aarch64 ]; then no_aarch64; else ! tests/lab/lab.sh check "${options[@]}"; fi
+}
+
+# Processes in the background: integration tests, or prepare_hosts. trap stop_integration ends them and their labs.
 running=()
+
+# Makes the root file systems of all kinds of hosts, which mostly waits for packages. Each `up` makes what is missing.
+prepare_hosts() {
+  local tag options maker
+  trap 'kill "$maker" 2>/dev/null; wait "$maker"; exit' TERM
+  for tag in '' "${special[@]}"; do
+    set_options "$tag"
+    tests/lab/lab.sh prepare "${options[@]}" &
+    maker=$!
+    wait "$maker"
+  done
+}
+
+start_preparing_hosts() {
+  tests/lab/lab.sh check >/dev/null || return
+  trap stop_integration EXIT
+  prepare_hosts >"$results/hosts.log" 2>&1 &
+  running+=($!)
+}
 
 # Runs cases in a lab in the background. Bash makes background programs ignore SIGINT, and cases send that to sparkplan.
 start_cases() { # LAB JUNIT [ARGUMENT...]
@@ -135,7 +162,7 @@ start_cases() { # LAB JUNIT [ARGUMENT...]
   running+=($!)
 }
 
-wait_for_cases() {
+wait_for_running() {
   [ ${#running[@]} -eq 0 ] || wait "${running[@]}"
   running=()
 }
@@ -143,7 +170,7 @@ wait_for_cases() {
 # shellcheck disable=SC2317  # the trap calls it
 stop_integration() {
   [ ${#running[@]} -eq 0 ] || kill "${running[@]}" 2>/dev/null
-  wait_for_cases 2>/dev/null
+  wait_for_running 2>/dev/null
   labs_down
 }
 
@@ -174,7 +201,7 @@ run_integration() {
     return
   fi
   if [ ${#running[@]} -gt 0 ]; then
-    wait_for_cases
+    wait_for_running
     show_failures "$results/integration-special.xml"
   fi
   for tag in "${special[@]}"; do base+="~[$tag]"; done
@@ -187,7 +214,7 @@ run_integration() {
   done
   start_cases "$SPARKPLAN_LAB" "$results/integration-1.xml" --filenames-as-tags "$first"
   start_cases "$second_lab" "$results/integration-2.xml" --filenames-as-tags "$second"
-  wait_for_cases
+  wait_for_running
   labs_down
   trap - EXIT
   show_failures "$results/integration-1.xml"
@@ -234,8 +261,10 @@ tests/install-dependencies.sh "${groups[@]}" || {
   fail "dependencies are missing"
   finish
 }
+if wanted integration; then start_preparing_hosts; fi
 say "build"
 build release
+wait_for_running
 if wanted integration; then start_special; fi
 if wanted unit; then
   say "unit tests"
