@@ -44,22 +44,26 @@ finish() {
   [ "$mode" = lab ] && tests/lab/lab.sh down >>"$log" 2>&1
   [ "$unexpected" -eq 0 ] || exit 1
   [ "$complete" ] || return
-  [ ${#agents[@]} -eq 0 ] || printf '\n%s: %s\n' "This build/bin/sparkplan has the agent for $(uname -m) only; with both agents" \
-    "tests/install-dependencies.sh cross && cmake --preset release && cmake --build --preset release"
+  [ "$preset" = release ] ||
+    printf '\n%s: %s\n' "This $program is hardly optimised and has the agent for $(uname -m) only; for build/bin/sparkplan with both agents" \
+      "tests/install-dependencies.sh cross && cmake --preset release && cmake --build --preset release"
 }
 
 quietly "installing what is missing" tests/install-dependencies.sh build
-# Only this machine's agent, which takes half the time; a build that has both agents keeps them.
-agents=(-D "SPARKPLAN_AGENT_ARCHITECTURES=$(uname -m)")
-for agent in build/agent-*/bin/sparkplan-agent.stripped; do [ ! -e "$agent" ] || agents=(); done
-quietly "building" cmake --preset release "${agents[@]}"
-quietly "building (a few minutes the first time)" cmake --build --preset release --target sparkplan
+# If the program has been built, it is brought up to date. Otherwise the build is the one that takes the least time: hardly
+# optimised, without tests, with this machine's agent only.
+preset=release program=build/bin/sparkplan options=()
+if [ ! -x "$program" ]; then
+  preset=quick program=build/quick/bin/sparkplan options=(-D "SPARKPLAN_AGENT_ARCHITECTURES=$(uname -m)")
+fi
+quietly "configuring" cmake --preset "$preset" "${options[@]}"
+quietly "building (a few minutes the first time)" cmake --build --preset "$preset" --target sparkplan
 
 if [ "$mode" = lab ]; then
   trap finish EXIT
   quietly "booting two machines" tests/lab/lab.sh up 2
   home=$(tests/lab/lab.sh home)
-  sparkplan() { HOME=$home tests/lab/lab.sh controller -- build/bin/sparkplan "$@"; }
+  sparkplan() { HOME=$home tests/lab/lab.sh controller -- "$program" "$@"; }
   ssh() { tests/lab/lab.sh ssh "operator@${1#spark-0}" -- "${@:2}"; }
   cat >"$work/cluster.yaml" <<'YAML'
 version: 1
@@ -77,7 +81,7 @@ nodes:
 YAML
   break_something() { show 0 ssh spark-01 sudo sysctl -w net.core.somaxconn=128; }
 else
-  sparkplan() { build/bin/sparkplan "$@"; }
+  sparkplan() { "$program" "$@"; }
   for node in spark-01 spark-02; do
     mkdir -p "$work/$node/etc/sysctl.d"
     printf '127.0.0.1 localhost\n127.0.1.1 %s\n' "$node" >"$work/$node/etc/hosts"

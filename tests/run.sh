@@ -30,6 +30,8 @@ fi
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
+# The second lab of the integration tests. Cases on special hosts boot labs named after the first one.
+second_lab=utests
 
 say() { printf '\n== %s (after %d min %02d s)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 pass() { passed=$((passed + 1)); }
@@ -95,11 +97,10 @@ count_cases() { # TAG...
 }
 
 labs_down() {
-  tests/lab/lab.sh down
-  SPARKPLAN_LAB=a$SPARKPLAN_LAB tests/lab/lab.sh down
-  SPARKPLAN_LAB=n$SPARKPLAN_LAB tests/lab/lab.sh down
-  SPARKPLAN_LAB=j$SPARKPLAN_LAB tests/lab/lab.sh down
-  SPARKPLAN_LAB=c$SPARKPLAN_LAB tests/lab/lab.sh down
+  local lab
+  for lab in "$SPARKPLAN_LAB" "$second_lab" {a,n,j,c}"$SPARKPLAN_LAB"; do
+    SPARKPLAN_LAB=$lab tests/lab/lab.sh down
+  done
 }
 
 # Prints the reason why aarch64 cannot be tested here.
@@ -112,15 +113,65 @@ no_aarch64() {
 
 # Cases on hosts of their own: another architecture, renderer or more software.
 special=(aarch64 networkmanager jobs containers)
-special_process=
+
+# Sets `options` to those of lab.sh for the hosts of TAG.
+set_options() { # TAG
+  case $1 in
+    '') options=() ;;
+    aarch64) options=(--arch aarch64) ;;
+    networkmanager) options=(--renderer NetworkManager) ;;
+    *) options=(--software "$1") ;;
+  esac
+}
 
 # Prints the reason why the cases of TAG cannot run here.
 why_not() { # TAG
-  case $1 in
-    aarch64) no_aarch64 ;;
-    networkmanager) ! tests/lab/lab.sh check --renderer NetworkManager ;;
-    *) ! tests/lab/lab.sh check --software "$1" ;;
-  esac
+  local options
+  set_options "$1"
+  if [ "$1" = aarch64 ]; then no_aarch64; else ! tests/lab/lab.sh check "${options[@]}"; fi
+}
+
+# Processes in the background: integration tests, or prepare_hosts. trap stop_integration ends them and their labs.
+running=()
+
+# Makes the root file systems of all kinds of hosts, which mostly waits for packages. Each `up` makes what is missing.
+prepare_hosts() {
+  local tag options maker
+  trap 'kill "$maker" 2>/dev/null; wait "$maker"; exit' TERM
+  for tag in '' "${special[@]}"; do
+    set_options "$tag"
+    tests/lab/lab.sh prepare "${options[@]}" &
+    maker=$!
+    wait "$maker"
+  done
+}
+
+start_preparing_hosts() {
+  tests/lab/lab.sh check >/dev/null || return
+  trap stop_integration EXIT
+  prepare_hosts >"$results/hosts.log" 2>&1 &
+  running+=($!)
+}
+
+# Runs cases in a lab in the background. Bash makes background programs ignore SIGINT, and cases send that to sparkplan.
+start_cases() { # LAB JUNIT [ARGUMENT...]
+  rm -f "$2"
+  trap stop_integration EXIT
+  env --default-signal=INT,QUIT SPARKPLAN_LAB="$1" \
+    build/tests/integration_test --reporter junit --out "$2" "${@:3}" &
+  running+=($!)
+}
+
+wait_for_running() {
+  [ ${#running[@]} -eq 0 ] || wait "${running[@]}"
+  running=()
+}
+
+# shellcheck disable=SC2317  # the trap calls it
+stop_integration() {
+  [ ${#running[@]} -eq 0 ] || kill "${running[@]}" 2>/dev/null
+  wait_for_running 2>/dev/null
+  labs_down
 }
 
 # Starts the cases on special hosts beside the parts that follow, which leave the machine idle at times.
@@ -131,17 +182,7 @@ start_special() {
     if reason=$(why_not "$tag"); then skip "$(count_cases "[$tag]")" "$reason"; else tests+="${tests:+,}[$tag]"; fi
   done
   [ -n "$tests" ] || return
-  rm -f "$results/integration-special.xml"
-  trap end_special EXIT
-  build/tests/integration_test --reporter junit --out "$results/integration-special.xml" "$tests" &
-  special_process=$!
-}
-
-# shellcheck disable=SC2317  # the trap calls it
-end_special() {
-  [ -z "$special_process" ] || kill "$special_process" 2>/dev/null
-  wait "$special_process" 2>/dev/null
-  labs_down
+  start_cases "$SPARKPLAN_LAB" "$results/integration-special.xml" "$tests"
 }
 
 show_failures() { # JUNIT
@@ -149,24 +190,35 @@ show_failures() { # JUNIT
   count_junit "$1"
 }
 
+# The cases of these folders take about as long as those of all others. A file is a tag of its cases under
+# --filenames-as-tags, so each case is in exactly one half.
+first_half=(checks cluster connection jobs)
+
 run_integration() {
-  local reason tests=() tag
+  local reason folder file tag base='' first='' second
   if ! reason=$(tests/lab/lab.sh check); then
     skip "$(count_cases)" "$reason"
     return
   fi
-  for tag in "${special[@]}"; do tests+=("~[$tag]"); done
-  rm -f "$results/integration.xml"
-  if [ -n "$special_process" ]; then
-    wait "$special_process"
-    special_process=
+  if [ ${#running[@]} -gt 0 ]; then
+    wait_for_running
     show_failures "$results/integration-special.xml"
   fi
-  trap labs_down EXIT
-  build/tests/integration_test --reporter junit --out "$results/integration.xml" "${tests[@]}"
+  for tag in "${special[@]}"; do base+="~[$tag]"; done
+  second=$base
+  for folder in "${first_half[@]}"; do
+    for file in tests/integration/"$folder"/*_test.cc; do
+      tag="[#$(basename "$file" .cc)]"
+      first+="${first:+,}$tag$base" second+="~$tag"
+    done
+  done
+  start_cases "$SPARKPLAN_LAB" "$results/integration-1.xml" --filenames-as-tags "$first"
+  start_cases "$second_lab" "$results/integration-2.xml" --filenames-as-tags "$second"
+  wait_for_running
   labs_down
   trap - EXIT
-  show_failures "$results/integration.xml"
+  show_failures "$results/integration-1.xml"
+  show_failures "$results/integration-2.xml"
 }
 
 # Runs a test that prints its own counts in its last line.
@@ -209,8 +261,10 @@ tests/install-dependencies.sh "${groups[@]}" || {
   fail "dependencies are missing"
   finish
 }
+if wanted integration; then start_preparing_hosts; fi
 say "build"
 build release
+wait_for_running
 if wanted integration; then start_special; fi
 if wanted unit; then
   say "unit tests"

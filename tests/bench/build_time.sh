@@ -4,7 +4,7 @@
 #
 #   tests/bench/build_time.sh [all] [demo] [one] [-D OPTION=VALUE...]
 #     all    sparkplan with both agents, from nothing
-#     demo   what examples/demo.sh builds: sparkplan with the agent of this machine
+#     demo   what examples/demo.sh builds: sparkplan with the agent of this machine, hardly optimised
 #     one    after "all" or "demo": a change of one file of the resource type sysctl
 # Options go to CMake; -D SPARKPLAN_UNITY=OFF shows what compiling each file alone costs. Default: all one.
 set -euo pipefail
@@ -35,10 +35,10 @@ measure() { # WHAT COMMAND...
 
 build() { cmake --build "$folder/build" --target sparkplan || touch "$folder/failed"; }
 
-configure() { # ARCHITECTURES
+configure() { # PRESET ARCHITECTURES
   rm -rf "$folder/build"
-  cmake -G Ninja -S . -B "$folder/build" -D CMAKE_BUILD_TYPE=RelWithDebInfo -D SPARKPLAN_BUILD_TESTS=OFF \
-    -D "SPARKPLAN_AGENT_ARCHITECTURES=$1" "${options[@]}" >>"$folder/log" 2>&1 || { tail -n 30 "$folder/log" >&2 && exit 1; }
+  cmake --preset "$1" -B "$folder/build" -D SPARKPLAN_BUILD_TESTS=OFF -D "SPARKPLAN_AGENT_ARCHITECTURES=$2" \
+    "${options[@]}" >>"$folder/log" 2>&1 || { tail -n 30 "$folder/log" >&2 && exit 1; }
 }
 
 printf '%s, %s processors, %s %s\n' "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)" "$(nproc)" \
@@ -46,10 +46,10 @@ printf '%s, %s processors, %s %s\n' "$(sed -n 's/^model name.*: //p' /proc/cpuin
 changed=resources/sysctl/sysctl.cc
 for part in "${parts[@]}"; do
   case $part in
-    all) configure 'x86_64;aarch64' && measure "everything, with both agents" build ;;
-    demo) configure "$(uname -m)" && measure "for the demo, with one agent" build ;;
+    all) configure release 'x86_64;aarch64' && measure "everything, with both agents" build ;;
+    demo) configure quick "$(uname -m)" && measure "for the demo, with one agent" build ;;
     one)
-      [ -d "$folder/build" ] || { configure "$(uname -m)" && build >>"$folder/log" 2>&1; }
+      [ -d "$folder/build" ] || { configure release "$(uname -m)" && build >>"$folder/log" 2>&1; }
       # The file's time changes and its text stays: without a cache it is compiled again.
       touch "$changed"
       measure "after a change of $changed" build

@@ -121,22 +121,44 @@ cgroups_remove() {
 }
 
 # A machine allows root 128 inotify instances by default. A host uses about nine of them, and its udev does not start
-# without one. The limit is raised while the lab is up.
-inotify_raise() {
-  local limit=/proc/sys/fs/inotify/max_user_instances wanted=$((128 + 16 * $1)) before
-  before=$(<"$limit")
-  ((before < wanted)) || return 0
-  printf '%s %s\n' "$before" "$wanted" >"$state/inotify"
-  (printf '%s\n' "$wanted" >"$limit") 2>/dev/null ||
-    say "cannot raise fs.inotify.max_user_instances to $wanted; more than a few hosts may fail"
+# without one. The limit is raised for the hosts of all labs while a lab is up.
+readonly inotify_limit=/proc/sys/fs/inotify/max_user_instances
+
+inotify_raise() { # HOSTS
+  (
+    flock 7
+    local file hosts before wanted=128
+    printf '%s\n' "$1" >"$state/count"
+    for file in "$states"/*/count; do
+      hosts=$(<"$file")
+      wanted=$((wanted + 16 * hosts))
+    done
+    before=$(<"$inotify_limit")
+    ((before < wanted)) || exit 0
+    printf '%s %s\n' "$before" "$wanted" >"$state/inotify"
+    (printf '%s\n' "$wanted" >"$inotify_limit") 2>/dev/null ||
+      say "cannot raise fs.inotify.max_user_instances to $wanted; more than a few hosts may fail"
+  ) 7>"$cache/.lock-inotify"
 }
 
-# Does not restore the limit if another program has changed it.
+# While another lab is up, that lab restores the limit later. A limit that another program has changed stays.
 inotify_restore() {
-  local limit=/proc/sys/fs/inotify/max_user_instances before wanted
   [[ -s $state/inotify ]] || return 0
-  read -r before wanted <"$state/inotify"
-  [[ $(<"$limit") != "$wanted" ]] || (printf '%s\n' "$before" >"$limit") 2>/dev/null || true
+  (
+    flock 7
+    local file before wanted first highest
+    read -r before wanted <"$state/inotify"
+    rm -f "$state/inotify" "$state/count"
+    for file in "$states"/*/count; do
+      [[ -e $file ]] || continue
+      first=$before highest=$wanted
+      [[ ! -s ${file%count}inotify ]] || read -r first highest <"${file%count}inotify"
+      printf '%s %s\n' "$((first < before ? first : before))" "$((highest > wanted ? highest : wanted))" \
+        >"${file%count}inotify"
+      exit 0
+    done
+    [[ $(<"$inotify_limit") != "$wanted" ]] || (printf '%s\n' "$before" >"$inotify_limit") 2>/dev/null || true
+  ) 7>"$cache/.lock-inotify"
 }
 
 # The mount points at or below a directory, the deepest first.

@@ -122,11 +122,16 @@ host_boot() {
     ' boot "$state/hosts/$i/cgroup" "$(host_root "$i")" "$prefix-$i" "$(host_name "$i")"
 }
 
-# The pid, on this machine, of host I's systemd: the child of nspawn that is number 1 in its own namespace.
+# The pid, on this machine, of host I's systemd: the child of nspawn that is number 1 in its own namespace. It is
+# recorded until the host's next boot, because the search reads all processes of the machine.
 host_leader() {
-  local nspawn
+  local nspawn leader record=$state/hosts/$1/leader
+  process_recorded "$record" && return 0
   nspawn=$(process_recorded "$state/hosts/$1/nspawn") || return 1
-  host_leader_below "$nspawn"
+  leader=$(host_leader_below "$nspawn") || return 1
+  # Another command may have recorded it at the same moment.
+  process_record "$leader" "$record" 2>/dev/null || true
+  printf '%s' "$leader"
 }
 
 host_leader_below() {

@@ -6,7 +6,10 @@ umask 022
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 unset CDPATH GREP_OPTIONS
 
-here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+# Starts no program if it can: a run of all tests starts this script some ten thousand times.
+here=${BASH_SOURCE[0]}
+[[ $here == /* && ! -L $here ]] || here=$(realpath "$here")
+here=${here%/*}
 
 readonly lab=${SPARKPLAN_LAB:-main}
 readonly cache=/var/cache/sparkplan-lab
@@ -34,11 +37,13 @@ usage() {
 usage: lab.sh COMMAND
   check                    can this machine run the lab? a reason on stdout if not
   up N                     boot hosts 1..N (at most 64), wait until all can be logged in to
-  check, up N --arch ARCH  the same with hosts of the architecture ARCH (uname -m), emulated
-  check, up N --renderer NetworkManager
+  prepare                  make the hosts' root file system if it is not there, and boot nothing
+  check, prepare, up N --arch ARCH
+                           the same with hosts of the architecture ARCH (uname -m), emulated
+  check, prepare, up N --renderer NetworkManager
                            the same with hosts whose netplan hands all interfaces to NetworkManager
-  check, up N --software jobs|containers
-                           the same with hosts that have Open MPI and Slurm
+  check, prepare, up N --software jobs|containers
+                           the same with hosts that have Open MPI and Slurm, or podman
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
   ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
@@ -81,8 +86,9 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch`, `renderer` or `software` if the words name one of them, and no word follows.
+# Sets `arch`, and `renderer` or `software` if the words name one of them, and no word follows.
 require_flavour() {
+  arch=$(uname -m)
   (($# > 0)) || return 0
   (($# == 2)) || die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'"
   case $1 in
@@ -97,10 +103,8 @@ require_flavour() {
     die "netplan's renderers are networkd and NetworkManager: '$renderer'"
 }
 
-lab_up() {
-  local count=${1:-}
-  [[ $count =~ ^[1-9][0-9]?$ && $count -le $max_hosts ]] ||
-    die "up wants a number of hosts from 1 to $max_hosts"
+# An empty lab with the root file system of its hosts. A command that ends afterwards removes the lab.
+lab_begin() {
   local reason
   reason=$(lab_check) || die "$reason"
   lock_lab
@@ -115,7 +119,13 @@ lab_up() {
   printf '%s\n' "$software" >"$state/software"
   emulation_start
   rootfs_ensure                       # sets `tree`
+}
 
+lab_up() {
+  local count=${1:-}
+  [[ $count =~ ^[1-9][0-9]?$ && $count -le $max_hosts ]] ||
+    die "up wants a number of hosts from 1 to $max_hosts"
+  lab_begin
   printf '%s\n' "$RANDOM$RANDOM$RANDOM" >"$state/generation"
   printf '%s\n' "$tree" >"$state/tree"
   mkdir "$state/hosts" "$state/disks"
@@ -141,7 +151,7 @@ lab_up() {
   done
 }
 
-# The exit trap of lab_up: takes down a lab that did not come up completely.
+# The exit trap of lab_begin: takes down a lab that did not come up completely.
 lab_up_ended() {
   trap - EXIT INT TERM HUP
   local job
@@ -163,8 +173,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch renderer=networkd software=none
-  arch=$(uname -m)
+  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none
   local -a command=()
   (($# == 0)) || shift
   case $verb in
@@ -173,6 +182,7 @@ main() {
   esac
   case $verb in
     check) require_flavour "$@"; lab_check ;;
+    prepare) require_flavour "$@"; [[ -d $(rootfs_path) ]] || lab_begin ;;
     up) require_flavour "${@:2}"; lab_up "${1:-}" ;;
     down) lock_lab; lab_clean ;;
     controller)

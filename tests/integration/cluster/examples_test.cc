@@ -81,8 +81,6 @@ void require_applications(const Host& first, const Host& second) {
 
 void play(const std::string& name) {
   INFO(name);
-  std::vector<Host> hosts;
-  for (int i = 1; i <= Lab::kHosts; ++i) hosts.emplace_back(i);
   const Controller controller;
   const auto image = controller.directory() / "image";
   std::filesystem::create_directory(image);
@@ -90,6 +88,10 @@ void play(const std::string& name) {
   // Management addresses, which have two digits after the last dot of their network: "10.0.0.1/24" is a fabric's.
   text = std::regex_replace(text, std::regex(R"(address: (10\.0\.0|192\.168\.0)\.1([1-8])([,}\n]))"),
                             "address: 10.77.0.$2$3");
+  std::vector<Host> hosts;
+  while (contains(text, "address: 10.77.0." + std::to_string(hosts.size() + 1))) {
+    hosts.emplace_back(static_cast<int>(hosts.size()) + 1);
+  }
   text = replaced(text, "user: nvidia", "user: operator");
   text = replaced(text, "users: [nvidia]", "users: [operator]");
   text = replaced(text, "user: admin", "user: operator");

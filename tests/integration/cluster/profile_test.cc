@@ -35,6 +35,7 @@ void require_member(const Host& host, const std::string& user, int nodes) {
   CHECK(host.shell("su -l " + user + " -c 'ulimit -l'") == "4096");
   CHECK(host.login_variable("NCCL_SOCKET_IFNAME", user) == "=enp1s0f1np1");
   CHECK(contains(host.text("/etc/nccl.conf").value_or(""), "NCCL_SOCKET_IFNAME==enp1s0f1np1"));
+  std::string others;  // Both halves of every other node.
   for (int other = 1; other <= nodes; ++other) {
     const std::string name = "spark-0" + std::to_string(other);
     INFO("to " << name);
@@ -43,14 +44,16 @@ void require_member(const Host& host, const std::string& user, int nodes) {
     CHECK(answer.exit_status == 0);
     CHECK(contains(answer.standard_output, name));
     if (other == host.number()) continue;
-    for (const std::string half : {"192.168.100.", "192.168.101."}) {
-      const auto ping = [&] {
-        return host.run({"ping", "-M", "do", "-s", "8972", "-c", "1", "-W", "1", half + std::to_string(10 + other)})
-                   .exit_status == 0;
-      };
-      CHECK(eventually(ping));
-    }
+    for (const std::string half : {"192.168.100.", "192.168.101."}) others += " " + half + std::to_string(10 + other);
   }
+  std::string silent;
+  const bool all_answer = eventually([&] {
+    silent = host.shell("for address in" + others +
+                        "; do ping -q -M do -s 8972 -c 1 -W 1 $address >/dev/null || echo $address; done");
+    return silent.empty();
+  });
+  INFO("no answer from " << silent);
+  CHECK(all_answer);
 }
 
 void play(const std::string& topology, int nodes, const std::string& user) {

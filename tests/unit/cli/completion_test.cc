@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 #include "engine/cli/usage/completion.h"
 #include "engine/core/text.h"
@@ -46,22 +47,49 @@ std::vector<Shell> shells() {
   return found;
 }
 
-/// The shell's offers at the end of `line`, in a directory, without the descriptions.
-Words offers(const Shell& shell, const std::string& script, const ScratchDirectory& folder, const std::string& line) {
+/// What the shell offers at the end of each line, in a directory, without the descriptions. One start of a shell costs
+/// more than a hundred lines.
+std::vector<Words> offers(const Shell& shell, const std::string& script, const ScratchDirectory& folder,
+                          const std::vector<std::string>& lines) {
   auto command = shell.command;
-  command.insert(command.end(), {kDrivers + "offers." + shell.name, script, folder.path().string(), line});
-  const auto output = run_and_capture(command, {std::chrono::minutes(1)});
+  command.insert(command.end(), {kDrivers + "offers." + shell.name, script, folder.path().string()});
+  command.insert(command.end(), lines.begin(), lines.end());
+  const auto output = run_and_capture(command, {std::chrono::minutes(5)});
   REQUIRE(output);
-  INFO(shell.name << ": " << line << "\n" << output->standard_error);
+  INFO(shell.name << ": " << lines.front() << " ...\n" << output->standard_error);
   REQUIRE(output->exit_status == 0);
   CHECK(output->standard_error.empty());
-  Words words;
-  for (const auto offer : split_lines(output->standard_output)) words.emplace(offer.substr(0, offer.find('\t')));
-  return words;
+  std::vector<Words> all(1);
+  for (const auto offer : split_lines(output->standard_output)) {
+    if (offer == "\x1e") {
+      all.emplace_back();
+    } else {
+      all.back().emplace(offer.substr(0, offer.find('\t')));
+    }
+  }
+  all.pop_back();
+  REQUIRE(all.size() == lines.size());
+  return all;
 }
 
 Words offers(const Shell& shell, const ScratchDirectory& folder, const std::string& line) {
-  return offers(shell, shell.script, folder, line);
+  return offers(shell, shell.script, folder, std::vector{line}).front();
+}
+
+struct Line {
+  std::string text;
+  Words offered;
+};
+
+/// Checks what the shell offers at the end of each line.
+void check_offers(const Shell& shell, const ScratchDirectory& folder, const std::vector<Line>& lines) {
+  std::vector<std::string> texts;
+  for (const auto& line : lines) texts.push_back(line.text);
+  const auto found = offers(shell, shell.script, folder, texts);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    INFO(shell.name << ": " << lines[i].text);
+    CHECK(found[i] == lines[i].offered);
+  }
 }
 
 Words names_of(const std::vector<OptionUsage>& options) {
@@ -102,11 +130,11 @@ TEST_CASE("bash, zsh and fish are installed for the completion tests") {
 TEST_CASE("every shell offers all commands, and completes a partly typed one") {
   const ScratchDirectory folder;
   for (const auto& shell : shells()) {
-    INFO(shell.name);
-    CHECK(offers(shell, folder, "sparkplan ") == commands());
-    CHECK(offers(shell, folder, "sparkplan pl") == Words{"plan"});
-    CHECK(offers(shell, folder, "sparkplan -q --workers 4 --timeout=5s pl") == Words{"plan"});
-    CHECK(offers(shell, folder, "sparkplan nothing-like-it").empty());
+    check_offers(shell, folder,
+                 {{"sparkplan ", commands()},
+                  {"sparkplan pl", {"plan"}},
+                  {"sparkplan -q --workers 4 --timeout=5s pl", {"plan"}},
+                  {"sparkplan nothing-like-it", {}}});
   }
 }
 
@@ -114,37 +142,33 @@ TEST_CASE("every shell offers exactly the options that a command takes") {
   const ScratchDirectory folder;
   const auto program = program_usage();
   const auto general = names_of(program.options);
-  for (const auto& shell : shells()) {
-    CHECK(offers(shell, folder, "sparkplan -") == general);
-    for (const auto& command : program.commands) {
-      INFO(shell.name << " " << command.name);
-      auto expected = names_of(command.options);
-      expected.insert(general.begin(), general.end());
-      CHECK(offers(shell, folder, "sparkplan " + command.name + " -") == expected);
-    }
+  std::vector<Line> lines{{"sparkplan -", general}};
+  for (const auto& command : program.commands) {
+    auto expected = names_of(command.options);
+    expected.insert(general.begin(), general.end());
+    lines.push_back({"sparkplan " + command.name + " -", expected});
   }
+  for (const auto& shell : shells()) check_offers(shell, folder, lines);
 }
 
 TEST_CASE("every shell offers files only where a path is expected") {
   const ScratchDirectory folder;
   folder.write("/cluster.yaml", "");
-  for (const auto& shell : shells()) {
-    for (const auto& command : program_usage().commands) {
-      INFO(shell.name << " " << command.name);
-      const auto begun = "sparkplan " + command.name + " ";
-      CHECK(offers(shell, folder, begun + "clu") == (takes_file(command) ? Words{"cluster.yaml"} : Words{}));
-      for (const auto& option : command.options) {
-        if (option.value.empty()) continue;
-        for (const auto& name : option.names) {
-          INFO(name);
-          CHECK(offers(shell, folder, begun + name + " clu") ==
-                (is_path(option.value) ? Words{"cluster.yaml"} : Words{}));
-        }
-      }
+  const auto file_if = [](bool expected) { return expected ? Words{"cluster.yaml"} : Words{}; };
+  std::vector<Line> lines;
+  for (const auto& command : program_usage().commands) {
+    const auto begun = "sparkplan " + command.name + " ";
+    lines.push_back({begun + "clu", file_if(takes_file(command))});
+    for (const auto& option : command.options) {
+      if (option.value.empty()) continue;
+      for (const auto& name : option.names) lines.push_back({begun + name + " clu", file_if(is_path(option.value))});
     }
-    CHECK(offers(shell, folder, "sparkplan --log-file clu") == Words{"cluster.yaml"});
-    CHECK(offers(shell, folder, "sparkplan --workers clu").empty());
-    CHECK(offers(shell, folder, "sparkplan plan --log-file clu") == Words{"cluster.yaml"});
+  }
+  lines.push_back({"sparkplan --log-file clu", {"cluster.yaml"}});
+  lines.push_back({"sparkplan --workers clu", {}});
+  lines.push_back({"sparkplan plan --log-file clu", {"cluster.yaml"}});
+  for (const auto& shell : shells()) {
+    check_offers(shell, folder, lines);
     const auto joined = offers(shell, folder, "sparkplan drift --textfile=clu");
     CHECK((joined == Words{"cluster.yaml"} || joined == Words{"--textfile=cluster.yaml"}));
   }
@@ -153,19 +177,18 @@ TEST_CASE("every shell offers files only where a path is expected") {
 TEST_CASE("every shell offers the allowed words of an argument") {
   const ScratchDirectory folder;
   for (const auto& shell : shells()) {
-    INFO(shell.name);
-    CHECK(offers(shell, folder, "sparkplan completion ") == Words{"bash", "zsh", "fish"});
-    CHECK(offers(shell, folder, "sparkplan completion z") == Words{"zsh"});
+    check_offers(shell, folder,
+                 {{"sparkplan completion ", {"bash", "zsh", "fish"}}, {"sparkplan completion z", {"zsh"}}});
   }
 }
 
 TEST_CASE("every shell offers levels, formats and commands where they are expected") {
   const ScratchDirectory folder;
   for (const auto& shell : shells()) {
-    INFO(shell.name);
-    CHECK(offers(shell, folder, "sparkplan verify --level r") == Words{"rdma"});
-    CHECK(offers(shell, folder, "sparkplan export --format an") == Words{"ansible"});
-    CHECK(offers(shell, folder, "sparkplan help rollb") == Words{"rollback"});
+    check_offers(shell, folder,
+                 {{"sparkplan verify --level r", {"rdma"}},
+                  {"sparkplan export --format an", {"ansible"}},
+                  {"sparkplan help rollb", {"rollback"}}});
   }
 }
 
@@ -178,12 +201,12 @@ TEST_CASE("every shell offers the nodes of the file") {
   folder.write("/other.yaml", "version: 1\nname: lab\nnodes:\n  - {name: login, address: 10.0.0.13}\n");
   const Words all{"spark-01", "spark-02"};
   for (const auto& shell : shells()) {
-    INFO(shell.name);
-    CHECK(offers(shell, folder, "sparkplan plan --only ") == all);
-    CHECK(offers(shell, folder, "sparkplan facts spark-0") == all);
-    CHECK(offers(shell, folder, "sparkplan rollback spark-02") == Words{"spark-02"});
-    CHECK(offers(shell, folder, "sparkplan -f other.yaml unlock ") == Words{"login"});
-    CHECK(offers(shell, folder, "sparkplan facts -f other.yaml ") == Words{"login"});
+    check_offers(shell, folder,
+                 {{"sparkplan plan --only ", all},
+                  {"sparkplan facts spark-0", all},
+                  {"sparkplan rollback spark-02", {"spark-02"}},
+                  {"sparkplan -f other.yaml unlock ", {"login"}},
+                  {"sparkplan facts -f other.yaml ", {"login"}}});
   }
 }
 
@@ -195,7 +218,7 @@ TEST_CASE("the output of `sparkplan completion` can be sourced and gives the sam
     CHECK(printed.exit_status == 0);
     CHECK(printed.standard_output == completion_script(shell.name, program_usage()));
     folder.write("/script", printed.standard_output);
-    CHECK(offers(shell, (folder / "/script").string(), folder, "sparkplan dri") == Words{"drift"});
+    CHECK(offers(shell, (folder / "/script").string(), folder, {"sparkplan dri"}).front() == Words{"drift"});
   }
   CHECK(test::sparkplan({"completion", "tcsh"}).exit_status == 1);
   CHECK(test::sparkplan({"completion"}).exit_status == 1);

@@ -1,11 +1,15 @@
-# zsh -f offers.zsh SCRIPT DIRECTORY LINE: what zsh offers at the end of the line, one to a line.
+# zsh -f offers.zsh SCRIPT DIRECTORY LINE...: what zsh offers at the end of each line, one to a line. A line with the
+# character 0x1e ends the offers of each.
 # A SCRIPT called _sparkplan is found in $fpath, as an installed one is; any other is sourced.
 # Completion works at a prompt only; so a second zsh gets a terminal, and its compadd writes down.
-zmodload zsh/zpty || exit 1
+zmodload zsh/zpty zsh/zselect || exit 1
 offers=$(mktemp) || exit 1
 trap 'zpty -d shell 2>/dev/null; rm -f $offers $offers.setup' EXIT
 cat >$offers.setup <<'SETUP'
 PS1= PS2= RPS1=
+# A displayed list could ask a question, which would take the next line's first key.
+unsetopt auto_list auto_menu
+bindkey -e
 [[ ${script:t} != _sparkplan ]] || fpath=(${script:h} $fpath)
 autoload -Uz compinit && compinit -D -u
 [[ ${script:t} == _sparkplan ]] || source $script || print -r failed >>$offers
@@ -26,11 +30,18 @@ SETUP
 zpty shell zsh -f -i
 zpty -w shell "script=${(q)1} directory=${(q)2} offers=${(q)offers}; source ${(q)offers}.setup; print -r rea''dy"
 zpty -r -m shell seen '*ready*'
-zpty -w -n shell "$3"$'\t'
-deadline=$((SECONDS + 30))
-while ((SECONDS < deadline)) && ! grep -qx done $offers; do
-  zpty -r -t shell seen
+[[ ! -s $offers ]] || { print -ru2 'the script cannot be sourced'; exit 1 }
+for line in "${@:3}"; do
+  : >$offers
+  # Ctrl-U removes what is left of the line before.
+  zpty -w -n shell $'\C-u'$line$'\t'
+  deadline=$((SECONDS + 30))
+  while ((SECONDS < deadline)) && ! grep -qx done $offers; do
+    zpty -r -t shell seen
+    zselect -t 1
+  done
+  grep -qx done $offers || { print -ru2 "zsh did not complete: $line"; exit 1 }
+  grep -vx done $offers | sed '/^$/d'
+  print -r -- $'\x1e'
 done
-grep -qx done $offers || { print -ru2 'zsh did not complete'; exit 1 }
-grep -vx done $offers | sed '/^$/d'
 exit 0
