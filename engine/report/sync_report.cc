@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <set>
@@ -16,24 +15,6 @@
 namespace sparkplan {
 namespace {
 
-/// Nodes of one item with the same line.
-struct NodeLine {
-  char symbol = '=';
-  std::string text;
-  std::string hint;
-  std::vector<std::string> nodes;
-};
-
-std::string files_text(std::size_t files) { return counted(files, "file"); }
-
-std::string first_of(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 3;
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(printable(names[i]));
-  if (names.size() > kShown) shown.push_back(fmt::format("{} more", names.size() - kShown));
-  return join(shown, ", ");
-}
-
 std::string lack_text(const Comparison& found) {
   std::vector<std::string> parts;
   if (!found.missing.empty()) {
@@ -42,14 +23,14 @@ std::string lack_text(const Comparison& found) {
   }
   if (!found.differing.empty()) {
     parts.push_back(
-        fmt::format("{} with other content: {}", files_text(found.differing.size()), first_of(found.differing)));
+        fmt::format("{} with other content: {}", files_text(found.differing.size()), first_names(found.differing)));
   }
   if (!found.unread.empty()) {
     parts.push_back(fmt::format("{} not compared yet ({})", content_size_text(found.unread_bytes),
                                 files_text(found.unread.size())));
   }
   if (!found.properties.empty()) {
-    parts.push_back("another mode or owner: " + first_of(found.properties));
+    parts.push_back("another mode or owner: " + first_names(found.properties));
   }
   return join(parts, "; ");
 }
@@ -57,7 +38,7 @@ std::string lack_text(const Comparison& found) {
 std::string lack_text(const ContentItem& item, const Comparison& found) {
   if (item.kind != ContentKind::kImage) return lack_text(found);
   if (found.missing.empty())
-    return found.differing.empty() ? "" : "another image of this name: " + first_of(found.differing);
+    return found.differing.empty() ? "" : "another image of this name: " + first_names(found.differing);
   return "the image is missing (" + content_size_text(found.missing_bytes) + ")";
 }
 
@@ -99,14 +80,6 @@ std::string_view engine_name(const ContentItem& item) {
   return names_of(item.engine)[static_cast<std::size_t>(item.engine)];
 }
 
-std::string text_of(const NodeLine& line, const TextStyle& style) {
-  FlowingLine flowing("  " + paint(std::string(1, line.symbol), colour_of_symbol(line.symbol), style), 3, 4, style);
-  flowing.add({fold_names(line.nodes), Colour::kBold, 1});
-  for (const std::string_view word : split(line.text, ' ')) flowing.add({std::string(word), Colour::kNone, 1});
-  const std::string hint = line.hint.empty() ? "" : wrapped("hint: " + line.hint, 6, style);
-  return std::move(flowing).text() + hint;
-}
-
 bool receives(const ContentOfNode& node) {
   return !node.is_source && (node.status == ContentStatus::kSent || !node.comparison.in_sync());
 }
@@ -139,82 +112,9 @@ std::string text_of(const ContentReport& item, const TextStyle& style) {
   for (const ContentOfNode& node : item.nodes) add_line(lines, item.item, node);
   for (const NodeLine& line : lines) {
     if (style.quiet && line.symbol != '!') continue;
-    text += text_of(line, style);
+    text += line_text(line, style);
   }
   return text + warning_of(item, style);
-}
-
-/// The files of a tree that stay, and the reason.
-std::string kept_text(const PrunedTree& tree) {
-  if (tree.kept_files == 0) return "";
-  return fmt::format("; {} not removed (not brought by a sync, or changed since): {}",
-                     files_text(static_cast<std::size_t>(tree.kept_files)), first_of(tree.kept));
-}
-
-std::string pruned_text(const PrunedTree& tree) {
-  if (tree.path.empty()) return tree.error ? printable(tree.error->describe()) : "";
-  std::string text = printable(tree.path) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
-  if (tree.error) return text + printable(tree.error->describe());
-  return text + content_size_text(tree.bytes) + " in " + files_text(static_cast<std::size_t>(tree.files)) +
-         (tree.removed ? " removed" : "") + kept_text(tree);
-}
-
-/// What a node has beyond the directories that are shown.
-struct UnshownTrees {
-  std::size_t trees = 0;
-  std::size_t with_error = 0;
-  std::int64_t files = 0;
-  std::int64_t bytes = 0;
-
-  void add(const PrunedTree& tree) {
-    constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
-    ++trees;
-    if (tree.error) ++with_error;
-    files += std::min(tree.files, kLargest - files);
-    bytes += std::min(tree.bytes, kLargest - bytes);
-  }
-  std::string text() const {
-    return fmt::format("{} more {}: {} in {}{}", trees, trees == 1 ? "directory" : "directories",
-                       content_size_text(bytes), files_text(static_cast<std::size_t>(files)),
-                       with_error > 0 ? fmt::format(", {} with an error", with_error) : "");
-  }
-};
-
-/// One line for nodes with the same state of a directory. A node can name a thousand directories.
-std::vector<NodeLine> lines_of(const std::vector<PrunedTree>& trees) {
-  constexpr std::size_t kShownTrees = 20;
-  std::vector<NodeLine> lines;
-  std::map<std::pair<char, std::string>, std::size_t> places;
-  const auto add = [&](NodeLine line, const std::string& node) {
-    const auto [place, is_new] = places.try_emplace(std::pair(line.symbol, line.text), lines.size());
-    if (is_new) lines.push_back(std::move(line));
-    lines[place->second].nodes.push_back(printable(node));
-  };
-  std::map<std::string, std::size_t> shown;
-  std::map<std::string, UnshownTrees> unshown;
-  for (const PrunedTree& tree : trees) {
-    if (++shown[tree.node] > kShownTrees) {
-      unshown[tree.node].add(tree);
-      continue;
-    }
-    const std::string hint = tree.error ? printable(tree.error->hint) : "";
-    add({tree.error ? '!' : '-', pruned_text(tree), hint, {}}, tree.node);
-  }
-  for (const auto& [node, more] : unshown) add({more.with_error > 0 ? '!' : '-', more.text(), "", {}}, node);
-  return lines;
-}
-
-std::string text_of(const std::vector<PrunedTree>& trees, const TextStyle& style) {
-  if (trees.empty()) return "";
-  std::string text = paint("no longer in the file", Colour::kBold, style) + "\n";
-  for (const NodeLine& line : lines_of(trees)) text += text_of(line, style);
-  return text;
-}
-
-Value list_of(const std::vector<std::string>& texts) {
-  Value list{Value::List{}};
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
 }
 
 Value to_value(const ContentOfNode& node) {
@@ -225,25 +125,9 @@ Value to_value(const ContentOfNode& node) {
                             {"bytes_sent", node.bytes_received},
                             {"seconds", node.seconds}});
   if (receives(node)) value.set("network", to_string(node.network));
-  if (!node.comparison.differing.empty()) value.set("differing", list_of(node.comparison.differing));
-  if (!node.changed.empty()) value.set("changed", list_of(node.changed));
+  if (!node.comparison.differing.empty()) value.set("differing", json_list(node.comparison.differing));
+  if (!node.changed.empty()) value.set("changed", json_list(node.changed));
   if (node.error) value.set("error", node.error->describe());
-  return value;
-}
-
-Value to_value(const PrunedTree& tree) {
-  const bool refused = tree.error && tree.error->code == ErrorCode::kRefused;
-  Value value = Value::map({{"node", tree.node},
-                            {"path", tree.path},
-                            {"status", tree.removed ? "removed"
-                                       : refused    ? "refused"
-                                       : tree.error ? "failed"
-                                                    : "found"},
-                            {"files", tree.files},
-                            {"bytes", tree.bytes},
-                            {"kept_files", tree.kept_files}});
-  if (!tree.kept.empty()) value.set("kept", list_of(tree.kept));
-  if (tree.error) value.set("error", tree.error->describe());
   return value;
 }
 
@@ -261,17 +145,6 @@ void add_note(Report& report, const ContentReport& item, const std::string& code
 }
 
 }  // namespace
-
-std::string content_size_text(std::int64_t bytes) {
-  constexpr std::array<std::pair<double, const char*>, 4> kUnits{{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}}};
-  const auto number = static_cast<double>(bytes);
-  for (const auto& [size, unit] : kUnits) {
-    if (number < size) continue;
-    return number < 100 * size ? fmt::format("{:.1f} {}", number / size, unit)
-                               : fmt::format("{:.0f} {}", number / size, unit);
-  }
-  return counted(static_cast<std::size_t>(bytes), "byte");
-}
 
 std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& style) {
   std::string text;
@@ -294,7 +167,7 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
       }
     }
   }
-  text += text_of(report.pruned, style);
+  text += pruned_text(report.pruned, style);
   std::size_t removed = 0;
   for (const PrunedTree& tree : report.pruned) {
     if (tree.removed) ++removed;
@@ -335,7 +208,7 @@ Value to_json_value(const SyncReport& report) {
   Value value = Value::map({{"format_version", "1.0"}, {"command", "sync"}, {"items", std::move(items)}});
   if (report.pruned.empty()) return value;
   Value pruned{Value::List{}};
-  for (const PrunedTree& tree : report.pruned) pruned.push_back(to_value(tree));
+  for (const PrunedTree& tree : report.pruned) pruned.push_back(to_json_value(tree));
   value.set("pruned", std::move(pruned));
   return value;
 }
@@ -360,16 +233,11 @@ std::string question_text(const ContentReport& report) {
   std::map<std::string, std::vector<std::string>> nodes_by_names;
   for (const ContentOfNode& node : report.nodes) {
     if (node.status != ContentStatus::kDiffers) continue;
-    nodes_by_names[first_of(node.comparison.differing)].push_back(printable(node.node));
+    nodes_by_names[first_names(node.comparison.differing)].push_back(printable(node.node));
   }
   std::string text = printable(report.item.name) + ": these nodes have other content:\n";
   for (const auto& [names, nodes] : nodes_by_names) text += "  ! " + fold_names(nodes) + ": " + names + "\n";
   return text;
-}
-
-std::string question_text(const std::vector<PrunedTree>& trees) {
-  return "An earlier sync brought these directories, and no entry of the file names them:\n" +
-         text_of(trees, TextStyle{});
 }
 
 std::string spread_question_text(const ContentReport& report) {
@@ -383,7 +251,7 @@ std::string spread_question_text(const ContentReport& report) {
            "\n";
   }
   return name + ": the file names no source, and only " + source + " has " + files_text(report.unshared.size()) + ": " +
-         first_of(report.unshared) + "\n";
+         first_names(report.unshared) + "\n";
 }
 
 ExitCode exit_code(const SyncReport& report) {

@@ -8,15 +8,14 @@
 #include "engine/core/value.h"
 #include "engine/plan/report.h"
 #include "engine/report/exit_code.h"
+#include "engine/report/prune_report.h"
+#include "engine/report/sync_lines.h"
 #include "engine/report/text/text_style.h"
 #include "engine/sync/sync_run.h"
 
 /// The output of `sync`, and what other commands say about content. In texts, all content of nodes and of the file
 /// passes printable().
 namespace sparkplan {
-
-/// "141.2 GB", "17 MB", "512 bytes": powers of 1000, as disks and networks are sold.
-std::string content_size_text(std::int64_t bytes);
 
 /// Pure. Per item a heading and one line for nodes with the same state; the counts as the last line.
 std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& style);
@@ -33,8 +32,6 @@ std::string progress_text(const TransferProgress& progress);
 /// The names that differ on the nodes, and what is lost, for the question.
 std::string question_text(const ContentReport& report);
 
-/// The directories that --prune would remove, for the question: the first 20 of a node, and how many there are more.
-std::string question_text(const std::vector<PrunedTree>& trees);
 /// The files that only the source has, for the question.
 std::string spread_question_text(const ContentReport& report);
 

@@ -289,13 +289,36 @@ TEST_CASE("sync: --prune removes what a sync brought and the file no longer name
   CHECK(contains(again.out, "nothing to do"));
 }
 
+namespace {
+
+/// Hosts without images, before a case and after it, even if it fails.
+class ImagesOfCase {
+ public:
+  explicit ImagesOfCase(std::vector<const Host*> hosts) : hosts_(std::move(hosts)) { clean(); }
+  ImagesOfCase(const ImagesOfCase&) = delete;
+  ImagesOfCase& operator=(const ImagesOfCase&) = delete;
+  ~ImagesOfCase() { clean(); }
+
+ private:
+  void clean() const {
+    for (const Host* host : hosts_) {
+      (void)host->run({"podman", "image", "rm", "-a", "-f"});
+      (void)host->run({"sh", "-c", "rm -rf /tmp/image /tmp/image-other /var/lib/sparkplan/images/*"});
+    }
+  }
+  std::vector<const Host*> hosts_;
+};
+
+}  // namespace
+
 TEST_CASE("sync: an image of podman is brought, compared by its id and started") {
   const Lab& lab = Lab::containers();
   const Host source(1, lab);
   const Host second(2, lab);
+  const ImagesOfCase images({&source, &second});
   const std::string name = "localhost/tiny:1";
   source.shell(
-      "rm -rf /tmp/image && mkdir -p /tmp/image/bin && cp /bin/busybox /tmp/image/bin/sh && tar -C /tmp/image -c . | "
+      "mkdir -p /tmp/image/bin && cp /bin/busybox /tmp/image/bin/sh && tar -C /tmp/image -c . | "
       "podman import -q - " +
       name);
   const auto id_on = [&](const Host& host) { return host.shell("podman image inspect --format '{{.Id}}' " + name); };
@@ -325,7 +348,6 @@ TEST_CASE("sync: an image of podman is brought, compared by its id and started")
   CHECK(contains(refused.out, "another image of this name"));
   require_exit(controller.run({"sync", "--yes"}), 0);
   CHECK(id_on(second) == id_on(source));
-  for (const Host* host : {&source, &second}) host->shell("podman image rm -a -f; rm -rf /tmp/image*");
 }
 
 }  // namespace sparkplan::test
