@@ -53,8 +53,9 @@ NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {
       return {'!', lack_text(item, node.comparison), "", {}};
     case ContentStatus::kSent:
       return {'~',
-              fmt::format("received {} in {:.1f} s{}", content_size_text(node.bytes_received), node.seconds,
-                          node.network == Network::kSsh ? " over SSH" : ""),
+              fmt::format("received {} in {:.1f} s{}{}", content_size_text(node.bytes_received), node.seconds,
+                          node.network == Network::kSsh ? " over SSH" : "",
+                          node.slow ? "; slow, so that the others did not wait for it" : ""),
               "",
               {}};
     case ContentStatus::kSkipped:
@@ -127,6 +128,7 @@ Value to_value(const ContentOfNode& node) {
   if (receives(node)) value.set("network", to_string(node.network));
   if (!node.comparison.differing.empty()) value.set("differing", json_list(node.comparison.differing));
   if (!node.changed.empty()) value.set("changed", json_list(node.changed));
+  if (node.slow) value.set("slow", true);
   if (node.error) value.set("error", node.error->describe());
   return value;
 }

@@ -319,6 +319,7 @@ class SyncRun {
     shown.seconds = outcome.seconds;
     shown.too_little_space = outcome.too_little_space;
     shown.network = outcome.network;
+    shown.slow = outcome.slow;
     if (outcome.error) return fail(node, std::move(*outcome.error));
     if (shown.is_source || shown.comparison.in_sync()) return;
     shown.status = ContentStatus::kSent;

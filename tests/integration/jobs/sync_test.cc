@@ -55,6 +55,11 @@ TEST_CASE("sync: three hosts receive a directory over the fabric, and a second r
   const auto plan = controller.run({"plan"});
   require_exit(plan, 0);
   CHECK(contains(plan.err, "30.0 MB missing"));
+  for (const char* command : {"status", "drift", "doctor"}) {
+    INFO(command);
+    const auto seen = controller.run({command});
+    CHECK(contains(seen.out + seen.err, "30.0 MB missing"));
+  }
   require_exit(controller.run({"sync", "--dry-run"}), 0);
   CHECK_FALSE(second->has(kTree + "/large"));
 

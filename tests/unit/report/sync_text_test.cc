@@ -55,6 +55,34 @@ TEST_CASE("sync text: a node without a common fabric is a warning, before and af
   CHECK(nodes[1].text_or("network", "") == "management");
 }
 
+TEST_CASE("sync text: a slow node is named") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
+  ContentOfNode& node = report.items[0].nodes[1];
+  node.status = ContentStatus::kSent;
+  node.bytes_received = 30'000'000;
+  node.seconds = 20;
+  const auto slow_in_json = [&] {
+    const auto json = to_json_value(report);
+    return json.find("items")->list_items()->front().find("nodes")->list_items()->back().find("slow") != nullptr;
+  };
+  CHECK_FALSE(slow_in_json());
+  node.slow = true;
+  CHECK(slow_in_json());
+  const auto text = to_text(report, false, TextStyle{});
+  CHECK(has(text, "spark-02 received 30.0 MB in 20.0 s; slow, so that the others did not wait for it"));
+}
+
+TEST_CASE("sync text: progress has the rate and the time that is left") {
+  CHECK(progress_text({1'000'000'000, 5'000'000'000, 0, 2e9}) == "1.0 GB of 5.0 GB, 2.0 GB/s, 2 s left");
+  CHECK(progress_text({0, 5'000'000'000, 0, 0}) == "0 bytes of 5.0 GB");
+  ContentItem item;
+  item.name = "/srv/models/one";
+  const auto json = to_json_value(item, "spark-02", {1, 4, 1, 2});
+  CHECK(json.text_or("node", "") == "spark-02");
+  for (const char* key : {"name", "bytes_done", "bytes_total", "bytes_per_second"}) CHECK(json.find(key) != nullptr);
+}
+
 TEST_CASE("sync text: an image has its id, and another one is named") {
   SyncReport report;
   report.items.push_back(item_of(ContentKind::kImage, "local/vllm:1"));
