@@ -46,10 +46,16 @@ nothing_torn() {
   ! digests_on 2 | grep -vxFf "$work/right"
 }
 
+# `sync` takes its file with -f alone.
+run_sync() {
+  HOME=$home "$vm" controller -- env -u SSH_AUTH_SOCK -u SPARKPLAN_CLUSTER COLUMNS=1000 \
+    "$program" sync "$@" -f "$work/cluster.yaml"
+}
+
 # fails CODE WORDS...: the sync ends with CODE and prints WORDS, and nothing is torn.
 fails() {
   local code=0 words
-  sparkplan sync >"$work/report" 2>&1 || code=$?
+  run_sync >"$work/report" 2>&1 || code=$?
   cat "$work/report"
   same "exit status" "$code" "$1" || return
   for words in "${@:2}"; do grep -q "$words" "$work/report" || return; done
@@ -65,7 +71,7 @@ too_small() {
 # The disk fills up after the sync has found enough space.
 fills_up() {
   local code=0 sync
-  sparkplan sync --limit 16MB/s >"$work/report" 2>&1 &
+  run_sync --limit 16MB/s >"$work/report" 2>&1 &
   sync=$!
   becomes_true 2 "grep -q '^C ' $tree/.sparkplan-partial/journal" || return
   on 2 "dd if=/dev/zero of=$tree/others bs=1M 2>/dev/null"
@@ -76,7 +82,7 @@ fills_up() {
 
 resumes() {
   on 2 "rm -f $tree/others" || return
-  exits 0 sync && equal_on_both
+  run_sync && equal_on_both
 }
 
 # The source lies on the bad sectors: it is named, and the receiver has nothing of that file.
@@ -119,5 +125,5 @@ check "the next sync brings everything" resumes
 check "the receiver is empty again" receiver_empty
 check "the receiver's disk gives errors" receiver_gives_errors
 check "the sync after that brings everything" resumes
-check "the next has nothing to do" eval 'sparkplan sync | grep -q "nothing to do"'
+check "the next has nothing to do" eval 'run_sync | grep -q "nothing to do"'
 finish
