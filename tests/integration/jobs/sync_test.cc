@@ -110,6 +110,28 @@ TEST_CASE("sync: a node without space is exit 8, and nothing of it has a final n
   CHECK(names.empty());
 }
 
+TEST_CASE("sync: the directory may be a mount point, and one below it is refused") {
+  const SyncedHost source(1);
+  const SyncedHost second(2);
+  make_tree(source);
+  const Controller controller;
+  controller.cluster(kFile + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  source->shell("mkdir " + kTree + "/below && mount -t tmpfs tmpfs " + kTree + "/below");
+  const auto refused = controller.run({"sync"});
+  source->shell("umount " + kTree + "/below && rmdir " + kTree + "/below");
+  require_exit(refused, 9);
+  CHECK(contains(refused.out, "below is on another file system than its tree"));
+  CHECK_FALSE(second->has(kTree + "/large"));
+
+  second->shell("mkdir -p " + kTree + " && mount -t tmpfs -o size=200m tmpfs " + kTree);
+  const auto run = controller.run({"sync"});
+  const auto digest = second->shell("sha256sum " + kTree + "/large");
+  second->shell("umount " + kTree);
+  require_exit(run, 0);
+  CHECK(digest == source->shell("sha256sum " + kTree + "/large"));
+}
+
 namespace {
 
 const std::string kCommit = "0123456789012345678901234567890123456789";

@@ -55,6 +55,19 @@ TEST_CASE("sync text: a node without a common fabric is a warning, before and af
   CHECK(nodes[1].text_or("network", "") == "management");
 }
 
+TEST_CASE("sync text: without a source, the reason of each node that was not read is there") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
+  ContentReport& item = report.items[0];
+  item.error = make_error(ErrorCode::kNotFound, "spark-01 does not have it, or was not read");
+  item.nodes[0].status = ContentStatus::kFailed;
+  item.nodes[0].error = make_error(ErrorCode::kRefused, "below is on another file system than its tree");
+  const auto text = to_text(report, false, TextStyle{});
+  CHECK(has(text, "! spark-01 does not have it, or was not read"));
+  CHECK(has(text, "! spark-01 failed: below is on another file system than its tree"));
+  CHECK(exit_code(report) == ExitCode::kRefused);
+}
+
 TEST_CASE("sync text: a slow node is named") {
   SyncReport report;
   report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
