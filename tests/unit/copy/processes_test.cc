@@ -72,18 +72,18 @@ Program& receiver_of_large(Chain& chain, const fs::path& tree) {
 /// The nice value of a child of this process. Source: proc(5), stat.
 std::optional<int> nice_of_child(const std::string& name) {
   for (const auto& process : fs::directory_iterator("/proc")) {
-    std::istringstream stat(read_file(process.path() / "stat"));
+    std::istringstream fields(read_file(process.path() / "stat"));
     std::string words;
-    std::getline(stat, words, ')');
+    std::getline(fields, words, ')');
     std::string state;
     int parent = 0;
-    stat >> state >> parent;
+    fields >> state >> parent;
     if (parent != ::getpid() || !words.ends_with("(" + name)) continue;
     constexpr int kBetween = 14;  // From the parent to the nice value.
     std::string word;
-    for (int i = 0; i < kBetween; ++i) stat >> word;
+    for (int i = 0; i < kBetween; ++i) fields >> word;
     int nice = 0;
-    if (stat >> nice) return nice;
+    if (fields >> nice) return nice;
   }
   return std::nullopt;
 }
