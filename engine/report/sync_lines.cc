@@ -31,11 +31,11 @@ std::string content_size_text(std::int64_t bytes) {
 
 std::string files_text(std::size_t files) { return counted(files, "file"); }
 
-std::string first_names(const std::vector<std::string>& names) {
+std::string first_names(const std::vector<std::string>& names, std::size_t count) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(printable(names[i]));
-  if (names.size() > kShown) shown.push_back(fmt::format("{} more", names.size() - kShown));
+  if (count > shown.size()) shown.push_back(fmt::format("{} more", count - shown.size()));
   return join(shown, ", ");
 }
 

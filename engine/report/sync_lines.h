@@ -28,8 +28,9 @@ std::string content_size_text(std::int64_t bytes);
 /// Pure. "1 file", "7 files"
 std::string files_text(std::size_t files);
 
-/// Pure. The first three names, safe for a terminal, and how many there are more.
-std::string first_names(const std::vector<std::string>& names);
+/// Pure. The first three of `count` names, safe for a terminal, and how many there are more.
+std::string first_names(const std::vector<std::string>& names, std::size_t count);
+inline std::string first_names(const std::vector<std::string>& names) { return first_names(names, names.size()); }
 
 /// Pure. For JSON.
 Value json_list(const std::vector<std::string>& texts);

@@ -37,7 +37,7 @@ struct TransferOutcome {
   std::int64_t received_bytes = 0;
   double seconds = 0;
   Network network = Network::kFabric;  ///< Over which it received last.
-  bool slow = false;                   ///< It was far behind its sender, so that no other node waited for it.
+  bool slow = false;                   ///< It fell far behind its sender, so that no other node waited for it.
 };
 
 /// How long a node may keep a transfer.
@@ -48,7 +48,7 @@ struct TransferPatience {
   std::chrono::milliseconds stall{60'000};       ///< Without a byte more: then it receives from another node.
   std::chrono::milliseconds finish{600'000};     ///< As `stall`, once it has all bytes.
   std::chrono::milliseconds total{900'000};      ///< For everything.
-  /// So far behind its sender, and for so long: then the nodes behind it no longer receive from it.
+  /// So far a node may fall behind its sender, and for so long: then the nodes behind it no longer receive from it.
   std::chrono::milliseconds lag{15'000};
   std::int64_t least_lag = std::int64_t{256} << 20;  ///< Bytes. Less is on its way between two nodes at any time.
 };

@@ -112,6 +112,7 @@ bool Transfer::receives_from(std::size_t i, std::size_t sender) const {
 void Transfer::link(std::size_t from, std::size_t to) {
   State& state = states_[to];
   state.sender = from;
+  state.linked_at = Clock::now();
   if (++state.links_made > kMostNewLinks) {
     auto error = make_error(ErrorCode::kUnreachable, "its connections to other nodes break again and again");
     return fail_locked(to, state.last_loss.value_or(std::move(error)));
@@ -197,9 +198,13 @@ void Transfer::check_pace(std::size_t i, Clock::time_point now) {
   State& state = states_[i];
   const TransferPatience& patience = options_.patience;
   if (*state.sender == source_) return try_next_first(i, now);
+  // Both may have begun with a part of the tree, so that only a growing distance counts.
   const auto behind = states_[*state.sender].done_bytes - state.done_bytes;
+  const bool is_new = now - state.linked_at <= patience.lag;
+  state.least_behind = is_new ? behind : std::min(state.least_behind, behind);
+  const auto fallen = behind - state.least_behind;
   const double in_patience = state.rate * std::chrono::duration<double>(patience.lag).count();
-  if (behind <= patience.least_lag || static_cast<double>(behind) <= in_patience) state.in_pace = now;
+  if (fallen <= patience.least_lag || static_cast<double>(fallen) <= in_patience) state.in_pace = now;
   if (now - state.in_pace <= patience.lag) return;
   state.in_pace = now;
   state.outcome.slow = true;

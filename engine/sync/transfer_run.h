@@ -48,9 +48,11 @@ struct TransferState {
   std::int64_t read_bytes = 0;
   std::int64_t last_received = 0;
   double rate = 0;
+  std::int64_t least_behind = 0;  ///< Bytes that it was behind its sender, at least.
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_sign = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_advance = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point linked_at = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point in_pace = std::chrono::steady_clock::now();  ///< Not behind its sender.
   std::chrono::steady_clock::time_point next_display = std::chrono::steady_clock::now();
   AnswerBudget budget{std::chrono::steady_clock::now()};
@@ -116,7 +118,7 @@ class Transfer {
   void take_lost(std::size_t i, const CopyLinkLost& lost);
   /// The receiver leaves its sender, and gets another one if that is `unfit` or was lost before.
   void change_sender(std::size_t i, bool unfit, Error why);
-  /// A node far behind its sender is slow, and the nodes behind it need not be.
+  /// A node that falls far behind its sender is slow, and the nodes behind it need not be.
   void check_pace(std::size_t i, Clock::time_point now);
   /// The pace of the source shows only at its receiver. So the first one leaves its place once, slow or not: the order
   /// of a chain does not matter otherwise.

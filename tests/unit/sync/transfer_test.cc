@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <stdexcept>
 
 #include "tests/support/catch.h"
-#include "tests/unit/sync/copy_nodes.h"
+#include "tests/unit/sync/transfer_bench.h"
 
 namespace sparkplan {
 namespace {
@@ -16,42 +15,14 @@ namespace {
 using std::chrono::milliseconds;
 using test::CopyNode;
 using test::honest;
+using test::kOfSecond;
+using test::kOfSource;
+using test::kSize;
 using test::Peer;
 using test::say;
-
-constexpr std::int64_t kSize = 100;
-const std::string kOfSource = "192.168.100.11";
-const std::string kOfSecond = "192.168.100.12";
-
-/// A chain of nodes with one file to send.
-struct Bench {
-  explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {}
-
-  std::vector<TransferOutcome> run() {
-    const auto connect = test::options_for(nodes, 1);
-    std::vector<CopyClient> clients;
-    for (const NodeSpec& spec : cluster.nodes) {
-      auto client = CopyClient::open(spec, connect);
-      REQUIRE(client);
-      clients.push_back(std::move(*client));
-    }
-    std::vector<TransferMember> members;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const std::string address = has_addresses ? "10.0.0." + std::to_string(11 + i) : "";
-      members.push_back({{&cluster.nodes[i], i == 0 && from_controller, address}, &clients[i], false});
-    }
-    std::vector<CopyEntry> entries(1);
-    entries[0].path = "file";
-    entries[0].size = kSize;
-    return transfer(cluster, members, 0, entries, options);
-  }
-
-  std::vector<CopyNode> nodes;
-  Cluster cluster;
-  TransferOptions options;
-  bool has_addresses = false;    ///< On the management network: 10.0.0.11 and so on.
-  bool from_controller = false;  ///< The first node stands for the controller.
-};
+using test::say_now_and_then;
+using test::senders_of;
+using Bench = test::TransferBench;
 
 /// As honest(), over any network.
 void honest_anywhere(const CopyCommand& command, Peer& self) {
@@ -64,33 +35,6 @@ void honest_anywhere(const CopyCommand& command, Peer& self) {
 
 std::string record(std::uint8_t file, char digest) {
   return std::string(3, '\0') + static_cast<char>(file) + std::string(4, '\0') + std::string(kCopyDigestBytes, digest);
-}
-
-/// Adds the answer at most every few milliseconds, so that it is no flood.
-void say_now_and_then(Peer& self, const CopyAnswer& answer) {
-  using Clock = std::chrono::steady_clock;
-  self.on_read = [answer, next = std::make_shared<Clock::time_point>(Clock::now())](Peer& peer) {
-    if (Clock::now() < *next) return;
-    *next = Clock::now() + milliseconds(20);
-    say(peer, answer);
-  };
-}
-
-/// Gets next to nothing from the sender whose addresses end so, and all from any other one.
-test::CopyReaction waits_for(const std::string& sender) {
-  return [sender](const CopyCommand& command, Peer& self) {
-    const auto* fetch = std::get_if<CopyFetch>(&command);
-    if (fetch == nullptr || !fetch->address.ends_with(sender)) return honest(command, self);
-    CopyProgress progress;
-    progress.done_bytes = 1;
-    say_now_and_then(self, progress);
-  };
-}
-
-std::vector<std::string> senders_of(const CopyNode& node) {
-  std::vector<std::string> senders;
-  for (const CopyFetch& fetch : node.all<CopyFetch>()) senders.push_back(fetch.address);
-  return senders;
 }
 
 }  // namespace
@@ -232,36 +176,6 @@ TEST_CASE("transfer: wrong bytes from the only sender are its fault in the error
   const auto outcomes = bench.run();
   REQUIRE(outcomes[1].error);
   CHECK(outcomes[1].error->describe() == "receive from n1: another digest");
-}
-
-TEST_CASE("transfer: a node far behind its sender goes to the end of the chain and is named") {
-  Bench bench(4);
-  bench.options.patience.lag = milliseconds(300);
-  bench.options.patience.least_lag = 10;
-  bench.nodes[2].reaction = waits_for(".12");
-  bench.nodes[3].reaction = waits_for(".13");
-  const auto outcomes = bench.run();
-  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
-  CHECK_FALSE(outcomes[1].slow);
-  CHECK(outcomes[2].slow);
-  CHECK_FALSE(outcomes[3].slow);
-  CHECK(senders_of(bench.nodes[3]).back().ends_with(".12"));
-  CHECK(senders_of(bench.nodes[2]).back().ends_with(".14"));
-}
-
-TEST_CASE("transfer: the first receiver leaves its place once, as only the next one shows who is slow") {
-  Bench bench(3);
-  bench.options.patience.lag = milliseconds(300);
-  bench.options.patience.least_lag = 1;
-  bench.nodes[1].reaction = waits_for(".11");
-  bench.nodes[2].reaction = waits_for(".12");
-  const auto outcomes = bench.run();
-  for (const auto& outcome : outcomes) {
-    CHECK_FALSE(outcome.error);
-    CHECK_FALSE(outcome.slow);
-  }
-  CHECK(senders_of(bench.nodes[2]).back().ends_with(".11"));
-  CHECK(senders_of(bench.nodes[1]).back().ends_with(".13"));
 }
 
 TEST_CASE("transfer: a flood of progress fails its node, and little of it is shown") {
