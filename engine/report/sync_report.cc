@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/sync/image.h"
 
@@ -142,6 +144,11 @@ Value to_value(const ContentOfNode& node) {
   return value;
 }
 
+std::optional<double> seconds_left(const TransferProgress& progress) {
+  if (progress.bytes_per_second < 1) return std::nullopt;
+  return static_cast<double>(progress.total_bytes - progress.done_bytes) / progress.bytes_per_second;
+}
+
 void add_note(Report& report, const ContentReport& item, const std::string& code, const std::string& text,
               const std::vector<std::string>& nodes) {
   Diagnostic note{Severity::kNote,
@@ -224,20 +231,22 @@ Value to_json_value(const SyncReport& report) {
   return value;
 }
 
-Value to_json_value(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
-  return Value::map({{"name", item.name},
-                     {"node", node},
-                     {"bytes_done", progress.done_bytes},
-                     {"bytes_total", progress.total_bytes},
-                     {"bytes_per_second", progress.bytes_per_second}});
+std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
+  Value value = Value::map({{"name", item.name},
+                            {"node", node},
+                            {"bytes_done", progress.done_bytes},
+                            {"bytes_total", progress.total_bytes},
+                            {"bytes_per_second", progress.bytes_per_second}});
+  if (const auto left = seconds_left(progress)) value.set("seconds_left", *left);
+  return public_json(value, -1);
 }
 
 std::string progress_text(const TransferProgress& progress) {
   std::string text = content_size_text(progress.done_bytes) + " of " + content_size_text(progress.total_bytes);
-  const auto left = static_cast<double>(progress.total_bytes - progress.done_bytes);
-  if (progress.bytes_per_second < 1) return text;
+  const auto left = seconds_left(progress);
+  if (!left) return text;
   text += ", " + content_size_text(static_cast<std::int64_t>(progress.bytes_per_second)) + "/s";
-  return text + fmt::format(", {:.0f} s left", left / progress.bytes_per_second);
+  return text + fmt::format(", {:.0f} s left", *left);
 }
 
 std::string question_text(const ContentReport& report) {

@@ -115,7 +115,8 @@ class Speed:
     @staticmethod
     def there(number):
         """Number and bytes of the files on a host."""
-        return on(number, f"find {HOME}/tree -type f -printf '%s\\n' | awk '{{ n++; s += $1 }} END {{ print n, s }}'")
+        return on(number, f"find {HOME}/tree -type f -printf '%s\\n' | "
+                          "awk '{ n++; s += $1 } END { printf \"%d %.0f\", n, s }'")
 
     def reset(self):
         """The receivers have nothing, and no one knows a digest."""

@@ -90,8 +90,15 @@ TEST_CASE("sync: a file with other content is replaced only with --yes") {
   require_exit(refused, 9);
   CHECK(contains(refused.out, "large"));
   CHECK(second->text(kTree + "/large") == "mine\n");
-  require_exit(controller.run({"sync", "--yes", "--encrypt"}), 0);
+  const auto run = controller.run({"sync", "--yes", "--encrypt", "--limit", "8MB/s", "--json"});
+  require_exit(run, 0);
   CHECK(second.digest() == source.digest());
+  // Progress: one object per line.
+  CHECK(contains(run.err, "\"node\":\"spark-02\""));
+  for (const auto line : split(trim(run.err), '\n')) {
+    INFO(line);
+    CHECK((line.starts_with("{\"name\"") && line.ends_with("}")));
+  }
 }
 
 TEST_CASE("sync: a node without space is exit 8, and nothing of it has a final name") {

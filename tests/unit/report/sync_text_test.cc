@@ -91,9 +91,15 @@ TEST_CASE("sync text: progress has the rate and the time that is left") {
   CHECK(progress_text({0, 5'000'000'000, 0, 0}) == "0 bytes of 5.0 GB");
   ContentItem item;
   item.name = "/srv/models/one";
-  const auto json = to_json_value(item, "spark-02", {1, 4, 1, 2});
-  CHECK(json.text_or("node", "") == "spark-02");
-  for (const char* key : {"name", "bytes_done", "bytes_total", "bytes_per_second"}) CHECK(json.find(key) != nullptr);
+  const auto line = progress_json(item, "spark-02", {1, 4, 1, 2});
+  CHECK_FALSE(has(line, "\n"));
+  const auto json = parse_plain_json(line);
+  REQUIRE(json);
+  CHECK(json->text_or("node", "") == "spark-02");
+  for (const char* key : {"name", "bytes_done", "bytes_total", "bytes_per_second", "seconds_left"}) {
+    CHECK(json->find(key) != nullptr);
+  }
+  CHECK_FALSE(has(progress_json(item, "spark-02", {0, 4, 0, 0}), "seconds_left"));
 }
 
 TEST_CASE("sync text: an image has its id, and another one is named") {
