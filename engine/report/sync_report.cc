@@ -100,7 +100,7 @@ std::string warning_of(const ContentReport& item, const TextStyle& style) {
 }
 
 /// Of an item that was sent to no node: the error, and why nodes were not read.
-std::string error_text(const ContentReport& item, const TextStyle& style) {
+std::string unsent_text(const ContentReport& item, const TextStyle& style) {
   std::string text = "\n  " + paint("! ", Colour::kRed, style) + printable(item.error->describe()) + "\n";
   if (!item.error->hint.empty()) text += wrapped("hint: " + printable(item.error->hint), 6, style);
   std::vector<NodeLine> lines;
@@ -113,7 +113,7 @@ std::string error_text(const ContentReport& item, const TextStyle& style) {
 
 std::string text_of(const ContentReport& item, const TextStyle& style) {
   std::string text = paint(printable(item.item.name), Colour::kBold, style);
-  if (item.error) return text + error_text(item, style);
+  if (item.error) return text + unsent_text(item, style);
   if (item.item.kind == ContentKind::kImage) {
     text += fmt::format("  {}, {}, id {}\n", engine_name(item.item), content_size_text(item.bytes),
                         short_id(item.image_id));
