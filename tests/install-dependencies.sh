@@ -41,7 +41,7 @@ readonly vm=(
   qemu-system-x86 qemu-utils mmdebstrap e2fsprogs iproute2 openssh-client procps util-linux
 )
 readonly hostile=(python3 python3-jsonschema iproute2 openssh-client)
-readonly bench=(python3 ansible)
+readonly bench=(python3 ansible rsync)
 readonly lint=(clang-format clang-tidy shellcheck)
 # llvm is for function names in stack traces.
 readonly fuzz=(clang libclang-rt-dev llvm)

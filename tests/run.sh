@@ -7,7 +7,7 @@
 #   tests/run.sh --full ...   reliability and hostile with all their cases (hours) instead of a few; fuzz for ten minutes
 #                             a target instead of some seconds
 # Some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines), vm-storage (NVMe
-# over TCP on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
+# over TCP and a sync on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
 # UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
 # sanitizers. package tests an upgrade if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
 # parts, hostile sends an eighth of the false fields; the commit decides which one.
@@ -319,6 +319,8 @@ fi
 if wanted vm-storage; then
   say "NVMe over TCP and mounts on virtual machines"
   run_script "$results/vm-storage.log" tests/vm/storage_test.sh
+  say "a sync to and from disks that are full or give errors"
+  run_script "$results/vm-sync.log" tests/vm/sync_test.sh
 fi
 if wanted demo; then
   say "the demo of README"

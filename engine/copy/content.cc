@@ -72,7 +72,7 @@ Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
   SPARK_TRY(const auto opened, open_to_read(id.file));
   auto bytes = std::make_shared<std::vector<char>>(size_of(id));
   SPARK_TRY(const FileStamp before, stamp_of_open(opened.get(), entry.path));
-  SPARK_CHECK(read_at(opened.get(), *bytes, offset_of(id)));
+  SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
   if (!source_) return bytes;
   SPARK_TRY(const FileStamp stamp, stamp_of_open(opened.get(), entry.path));
   if (stamp != before || stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
@@ -205,8 +205,10 @@ Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<
 Result<void> Content::write_chunk(ChunkId id, const std::vector<char>& bytes) {
   const File& file = files_[id.file];
   SPARK_TRY(const auto opened, open_partial(file, O_WRONLY));
-  SPARK_CHECK(entries_[id.file].sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
-                                       : write_at(opened.get(), bytes, offset_of(id)));
+  const CopyEntry& entry = entries_[id.file];
+  SPARK_CHECK(of_file(entry.sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
+                                   : write_at(opened.get(), bytes, offset_of(id)),
+                      entry.path));
   return journal_.add(file.partial, id.chunk, file.digests[id.chunk]);
 }
 

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
+
+#include "engine/core/bounded_text.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -56,6 +59,10 @@ Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::
     begin = at + size;
   }
   return write_until(bytes.size());
+}
+
+Result<void> of_file(Result<void> outcome, const std::string& path) {
+  return outcome ? Result<void>() : failure(std::move(outcome).error().within(shown_text(path)));
 }
 
 Result<void> sync_range(int file, std::int64_t offset, std::size_t size) {

@@ -90,14 +90,15 @@ Result<void> check_keys(const Value& map, std::initializer_list<std::string_view
   return {};
 }
 
-Result<std::string> digest_in(const Value& descriptor) {
+Result<std::string> digest_from(const std::string& text) {
   constexpr std::string_view kAlgorithm = "sha256:";
-  const std::string text = descriptor.text_or("digest", "");
   if (text.starts_with(kAlgorithm) && is_digest(std::string_view(text).substr(kAlgorithm.size()))) {
     return text.substr(kAlgorithm.size());
   }
   return refused("names a part without its digest");
 }
+
+Result<std::string> digest_in(const Value& descriptor) { return digest_from(descriptor.text_or("digest", "")); }
 
 Result<Value> json_from(const std::string& bytes) {
   auto value = parse_plain_json(bytes);
@@ -123,12 +124,14 @@ class Archive {
 
   bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
-  Result<std::string> read(const std::string& name) const {
+  Result<TarEntry> file(const std::string& name) const {
     const auto found = entries_.find(name);
-    if (found == entries_.end() || found->second.kind != TarEntry::Kind::kFile) {
-      return refused("lacks " + shown_text(name, kShownName));
-    }
-    const TarEntry& entry = found->second;
+    if (found != entries_.end() && found->second.kind == TarEntry::Kind::kFile) return found->second;
+    return refused("lacks " + shown_text(name, kShownName));
+  }
+
+  Result<std::string> read(const std::string& name) const {
+    SPARK_TRY(const TarEntry entry, file(name));
     if (entry.size > kLargestPart) return refused("has a list or a configuration above 8 MiB");
     std::vector<char> bytes(static_cast<std::size_t>(entry.size));
     SPARK_CHECK(read_at(file_, bytes, entry.offset));
@@ -201,6 +204,9 @@ class ArchiveCheck {
     return compare();
   }
 
+  /// Those that the engine does not compare by itself.
+  const std::vector<LayerPlace>& layers() const { return layers_; }
+
  private:
   Result<void> check_name(const std::string& name) const {
     if (is_same_name(image_.engine, image_.name, name)) return {};
@@ -218,7 +224,40 @@ class ArchiveCheck {
     for (const Value& name : items_of(images.front().find("RepoTags"))) SPARK_CHECK(check_name(text_of(&name)));
     SPARK_TRY(const std::string config, archive_.read(images.front().text_or("Config", "")));
     docker_config_ = sha256(config);
+    std::vector<std::string> files;
+    for (const Value& name : items_of(images.front().find("Layers"))) files.push_back(text_of(&name));
+    return take_layers(config, files);
+  }
+
+  /// `files` are the layers in the order of the configuration.
+  Result<void> take_layers(const std::string& config, const std::vector<std::string>& files) {
+    if (image_.engine != CopyEngine::kPodman) return {};
+    SPARK_TRY(const Value value, json_from(config));
+    SPARK_CHECK(check_keys(value, {"rootfs"}));
+    const Value* root = value.find("rootfs");
+    if (root == nullptr) return refused("has a configuration without layers");
+    SPARK_CHECK(check_keys(*root, {"diff_ids"}));
+    const auto& digests = items_of(root->find("diff_ids"));
+    if (digests.size() != files.size()) return refused("has another number of layers than its configuration");
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      SPARK_TRY(const TarEntry entry, archive_.file(files[i]));
+      SPARK_TRY(std::string digest, digest_from(text_of(&digests[i])));
+      layers_.push_back({files[i], entry.offset, entry.size, std::move(digest)});
+    }
     return {};
+  }
+
+  Result<void> take_layers_of(const Value& manifest) {
+    if (image_.engine != CopyEngine::kPodman) return {};
+    SPARK_TRY(const std::string config, digest_in(*manifest.find("config")));
+    SPARK_TRY(const std::string bytes, archive_.read(std::string(kBlobs) + config));
+    std::vector<std::string> files;
+    for (const Value& layer : items_of(manifest.find("layers"))) {
+      SPARK_CHECK(check_keys(layer, {"digest"}));
+      SPARK_TRY(const std::string digest, digest_in(layer));
+      files.push_back(std::string(kBlobs) + digest);
+    }
+    return take_layers(bytes, files);
   }
 
   Result<void> read_oci_list() {
@@ -280,7 +319,10 @@ class ArchiveCheck {
     const Value* config = manifest.find("config");
     const Value* manifests = manifest.find("manifests");
     if ((config == nullptr) == (manifests == nullptr)) return refused("has a list of another form");
-    if (config != nullptr) return take_config(*config);
+    if (config != nullptr) {
+      SPARK_CHECK(take_config(*config));
+      return take_layers_of(manifest);
+    }
     if (depth == kDeepestList) return refused("has lists in lists");
     has_platforms_ = true;
     for (const Value& one : items_of(manifests)) {
@@ -326,6 +368,7 @@ class ArchiveCheck {
   std::set<std::string> targets_;  ///< The digests in the list of OCI, and ...
   std::set<std::string> configs_;  ///< ... those of the configurations below them.
   bool has_platforms_ = false;     ///< One of the targets is itself a list.
+  std::vector<LayerPlace> layers_;
   std::set<std::string> read_;
   std::size_t parts_ = 0;
 };
@@ -340,9 +383,11 @@ bool is_same_name(CopyEngine engine, const std::string& declared, const std::str
   return is_short && (other.rest == own.rest || other.rest == "library/" + own.rest);
 }
 
-Result<void> check_archive(int file, const ExpectedImage& image) {
+Result<void> check_archive(int file, const ExpectedImage& image, const std::function<void()>& sign_of_life) {
   SPARK_TRY(const Archive archive, Archive::open(file));
-  return ArchiveCheck(archive, image).run();
+  ArchiveCheck check(archive, image);
+  SPARK_CHECK(check.run());
+  return check_layers(file, check.layers(), sign_of_life);
 }
 
 }  // namespace sparkplan::copy

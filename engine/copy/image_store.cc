@@ -24,6 +24,7 @@ constexpr std::chrono::seconds kLookPatience{60};
 constexpr std::chrono::seconds kArchivePatience{10'000};
 constexpr std::size_t kMostOutput = std::size_t{64} << 10;
 constexpr const char* kUnfinished = "image.tar.part";
+constexpr const char* kOciFormat = "oci-archive";
 constexpr std::string_view kStagesOfRoot = "/var/lib/sparkplan/images/";
 constexpr std::string_view kStagesInHome = "/.local/state/sparkplan/images/";
 constexpr std::size_t kLengthOfStage = 32;
@@ -108,7 +109,7 @@ Result<CopyImageState> ImageStore::look() const {
 Result<std::string> ImageStore::archive_format() const {
   SPARK_TRY(const auto ended, run({"image", "inspect", "--format", "{{.ManifestType}}", name_}, kLookPatience));
   if (ended.status != 0) return failed("image inspect", ended);
-  return std::string(ended.output.find("oci") != std::string::npos ? "oci-archive" : "docker-archive");
+  return std::string(ended.output.find("oci") != std::string::npos ? kOciFormat : "docker-archive");
 }
 
 Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
@@ -117,6 +118,8 @@ Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
   if (engine_ == CopyEngine::kPodman) {
     SPARK_TRY(const auto format, archive_format());
     arguments.insert(arguments.end(), {"--format", format});
+    // The configuration has the digests of unpacked layers, with which the receivers compare them.
+    if (format == kOciFormat) arguments.emplace_back("--uncompressed");
   }
   (void)::unlinkat(tree.root(), kUnfinished, 0);
   arguments.insert(arguments.end(), {"--output", path + "/" + kUnfinished, name_});
@@ -131,7 +134,7 @@ Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
 
 Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id) const {
   SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
-  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id}));
+  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id}, sign_of_life_));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));
   return ended.status == 0 ? Result<void>() : failed("load", ended);
 }

@@ -58,7 +58,7 @@ class Reading {
     const auto offset = static_cast<std::int64_t>(part.chunk) * kCopyChunk;
     SPARK_TRY(const auto file, tree_.open_file(one.entry.path, O_RDONLY));
     std::vector<char> bytes(static_cast<std::size_t>(std::min(kCopyChunk, one.entry.size - offset)));
-    SPARK_CHECK(read_at(file.get(), bytes, offset));
+    SPARK_CHECK(of_file(read_at(file.get(), bytes, offset), one.entry.path));
     drop_from_cache(file.get(), offset, bytes.size());
     struct stat status {};
     if (::fstat(file.get(), &status) != 0 || stamp_of(status) != one.stamp) {

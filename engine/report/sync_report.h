@@ -8,6 +8,8 @@
 #include "engine/core/value.h"
 #include "engine/plan/report.h"
 #include "engine/report/exit_code.h"
+#include "engine/report/prune_report.h"
+#include "engine/report/sync_lines.h"
 #include "engine/report/text/text_style.h"
 #include "engine/sync/sync_run.h"
 
@@ -15,17 +17,15 @@
 /// passes printable().
 namespace sparkplan {
 
-/// "141.2 GB", "17 MB", "512 bytes": powers of 1000, as disks and networks are sold.
-std::string content_size_text(std::int64_t bytes);
-
 /// Pure. Per item a heading and one line for nodes with the same state; the counts as the last line.
 std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& style);
 
 /// Pure. Schema: schemas/sync.schema.json.
 Value to_json_value(const SyncReport& report);
 
-/// Pure. One object of progress on standard error.
-Value to_json_value(const ContentItem& item, const std::string& node, const TransferProgress& progress);
+/// Pure. One line of progress on standard error: a JSON object, without the end of the line. `seconds_left` is there if
+/// bytes arrive.
+std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress);
 
 /// "41.3 of 141.2 GB, 2.31 GB/s, 43 s left"
 std::string progress_text(const TransferProgress& progress);
@@ -33,8 +33,6 @@ std::string progress_text(const TransferProgress& progress);
 /// The names that differ on the nodes, and what is lost, for the question.
 std::string question_text(const ContentReport& report);
 
-/// The directories that --prune would remove, for the question: the first 20 of a node, and how many there are more.
-std::string question_text(const std::vector<PrunedTree>& trees);
 /// The files that only the source has, for the question.
 std::string spread_question_text(const ContentReport& report);
 

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/core/bounded_text.h"
 #include "engine/fleet/session/fan_out.h"
 #include "engine/remote/programs/copy_client.h"
+#include "engine/sync/foresight.h"
 #include "engine/sync/image.h"
 #include "engine/sync/prune_run.h"
 #include "engine/sync/sync_node.h"
@@ -18,18 +18,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 bool is_model(const ContentItem& item) { return item.kind != ContentKind::kImage; }
-
-std::string counted_files(std::size_t number) { return std::to_string(number) + (number == 1 ? " file" : " files"); }
-
-Error not_replaced(const ContentItem& item, const Comparison& found) {
-  if (!is_model(item)) {
-    return make_error(ErrorCode::kRefused, "another image of this name: " + found.differing.front(),
-                      "look at the image; `sparkplan sync --yes` replaces it");
-  }
-  return make_error(ErrorCode::kRefused,
-                    counted_files(found.differing.size()) + " with other content: " + found.differing.front(),
-                    "look at the files; `sparkplan sync --yes` replaces them");
-}
 
 class SyncRun {
  public:
@@ -120,7 +108,7 @@ class SyncRun {
     compare(report, *source);
     if (!writes_ || run_.stop.stop_requested()) return;
     if (is_model(report.item) && read_what_is_unread(report, *source)) compare(report, *source);
-    foresee_networks(report, *source);
+    foresee_networks(cluster_, nodes_, *source, report);
     if (options_.dry_run || run_.stop.stop_requested()) return;
     send(report, *source);
   }
@@ -200,30 +188,6 @@ class SyncRun {
     }
   }
 
-  /// How each node that lacks content would receive it.
-  void foresee_networks(ContentReport& report, std::size_t source) const {
-    std::vector<std::size_t> places;
-    std::vector<const NodeSpec*> specs;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].skipped || has_failed(nodes_[i]) || nodes_[i].is_controller) continue;
-      if (i != source && cluster_.cables.empty() && report.nodes[i].comparison.in_sync()) continue;
-      if (i == source) first = places.size();
-      places.push_back(i);
-      specs.push_back(nodes_[i].spec);
-    }
-    if (specs.empty()) return;
-    const auto found = senders(cluster_, specs, first);
-    for (std::size_t place = 0; place < places.size(); ++place) {
-      ContentOfNode& shown = report.nodes[places[place]];
-      if (!found[place]) {
-        shown.network = nodes_[source].is_controller ? Network::kSsh : Network::kFabric;
-      } else {
-        shown.network = found[place]->over_fabric ? Network::kFabric : Network::kManagement;
-      }
-    }
-  }
-
   /// True if a node has read files, so that the comparison has to be made again.
   bool read_what_is_unread(ContentReport& report, std::size_t source) {
     // Of an honest node, also of one with other large trees below the same directory.
@@ -273,10 +237,7 @@ class SyncRun {
     }
     if (!any_lacks) return;
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
-      report.error = make_error(ErrorCode::kRefused,
-                                "without `from`, only " + nodes_[source].spec->name.str() + " has " +
-                                    counted_files(report.unshared.size()) + ": " + shown_text(report.unshared.front()),
-                                "name the node in `from`, or look at its content; `sparkplan sync --yes` sends it");
+      report.error = not_spread(report, nodes_[source].spec->name.str());
       return;
     }
     if (is_model(report.item)) return transfer_to(report, source, places, replace, "");
@@ -368,6 +329,7 @@ class SyncRun {
     shown.seconds = outcome.seconds;
     shown.too_little_space = outcome.too_little_space;
     shown.network = outcome.network;
+    shown.slow = outcome.slow;
     if (outcome.error) return fail(node, std::move(*outcome.error));
     if (shown.is_source || shown.comparison.in_sync()) return;
     shown.status = ContentStatus::kSent;

@@ -41,6 +41,7 @@ struct ContentOfNode {
   bool too_little_space = false;
   std::int64_t bytes_received = 0;
   double seconds = 0;
+  bool slow = false;  ///< TransferOutcome::slow
 };
 
 struct ContentReport {

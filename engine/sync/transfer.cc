@@ -147,7 +147,9 @@ void Transfer::check_time(std::size_t i) {
     late_ = true;
     link_all();
   }
-  if (i != source_ && !state.left() && !state.complete && state.sender) check_advance(i, now);
+  const auto receives = [&] { return i != source_ && !state.left() && !state.complete && state.sender; };
+  if (receives()) check_advance(i, now);
+  if (receives()) check_pace(i, now);
 }
 
 void Transfer::check_advance(std::size_t i, Clock::time_point now) {
@@ -188,6 +190,7 @@ void Transfer::take_complete(std::size_t i, const CopyComplete& complete) {
   State& state = states_[i];
   if (i == source_ || !state.begun || state.complete) return refuse(i, "the node is complete without having received");
   state.complete = true;
+  state.done_bytes = total_bytes_;
   state.outcome.received_bytes = complete.received_bytes;
   state.outcome.seconds = std::chrono::duration<double>(Clock::now() - state.started).count();
   changed_.notify_all();

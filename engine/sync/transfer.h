@@ -37,6 +37,7 @@ struct TransferOutcome {
   std::int64_t received_bytes = 0;
   double seconds = 0;
   Network network = Network::kFabric;  ///< Over which it received last.
+  bool slow = false;                   ///< It fell far behind its sender, so that no other node waited for it.
 };
 
 /// How long a node may keep a transfer.
@@ -47,6 +48,9 @@ struct TransferPatience {
   std::chrono::milliseconds stall{60'000};       ///< Without a byte more: then it receives from another node.
   std::chrono::milliseconds finish{600'000};     ///< As `stall`, once it has all bytes.
   std::chrono::milliseconds total{900'000};      ///< For everything.
+  /// So far a node may fall behind its sender, and for so long: then the nodes behind it no longer receive from it.
+  std::chrono::milliseconds lag{15'000};
+  std::int64_t least_lag = std::int64_t{256} << 20;  ///< Bytes. Less is on its way between two nodes at any time.
 };
 /// Pure. For a tree of this size, with a limit of `rate` bytes per second (0: none) over `streams` connections. A size
 /// above those of all trees counts as the largest one, and no patience is longer than a year.
@@ -63,9 +67,9 @@ struct TransferOptions {
 };
 
 /// Brings the source's tree to all other members, from node to node. A member that fails is left out, and the ones that
-/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. Data that does not
-/// travel over the fabric is encrypted. Outcomes are in the order of `members`. Ends within `patience.total`, whatever
-/// the nodes send.
+/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. In a chain, a node
+/// that is slow comes last. Data that does not travel over the fabric is encrypted. Outcomes are in the order of
+/// `members`. Ends within `patience.total`, whatever the nodes send.
 std::vector<TransferOutcome> transfer(const Cluster& cluster, const std::vector<TransferMember>& members,
                                       std::size_t source, const std::vector<CopyEntry>& entries,
                                       const TransferOptions& options);

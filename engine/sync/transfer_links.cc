@@ -31,11 +31,14 @@ std::vector<std::optional<std::size_t>> Transfer::wanted_senders() const {
   std::vector<std::size_t> alive;
   std::vector<const NodeSpec*> nodes;
   std::size_t first = 0;
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].left() || !states_[i].begun || (from_controller && i == source_)) continue;
-    if (i == source_) first = alive.size();
-    alive.push_back(i);
-    nodes.push_back(members_[i].end.node);
+  for (const bool at_the_end : {false, true}) {
+    for (std::size_t i = 0; i < states_.size(); ++i) {
+      if (states_[i].left() || !states_[i].begun || (from_controller && i == source_)) continue;
+      if (states_[i].moved != at_the_end) continue;
+      if (i == source_) first = alive.size();
+      alive.push_back(i);
+      nodes.push_back(members_[i].end.node);
+    }
   }
   if (alive.empty()) return wanted;
   const auto found = senders(cluster_, nodes, first);
@@ -109,6 +112,7 @@ bool Transfer::receives_from(std::size_t i, std::size_t sender) const {
 void Transfer::link(std::size_t from, std::size_t to) {
   State& state = states_[to];
   state.sender = from;
+  state.linked_at = Clock::now();
   if (++state.links_made > kMostNewLinks) {
     auto error = make_error(ErrorCode::kUnreachable, "its connections to other nodes break again and again");
     return fail_locked(to, state.last_loss.value_or(std::move(error)));
@@ -128,7 +132,7 @@ void Transfer::link(std::size_t from, std::size_t to) {
   }
   // The members behind this one get nothing until it does.
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (i == to || receives_from(i, to)) states_[i].last_advance = Clock::now();
+    if (i == to || receives_from(i, to)) states_[i].last_advance = states_[i].in_pace = Clock::now();
   }
 }
 
@@ -186,6 +190,48 @@ void Transfer::change_sender(std::size_t i, bool unfit, Error why) {
   const std::size_t sender = *state.sender;
   if (unfit || ++state.losses[sender] > 1) state.unfit.insert(sender);
   state.last_loss = bounded(std::move(why)).within("receive from " + name(sender));
+  leave_sender(state);
+  link_all();
+}
+
+void Transfer::check_pace(std::size_t i, Clock::time_point now) {
+  State& state = states_[i];
+  const TransferPatience& patience = options_.patience;
+  if (*state.sender == source_) return try_next_first(i, now);
+  // Both may have begun with a part of the tree, so that only a growing distance counts.
+  const auto behind = states_[*state.sender].done_bytes - state.done_bytes;
+  const bool is_new = now - state.linked_at <= patience.lag;
+  state.least_behind = is_new ? behind : std::min(state.least_behind, behind);
+  const auto fallen = behind - state.least_behind;
+  const double in_patience = state.rate * std::chrono::duration<double>(patience.lag).count();
+  if (fallen <= patience.least_lag || static_cast<double>(fallen) <= in_patience) state.in_pace = now;
+  if (now - state.in_pace <= patience.lag) return;
+  state.in_pace = now;
+  state.outcome.slow = true;
+  move_to_end(i);
+}
+
+void Transfer::try_next_first(std::size_t i, Clock::time_point now) {
+  constexpr std::int64_t kWorth = 16;  // So that the chunks that are sent twice count for little.
+  const State& state = states_[i];
+  const TransferPatience& patience = options_.patience;
+  const auto left = total_bytes_ - state.done_bytes;
+  const double soon = 4 * state.rate * std::chrono::duration<double>(patience.lag).count();
+  if (first_tried_ || now - state.in_pace <= 2 * patience.lag) return;
+  if (left / kWorth <= patience.least_lag || static_cast<double>(left) <= soon) return;
+  first_tried_ = true;
+  move_to_end(i);
+}
+
+void Transfer::move_to_end(std::size_t i) {
+  State& state = states_[i];
+  const auto waits = [&](const State& other) { return other.sender == i && !other.left() && !other.complete; };
+  const bool is_chain = cluster_.cables.empty() && !members_[source_].end.is_controller;
+  if (!is_chain || state.moved || std::none_of(states_.begin(), states_.end(), waits)) return;
+  state.moved = true;
+  for (State& other : states_) {
+    if (waits(other)) leave_sender(other);
+  }
   leave_sender(state);
   link_all();
 }

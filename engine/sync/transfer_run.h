@@ -36,7 +36,8 @@ struct TransferState {
   TransferOutcome outcome;
   bool begun = false;
   bool complete = false;
-  bool gone = false;  ///< Complete, and no longer there for others.
+  bool gone = false;   ///< Complete, and no longer there for others.
+  bool moved = false;  ///< To the end of the chain.
   std::optional<std::size_t> sender;
   std::set<std::int64_t> live_links;  ///< From the sender.
   int links_made = 0;
@@ -47,9 +48,12 @@ struct TransferState {
   std::int64_t read_bytes = 0;
   std::int64_t last_received = 0;
   double rate = 0;
+  std::int64_t least_behind = 0;  ///< Bytes that it was behind its sender, at least.
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_sign = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_advance = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point linked_at = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point in_pace = std::chrono::steady_clock::now();  ///< Not behind its sender.
   std::chrono::steady_clock::time_point next_display = std::chrono::steady_clock::now();
   AnswerBudget budget{std::chrono::steady_clock::now()};
 
@@ -116,6 +120,13 @@ class Transfer {
   void take_lost(std::size_t i, const CopyLinkLost& lost);
   /// The receiver leaves its sender, and gets another one if that is `unfit` or was lost before.
   void change_sender(std::size_t i, bool unfit, Error why);
+  /// A node that falls far behind its sender is slow, and the nodes behind it need not be.
+  void check_pace(std::size_t i, Clock::time_point now);
+  /// The pace of the source shows only at its receiver. So the first one leaves its place once, slow or not: the order
+  /// of a chain does not matter otherwise.
+  void try_next_first(std::size_t i, Clock::time_point now);
+  /// Without effect if nothing is behind it, or where cables decide who sends to whom.
+  void move_to_end(std::size_t i);
   static void leave_sender(State& state);
 
   const Cluster& cluster_;
@@ -134,6 +145,7 @@ class Transfer {
   std::map<std::int64_t, TransferLink> links_;
   std::int64_t next_link_ = 1;
   bool linked_ = false;             ///< The first links were made.
+  bool first_tried_ = false;        ///< The first receiver has left its place.
   std::list<std::jthread> relays_;  ///< Last: the threads use all of the others.
 };
 

@@ -23,7 +23,8 @@ ROOTS = ("/etc", "/home", "/root", "/usr/local", "/var/lib/sparkplan", "/run/spa
 PARAMETERS = ("net.core.somaxconn", "net.ipv4.tcp_fin_timeout")
 LINKS = ("enp1s0f1np1", "enP2p1s0f1np1")
 UNITS = ("sparkplan-test.service", "cron.service")
-AGENT = "/usr/local/libexec/sparkplan/agent"
+PROGRAMS = "/usr/local/libexec/sparkplan/"
+AGENT = PROGRAMS + "agent"
 LOCK = "/run/sparkplan/lock"
 F_OFD_GETLK = 36
 PUBLIC_KEY = re.compile(rb"AAAAC3NzaC1lZDI1NTE5[A-Za-z0-9+/]{48}")
@@ -142,24 +143,29 @@ def lock_is_free():
         return True
 
 
-def no_agent_runs():
+def none_runs(program):
     for process in pathlib.Path("/proc").glob("[0-9]*/exe"):
         try:
-            if os.readlink(process).startswith(AGENT):
+            if os.readlink(process).startswith(program):
                 return False
         except OSError:
             pass  # The process has ended, or is a kernel thread.
     return True
 
 
-def eventually(is_so, seconds):
+def eventually(is_so, seconds, glance=0.01):
     """The seconds it took, or None."""
     begun = time.monotonic()
     while not is_so():
         if time.monotonic() - begun > seconds:
             return None
-        time.sleep(0.01)
+        time.sleep(glance)
     return time.monotonic() - begun
+
+
+def received():
+    """Bytes that have arrived over the fabric since the host's boot."""
+    return sum(int(pathlib.Path(f"/sys/class/net/{name}/statistics/rx_bytes").read_text()) for name in LINKS)
 
 
 def nothing_on_trial():
@@ -222,7 +228,10 @@ ANSWERS = {
     "tree": tree,
     "live": live,
     "lock_free_within": lambda seconds: eventually(lock_is_free, seconds),
-    "agent_gone_within": lambda seconds: eventually(no_agent_runs, seconds),
+    "agent_gone_within": lambda seconds: eventually(lambda: none_runs(AGENT), seconds),
+    "programs_gone_within": lambda seconds: eventually(lambda: none_runs(PROGRAMS), seconds),
+    "received": received,
+    "received_within": lambda wanted, seconds: eventually(lambda: received() >= wanted, seconds, 0.001),
     "trial_over_within": lambda seconds: eventually(nothing_on_trial, seconds),
     "there_within": lambda path, seconds: eventually(lambda: os.path.exists(path), seconds),
     "keep": keep,

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Kills, cuts and fills disks on the lab's hosts, with the shipped agent, and checks that nothing stays half-done.
 
-usage: reliability.py [--full] [--crash-points N] [--frame-points N] [--only PART...] [--hosts N] [--write FILE]
+usage: reliability.py [--full] [--crash-points N] [--frame-points N] [--sync-points N] [--seed N] [--only PART...]
+                      [--hosts N] [--write FILE]
 
-Needs root and a release build. Without --full every k-th point is tried, the same points in every run. --write puts the
-tables between the marks in FILE (docs/reliability.md). The last line is "N passed, N failed, N skipped", counted in
+Needs root and a release build. Without --full every k-th point is tried, the same points in every run. The points of
+the syncs are random; --seed repeats those of an earlier run. --write puts the tables between the marks in FILE
+(docs/reliability.md). The last line is "N passed, N failed, N skipped", counted in
 points.
 """
 import argparse
@@ -12,6 +14,7 @@ import collections
 import os
 import pathlib
 import queue
+import random
 import subprocess
 import sys
 import tempfile
@@ -25,11 +28,14 @@ import lab_hosts
 import nodes
 import report
 import sweep
+import sync_points
 
-PARTS = ("crash", "frames", "cases")
+PARTS = ("crash", "frames", "cases", "sync")
 # Numbers of points without --full.
 CRASH_POINTS = 40
 FRAME_POINTS = 24
+SYNC_POINTS = len(sync_points.KINDS)
+SYNC_POINTS_IN_FULL = 200
 GIVE_UP_AFTER = 40
 
 
@@ -37,7 +43,7 @@ class Tally:
     """Collects the outcomes and prints each one as it arrives."""
 
     def __init__(self):
-        self.outcomes = {"crash": [], "frames": []}
+        self.outcomes = {"crash": [], "frames": [], "sync": []}
         self.cases = []
         self.lock = threading.Lock()
         self.begun = time.monotonic()
@@ -108,9 +114,20 @@ def sweep_points(part, module, hosts, wanted, tally):
     return total
 
 
+def run_syncs(options, hosts, tally):
+    """The hosts are one cluster here, so the points are tried one after the other. Returns their number."""
+    begun = time.monotonic()
+    count = SYNC_POINTS_IN_FULL if options.full else options.sync_points
+    print(f"sync: {count} points, --seed {options.seed}", flush=True)
+    sync_points.run(hosts, options.seed, count, lambda outcome, took: tally.add("sync", outcome, took))
+    tally.seconds["sync"] = time.monotonic() - begun
+    return count
+
+
 def run_parts(options, hosts, tally):
-    side_by_side(hosts, lambda node, _: node.learn())
     totals = {}
+    if set(options.only) != {"sync"}:
+        side_by_side(hosts, lambda node, _: node.learn())
     for part, module, wanted in (("crash", crash_points, options.crash_points),
                                  ("frames", frame_points, options.frame_points)):
         if part in options.only:
@@ -121,6 +138,8 @@ def run_parts(options, hosts, tally):
         begun = time.monotonic()
         side_by_side(hosts, lambda node, i: fault_cases.run(node, i, len(hosts), options.full, tally.add_case))
         tally.seconds["cases"] = time.monotonic() - begun
+    if "sync" in options.only:
+        totals["sync"] = run_syncs(options, hosts, tally)
     return totals
 
 
@@ -143,6 +162,9 @@ def main():
     arguments.add_argument("--full", action="store_true", help="all points")
     arguments.add_argument("--crash-points", type=int, default=CRASH_POINTS, help="about that many, without --full")
     arguments.add_argument("--frame-points", type=int, default=FRAME_POINTS, help="about that many, without --full")
+    arguments.add_argument("--sync-points", type=int, default=SYNC_POINTS, help="without --full")
+    arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32),
+                           help="of the points of the syncs")
     arguments.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments.add_argument("--hosts", type=int, default=4, help="that work side by side")
     arguments.add_argument("--write", type=pathlib.Path)

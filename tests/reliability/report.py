@@ -5,6 +5,8 @@ import os
 import pathlib
 import re
 
+import sync_points
+
 BEGIN, END = "<!-- reliability.py -->\n", "<!-- end of reliability.py -->\n"
 WAYS = (("first", "first apply"), ("change", "a to b"), ("back", "b to a"), ("release", "release"))
 
@@ -67,6 +69,16 @@ def frames_text(outcomes, total, seconds):
             + by(outcomes, lambda outcome: outcome.about, "frame of the"))
 
 
+def sync_text(outcomes, total, seconds):
+    groups = grouped(outcomes, lambda outcome: outcome.action)
+    rows = [[kind, *counts(groups[kind]), f"{max(outcome.again for outcome in groups[kind]) / 1e6:.1f} MB"]
+            for kind in sync_points.KINDS if kind in groups]
+    rows.append(["all", *counts(outcomes), f"{max((outcome.again for outcome in outcomes), default=0) / 1e6:.1f} MB"])
+    head = ["what was struck", "tried", "torn", "misreported", "not converged", "left over", "received twice, at most"]
+    return (f"\n### A sync struck at random points\n{len(outcomes)} of {total} points tried in {seconds:.0f} s; "
+            f"{sum(outcome.hit for outcome in outcomes)} struck.\n\n" + table(head, rows))
+
+
 def cases_text(cases):
     rows, shown = [], grouped(cases, lambda case: (case.name, case.about))
     for (name, about), same in shown.items():
@@ -83,7 +95,7 @@ def cases_text(cases):
 
 def text(tally, totals, load):
     parts = [machine(load)]
-    for part, words in (("crash", crash_text), ("frames", frames_text)):
+    for part, words in (("crash", crash_text), ("frames", frames_text), ("sync", sync_text)):
         if tally.outcomes[part]:
             parts.append(words(tally.outcomes[part], totals[part], tally.seconds[part]))
     if tally.cases:

@@ -55,6 +55,11 @@ TEST_CASE("sync: three hosts receive a directory over the fabric, and a second r
   const auto plan = controller.run({"plan"});
   require_exit(plan, 0);
   CHECK(contains(plan.err, "30.0 MB missing"));
+  for (const char* command : {"status", "drift", "doctor"}) {
+    INFO(command);
+    const auto seen = controller.run({command});
+    CHECK(contains(seen.out + seen.err, "30.0 MB missing"));
+  }
   require_exit(controller.run({"sync", "--dry-run"}), 0);
   CHECK_FALSE(second->has(kTree + "/large"));
 
@@ -85,8 +90,15 @@ TEST_CASE("sync: a file with other content is replaced only with --yes") {
   require_exit(refused, 9);
   CHECK(contains(refused.out, "large"));
   CHECK(second->text(kTree + "/large") == "mine\n");
-  require_exit(controller.run({"sync", "--yes", "--encrypt"}), 0);
+  const auto run = controller.run({"sync", "--yes", "--encrypt", "--limit", "8MB/s", "--json"});
+  require_exit(run, 0);
   CHECK(second.digest() == source.digest());
+  // Progress: one object per line.
+  CHECK(contains(run.err, "\"node\":\"spark-02\""));
+  for (const auto line : split(trim(run.err), '\n')) {
+    INFO(line);
+    CHECK((line.starts_with("{\"name\"") && line.ends_with("}")));
+  }
 }
 
 TEST_CASE("sync: a node without space is exit 8, and nothing of it has a final name") {
@@ -103,6 +115,28 @@ TEST_CASE("sync: a node without space is exit 8, and nothing of it has a final n
   second->shell("umount " + kTree);
   require_exit(full, 8);
   CHECK(names.empty());
+}
+
+TEST_CASE("sync: the directory may be a mount point, and one below it is refused") {
+  const SyncedHost source(1);
+  const SyncedHost second(2);
+  make_tree(source);
+  const Controller controller;
+  controller.cluster(kFile + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  source->shell("mkdir " + kTree + "/below && mount -t tmpfs tmpfs " + kTree + "/below");
+  const auto refused = controller.run({"sync"});
+  source->shell("umount " + kTree + "/below && rmdir " + kTree + "/below");
+  require_exit(refused, 9);
+  CHECK(contains(refused.out, "below is on another file system than its tree"));
+  CHECK_FALSE(second->has(kTree + "/large"));
+
+  second->shell("mkdir -p " + kTree + " && mount -t tmpfs -o size=200m tmpfs " + kTree);
+  const auto run = controller.run({"sync"});
+  const auto digest = second->shell("sha256sum " + kTree + "/large");
+  second->shell("umount " + kTree);
+  require_exit(run, 0);
+  CHECK(digest == source->shell("sha256sum " + kTree + "/large"));
 }
 
 namespace {
@@ -289,13 +323,36 @@ TEST_CASE("sync: --prune removes what a sync brought and the file no longer name
   CHECK(contains(again.out, "nothing to do"));
 }
 
+namespace {
+
+/// Hosts without images, before a case and after it, even if it fails.
+class ImagesOfCase {
+ public:
+  explicit ImagesOfCase(std::vector<const Host*> hosts) : hosts_(std::move(hosts)) { clean(); }
+  ImagesOfCase(const ImagesOfCase&) = delete;
+  ImagesOfCase& operator=(const ImagesOfCase&) = delete;
+  ~ImagesOfCase() { clean(); }
+
+ private:
+  void clean() const {
+    for (const Host* host : hosts_) {
+      (void)host->run({"podman", "image", "rm", "-a", "-f"});
+      (void)host->run({"sh", "-c", "rm -rf /tmp/image /tmp/image-other /var/lib/sparkplan/images/*"});
+    }
+  }
+  std::vector<const Host*> hosts_;
+};
+
+}  // namespace
+
 TEST_CASE("sync: an image of podman is brought, compared by its id and started") {
   const Lab& lab = Lab::containers();
   const Host source(1, lab);
   const Host second(2, lab);
+  const ImagesOfCase images({&source, &second});
   const std::string name = "localhost/tiny:1";
   source.shell(
-      "rm -rf /tmp/image && mkdir -p /tmp/image/bin && cp /bin/busybox /tmp/image/bin/sh && tar -C /tmp/image -c . | "
+      "mkdir -p /tmp/image/bin && cp /bin/busybox /tmp/image/bin/sh && tar -C /tmp/image -c . | "
       "podman import -q - " +
       name);
   const auto id_on = [&](const Host& host) { return host.shell("podman image inspect --format '{{.Id}}' " + name); };
@@ -325,7 +382,6 @@ TEST_CASE("sync: an image of podman is brought, compared by its id and started")
   CHECK(contains(refused.out, "another image of this name"));
   require_exit(controller.run({"sync", "--yes"}), 0);
   CHECK(id_on(second) == id_on(source));
-  for (const Host* host : {&source, &second}) host->shell("podman image rm -a -f; rm -rf /tmp/image*");
 }
 
 }  // namespace sparkplan::test

@@ -1,93 +1,28 @@
 // The checks of an archive before docker or podman may load it.
 #include "engine/copy/image_archive.h"
 
-#include <fcntl.h>
-
-#include <cstdint>
-#include <fstream>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "engine/copy/file_descriptor.h"
-#include "engine/copy/tar_headers.h"
 #include "engine/core/digest.h"
 #include "tests/support/catch.h"
-#include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/tar_files.h"
 
 namespace sparkplan::copy {
 namespace {
 
-using Files = std::vector<std::pair<std::string, std::string>>;
+using test::end;
+using test::entry;
+using test::Files;
+using test::link;
+using test::tar_of;
+using test::with_file;
 
 const std::string kName = "local/vllm:1";
-const std::string kConfig = R"({"rootfs":{"type":"layers"}})";
-const std::string kOtherConfig = R"({"rootfs":{"type":"forged"}})";
 const std::string kLayer = std::string(64, 'c');
-
-std::string octal(std::int64_t number, std::size_t digits) {
-  std::string text(digits, '0');
-  for (auto at = digits; at-- > 0; number /= 8) text[at] = static_cast<char>('0' + number % 8);
-  return text;
-}
-
-std::string with_checksum(std::string block) {
-  block.replace(148, 8, std::string(8, ' '));
-  std::int64_t sum = 0;
-  for (const char byte : block) sum += static_cast<unsigned char>(byte);
-  block.replace(148, 7, octal(sum, 6) + '\0');
-  return block;
-}
-
-std::string header(const std::string& name, std::int64_t size, char type) {
-  std::string block(512, '\0');
-  const auto put = [&block](std::size_t at, const std::string& text) { block.replace(at, text.size(), text); };
-  put(0, name);
-  put(100, "0000644");
-  put(124, octal(size, 11));
-  put(257, "ustar");
-  put(263, "00");
-  block[156] = type;
-  return with_checksum(block);
-}
-
-std::string link(const std::string& name, const std::string& target) {
-  std::string block = header(name, 0, '2');
-  block.replace(157, target.size(), target);
-  return with_checksum(block);
-}
-
-std::string filled(std::string content) {
-  content.resize((content.size() + 511) / 512 * 512, '\0');
-  return content;
-}
-
-std::string entry(const std::string& name, const std::string& content, char type = '0') {
-  return header(name, static_cast<std::int64_t>(content.size()), type) + filled(content);
-}
-
-std::string end() { return std::string(1024, '\0'); }
-
-std::string tar_of(const Files& files) {
-  std::string bytes;
-  for (const auto& [name, content] : files) bytes += entry(name, content);
-  return bytes + end();
-}
-
-/// Calls `work` with an open file that contains these bytes.
-template <class Work>
-auto with_file(const std::string& bytes, Work work) {
-  const test::ScratchDirectory folder;
-  const auto path = folder.path() / "image.tar";
-  std::ofstream(path, std::ios::binary) << bytes;
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  REQUIRE(file.valid());
-  return work(file.get());
-}
-
-Result<std::vector<TarEntry>> read_tar(const std::string& bytes) {
-  return with_file(bytes, [](int file) { return tar_entries(file); });
-}
+const std::string kContent = "layer";
+const std::string kDiffs = R"(,"diff_ids":["sha256:)" + sha256(kContent) + R"("]}})";
+const std::string kConfig = R"({"rootfs":{"type":"layers")" + kDiffs;
+const std::string kOtherConfig = R"({"rootfs":{"type":"forged")" + kDiffs;
 
 Result<void> check(const std::string& bytes, CopyEngine engine, const std::string& id) {
   return with_file(bytes, [&](int file) { return check_archive(file, {engine, kName, id}); });
@@ -107,11 +42,12 @@ std::string docker_list(const std::string& config_file, const std::string& tags)
 /// As docker wrote it until version 24, and podman in the format docker-archive.
 Files docker_files(const std::string& config, const std::string& tags = R"(["local/vllm:1"])") {
   const std::string file = sha256(config) + ".json";
-  return {{file, config}, {kLayer + "/layer.tar", "layer"}, {"manifest.json", docker_list(file, tags)}};
+  return {{file, config}, {kLayer + "/layer.tar", kContent}, {"manifest.json", docker_list(file, tags)}};
 }
 
-std::string manifest_of(const std::string& config) {
-  return R"({"schemaVersion":2,"config":{"digest":"sha256:)" + sha256(config) + R"("},"layers":[]})";
+std::string manifest_of(const std::string& config, const std::string& layer = kContent) {
+  return R"({"schemaVersion":2,"config":{"digest":"sha256:)" + sha256(config) + R"("},"layers":[{"digest":"sha256:)" +
+         sha256(layer) + R"("}]})";
 }
 
 std::string index_of(const std::string& manifest, const std::string& annotations) {
@@ -127,18 +63,24 @@ std::string annotations_of(const std::string& reference, const std::string& whol
 
 const std::string kOfDocker = annotations_of("1", "docker.io/local/vllm:1");
 
-/// As podman writes it in the format oci-archive.
-Files oci_files(const std::string& config, const std::string& annotations) {
-  const std::string manifest = manifest_of(config);
+Files lists_of_oci(const std::string& config, const std::string& annotations, const std::string& layer) {
+  const std::string manifest = manifest_of(config, layer);
   return {{"blobs/sha256/" + sha256(manifest), manifest},
           {"blobs/sha256/" + sha256(config), config},
           {"index.json", index_of(manifest, annotations)},
           {"oci-layout", R"({"imageLayoutVersion":"1.0.0"})"}};
 }
 
+/// As podman writes it in the format oci-archive.
+Files oci_files(const std::string& config, const std::string& annotations, const std::string& layer = kContent) {
+  Files files = lists_of_oci(config, annotations, layer);
+  files.emplace_back("blobs/sha256/" + sha256(layer), layer);
+  return files;
+}
+
 /// As docker writes it from version 25 on: in both forms.
 Files both_files(const std::string& config, const std::string& annotations = kOfDocker) {
-  Files files = oci_files(config, annotations);
+  Files files = lists_of_oci(config, annotations, kContent);
   files.emplace_back("manifest.json", docker_list("blobs/sha256/" + sha256(config), R"(["local/vllm:1"])"));
   files.emplace_back("repositories", R"({"local/vllm":{"1":")" + kLayer + R"("}})");
   return files;
@@ -203,6 +145,51 @@ TEST_CASE("image archive: a file under the right digest with other content is re
   Files manifest = both_files(kConfig);
   manifest[0].second = manifest_of(kOtherConfig);
   CHECK(is_refused(tar_of(manifest), ErrorCode::kUnsupported));
+}
+
+TEST_CASE("image archive: a layer that the configuration does not name is refused before podman loads it") {
+  const std::string id = sha256(kConfig);
+  const std::string names = annotations_of("localhost/local/vllm:1");
+  const auto refused = [&](const Files& files) {
+    return is_refused(tar_of(files), ErrorCode::kVerifyFailed, CopyEngine::kPodman);
+  };
+  Files docker = docker_files(kConfig);
+  docker[1].second = "other";
+  CHECK(refused(docker));
+  // docker compares them by itself.
+  CHECK(check(tar_of(docker), CopyEngine::kDocker, id));
+  CHECK(refused(oci_files(kConfig, names, "other")));
+  Files other_content = oci_files(kConfig, names);
+  other_content.back().second = "other";
+  CHECK(refused(other_content));
+
+  const std::string whole = tar_of(docker_files(kConfig));
+  int signs = 0;
+  const auto checked = with_file(whole, [&](int file) {
+    return check_archive(file, {CopyEngine::kPodman, kName, id}, [&] { ++signs; });
+  });
+  CHECK(checked);
+  CHECK(signs > 0);
+}
+
+TEST_CASE("image archive: for podman, each layer is a file and has its digest in the configuration") {
+  const auto refused = [&](const Files& files, const std::string& id) {
+    const auto checked = check(tar_of(files), CopyEngine::kPodman, id);
+    return !checked && checked.error().code == ErrorCode::kUnsupported;
+  };
+  for (const std::string config : {R"({"rootfs":{"diff_ids":[]}})", R"({"rootfs":{"diff_ids":["md5:0"]}})",
+                                   R"({"rootfs":{}})", "{}", "[]", R"({"rootfs":{"diff_ids":[]},"RootFS":{}})"}) {
+    INFO(config);
+    CHECK(refused(docker_files(config), sha256(config)));
+    CHECK(refused(oci_files(config, annotations_of("localhost/local/vllm:1")), sha256(config)));
+  }
+  Files absent = docker_files(kConfig);
+  absent.erase(absent.begin() + 1);
+  CHECK(refused(absent, sha256(kConfig)));
+  const auto linked =
+      check(entry(kLayer + "/layer.tar", "", '2') + tar_of(absent), CopyEngine::kPodman, sha256(kConfig));
+  REQUIRE_FALSE(linked);
+  CHECK(linked.error().code == ErrorCode::kUnsupported);
 }
 
 TEST_CASE("image archive: a second image, a second list or no list is refused") {
@@ -305,78 +292,6 @@ TEST_CASE("image archive: docker and podman may spell a name in another way, and
   CHECK(podman("fedora", "registry.fedoraproject.org/fedora:latest"));
   CHECK_FALSE(podman("quay.io/a:1", "docker.io/a:1"));
   CHECK_FALSE(podman("a:1", "localhost/b/a:1"));
-}
-
-TEST_CASE("tar: a file has its place and its size, also in an extended header or above 8 GiB") {
-  const std::string record = "12 size=700\n";
-  const std::string bytes = entry("first", std::string(600, 'a')) + entry("pax", record, 'x') +
-                            header("second", 0, '0') + filled(std::string(700, 'b')) + end();
-  const auto entries = read_tar(bytes);
-  REQUIRE(entries);
-  REQUIRE(entries->size() == 2);
-  CHECK((*entries)[0].offset == 512);
-  CHECK((*entries)[0].size == 600);
-  CHECK((*entries)[1].name == "second");
-  CHECK((*entries)[1].size == 700);
-  CHECK(bytes[static_cast<std::size_t>((*entries)[1].offset)] == 'b');
-  // A binary size, as of a file that octal digits cannot hold.
-  std::string binary = header("large", 0, '0');
-  binary.replace(124, 12, std::string(1, '\x80') + std::string(10, '\0') + '\x05');
-  const auto small = read_tar(with_checksum(binary) + filled("bytes") + end());
-  REQUIRE(small);
-  CHECK(small->front().size == 5);
-}
-
-TEST_CASE("tar: a size beyond the file is refused") {
-  CHECK_FALSE(read_tar(header("a", 1 << 20, '0') + end()));
-  CHECK_FALSE(read_tar(entry("pax", "28 size=9223372036854775807\n", 'x') + header("a", 0, '0') + end()));
-  for (const char first : {'\x80', '\xff'}) {
-    std::string binary = header("a", 0, '0');
-    binary.replace(124, 12, std::string(1, first) + std::string(11, '\xff'));
-    CHECK_FALSE(read_tar(with_checksum(binary) + end()));
-  }
-  std::string no_number = header("a", 0, '0');
-  no_number.replace(124, 11, "0000000009x");
-  CHECK_FALSE(read_tar(with_checksum(no_number) + end()));
-}
-
-TEST_CASE("tar: links to files, sparse files, long names and other kinds are refused") {
-  for (const char type : {'1', '3', '4', '6', '7', 'g', 'K', 'L', 'S', 'X'}) {
-    INFO(type);
-    CHECK_FALSE(read_tar(entry("a", "", type) + end()));
-  }
-  CHECK_FALSE(read_tar(entry("a", "content", '2') + end()));
-  for (const std::string record : {"17 path=manifest\n", "21 linkpath=manifest\n", "22 GNU.sparse.major=1\n"}) {
-    INFO(record);
-    CHECK_FALSE(read_tar(entry("pax", record, 'x') + entry("a", "") + end()));
-  }
-  std::string in_two_parts = header("a", 0, '0');
-  in_two_parts.replace(345, 6, "folder");
-  CHECK_FALSE(read_tar(with_checksum(in_two_parts) + end()));
-}
-
-TEST_CASE("tar: broken headers and ends are refused") {
-  CHECK(read_tar(""));
-  CHECK(read_tar(end()));
-  CHECK(read_tar(entry("a", "content")));
-  CHECK_FALSE(read_tar("short"));
-  CHECK_FALSE(read_tar(std::string(512, 'x')));
-  CHECK_FALSE(read_tar(std::string(512, '\0') + entry("hidden", "")));
-  std::string changed = header("a", 0, '0');
-  changed[0] = 'b';
-  CHECK_FALSE(read_tar(changed + end()));
-  std::string without_magic = header("a", 0, '0');
-  without_magic.replace(257, 5, "tsrau");
-  CHECK_FALSE(read_tar(with_checksum(without_magic) + end()));
-  const std::string file = entry("a", std::string(600, 'a'));
-  CHECK_FALSE(read_tar(file.substr(0, file.size() - 1)));
-  for (const std::string record :
-       {"size=1\n", "9 size=1\n\n", "99 size=1\n", "9 size=-1", "3 \n", "4 =\n", "11 size=-1\n", "11 size=0x\n"}) {
-    INFO(record);
-    CHECK_FALSE(read_tar(entry("pax", record, 'x') + entry("a", "") + end()));
-  }
-  CHECK_FALSE(read_tar(entry("pax", "", 'x') + end()));
-  CHECK_FALSE(read_tar(entry("pax", "", 'x') + entry("pax", "", 'x') + entry("a", "") + end()));
 }
 
 }  // namespace sparkplan::copy

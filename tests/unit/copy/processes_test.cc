@@ -1,6 +1,9 @@
 // Real programs in a chain on loopback addresses. The test is their controller.
 #include <unistd.h>
 
+#include <optional>
+#include <sstream>
+
 #include "engine/copy/accounts.h"
 #include "engine/copy/address.h"
 #include "tests/unit/agent/scratch.h"
@@ -66,6 +69,25 @@ Program& receiver_of_large(Chain& chain, const fs::path& tree) {
   return receiver;
 }
 
+/// The nice value of a child of this process. Source: proc(5), stat.
+std::optional<int> nice_of_child(const std::string& name) {
+  for (const auto& process : fs::directory_iterator("/proc")) {
+    std::istringstream fields(read_file(process.path() / "stat"));
+    std::string words;
+    std::getline(fields, words, ')');
+    std::string state;
+    int parent = 0;
+    fields >> state >> parent;
+    if (parent != ::getpid() || !words.ends_with("(" + name)) continue;
+    constexpr int kBetween = 14;  // From the parent to the nice value.
+    std::string word;
+    for (int i = 0; i < kBetween; ++i) fields >> word;
+    int nice = 0;
+    if (fields >> nice) return nice;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 TEST_CASE("copy processes: a chain of four brings every file, and a second run sends nothing") {
@@ -80,6 +102,12 @@ TEST_CASE("copy processes: a chain of four brings every file, and a second run s
   REQUIRE(again.begin(trees.paths, false));
   CHECK(again.run(kEnough));
   CHECK(again.received == 0);
+}
+
+TEST_CASE("copy processes: the program leaves the processor to the node's own work") {
+  Program program;
+  constexpr int kNice = 10;
+  CHECK(nice_of_child("sparkplan-copy").value_or(0) >= kNice);
 }
 
 TEST_CASE("copy processes: kills at random points tear nothing, and the last run completes") {

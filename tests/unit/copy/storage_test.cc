@@ -14,6 +14,7 @@
 #include "engine/copy/file_bytes.h"
 #include "engine/copy/journal.h"
 #include "engine/copy/look.h"
+#include "engine/copy/rate_limit.h"
 #include "engine/copy/tree.h"
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
@@ -301,6 +302,15 @@ TEST_CASE("copy: blocks of zeros stay holes") {
   struct stat status {};
   REQUIRE(::fstat(file.get(), &status) == 0);
   CHECK(status.st_blocks * 512 < 100'000);
+}
+
+TEST_CASE("copy: a limit of the rate holds the bytes back") {
+  RateLimit limit;
+  limit.set(10'000'000);
+  const auto begun = RateLimit::Clock::now();
+  // A fifth of a second is granted at once.
+  for (int i = 0; i < 4; ++i) limit.take(1'000'000);
+  CHECK(RateLimit::Clock::now() - begun >= std::chrono::milliseconds(195));
 }
 
 TEST_CASE("copy: the journal forgets a file that is made again, and a line that was cut off") {

@@ -55,6 +55,53 @@ TEST_CASE("sync text: a node without a common fabric is a warning, before and af
   CHECK(nodes[1].text_or("network", "") == "management");
 }
 
+TEST_CASE("sync text: without a source, the reason of each node that was not read is there") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
+  ContentReport& item = report.items[0];
+  item.error = make_error(ErrorCode::kNotFound, "spark-01 does not have it, or was not read");
+  item.nodes[0].status = ContentStatus::kFailed;
+  item.nodes[0].error = make_error(ErrorCode::kRefused, "below is on another file system than its tree");
+  const auto text = to_text(report, false, TextStyle{});
+  CHECK(has(text, "! spark-01 does not have it, or was not read"));
+  CHECK(has(text, "! spark-01 failed: below is on another file system than its tree"));
+  CHECK(exit_code(report) == ExitCode::kRefused);
+}
+
+TEST_CASE("sync text: a slow node is named") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
+  ContentOfNode& node = report.items[0].nodes[1];
+  node.status = ContentStatus::kSent;
+  node.bytes_received = 30'000'000;
+  node.seconds = 20;
+  const auto slow_in_json = [&] {
+    const auto json = to_json_value(report);
+    return json.find("items")->list_items()->front().find("nodes")->list_items()->back().find("slow") != nullptr;
+  };
+  CHECK_FALSE(slow_in_json());
+  node.slow = true;
+  CHECK(slow_in_json());
+  const auto text = to_text(report, false, TextStyle{});
+  CHECK(has(text, "spark-02 received 30.0 MB in 20.0 s; slow, so that the others did not wait for it"));
+}
+
+TEST_CASE("sync text: progress has the rate and the time that is left") {
+  CHECK(progress_text({1'000'000'000, 5'000'000'000, 0, 2e9}) == "1.0 GB of 5.0 GB, 2.0 GB/s, 2 s left");
+  CHECK(progress_text({0, 5'000'000'000, 0, 0}) == "0 bytes of 5.0 GB");
+  ContentItem item;
+  item.name = "/srv/models/one";
+  const auto line = progress_json(item, "spark-02", {1, 4, 1, 2});
+  CHECK_FALSE(has(line, "\n"));
+  const auto json = parse_plain_json(line);
+  REQUIRE(json);
+  CHECK(json->text_or("node", "") == "spark-02");
+  for (const char* key : {"name", "bytes_done", "bytes_total", "bytes_per_second", "seconds_left"}) {
+    CHECK(json->find(key) != nullptr);
+  }
+  CHECK_FALSE(has(progress_json(item, "spark-02", {0, 4, 0, 0}), "seconds_left"));
+}
+
 TEST_CASE("sync text: an image has its id, and another one is named") {
   SyncReport report;
   report.items.push_back(item_of(ContentKind::kImage, "local/vllm:1"));

@@ -1,5 +1,9 @@
 #include "engine/sync/answer_limits.h"
 
+#include <chrono>
+#include <limits>
+
+#include "engine/sync/transfer.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -99,6 +103,23 @@ TEST_CASE("transfer: an honest node's answers stay within its allowance, a flood
   int taken = 0;
   while (taken < 10'000 && flood.take(kBegin + seconds(1))) ++taken;
   CHECK(taken < 1000);
+}
+
+TEST_CASE("transfer: its deadlines grow with the tree, and with a limit of the rate") {
+  const auto none = patience_for(0, 2, 0, 8);
+  const auto large = patience_for(std::int64_t{1} << 40U, 2, 0, 8);
+  const auto slow = patience_for(std::int64_t{1} << 30U, 2, 1'000'000, 2);
+  CHECK(large.total > none.total);
+  CHECK(large.stall == none.stall);
+  CHECK(slow.stall > none.stall);
+  CHECK(slow.total > std::chrono::seconds((std::int64_t{1} << 30U) / 1'000'000));
+}
+
+TEST_CASE("transfer: its deadlines are bounded for every size that a node claims") {
+  constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
+  CHECK(patience_for(kHuge, 2, 0, 8).total == patience_for(kMostCopyChunks * kCopyChunk, 2, 0, 8).total);
+  CHECK(patience_for(-1, 2, 0, 8).total == patience_for(0, 2, 0, 8).total);
+  CHECK(patience_for(kHuge, 2, 1, 2).total <= std::chrono::hours(24 * 365));
 }
 
 }  // namespace sparkplan

@@ -139,6 +139,30 @@ TEST_CASE("sync run: digests are asked for only of the source, and only to send"
   for (const CopyLook& look : bench.nodes[1].all<CopyLook>()) CHECK_FALSE(look.chunks);
 }
 
+TEST_CASE("sync run: with verify every node computes all of its digests again, and a changed one is found") {
+  Bench bench(2);
+  bench.options.dry_run = true;
+  bench.options.verify = true;
+  bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
+  const auto before = with_files({file("a", 1, "s"), file("b", 1, "s")});
+  const auto after = with_files({file("a", 1, "s"), file("b", 1, "rotten")});
+  bench.nodes[1].reaction = [before, after](const CopyCommand& command, Peer& self) {
+    const auto* look = std::get_if<CopyLook>(&command);
+    (look != nullptr && look->ignore_known ? after : before)(command, self);
+  };
+  const auto report = bench.run();
+  for (const CopyNode& node : bench.nodes) {
+    const auto looks = node.all<CopyLook>();
+    REQUIRE(looks.size() == 2);
+    CHECK_FALSE(looks[0].read);
+    CHECK(looks[1].read);
+    CHECK(looks[1].ignore_known);
+    CHECK(looks[1].paths.empty());
+  }
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kDiffers);
+  CHECK(report.items[0].nodes[1].comparison.differing == std::vector<std::string>{"b"});
+}
+
 TEST_CASE("sync run: a node that has read nothing of thousands of files does not send their names to the source") {
   Bench bench(2);
   bench.options.dry_run = true;

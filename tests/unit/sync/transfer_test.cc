@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <limits>
-#include <memory>
 #include <stdexcept>
 
 #include "tests/support/catch.h"
-#include "tests/unit/sync/copy_nodes.h"
+#include "tests/unit/sync/transfer_bench.h"
 
 namespace sparkplan {
 namespace {
@@ -17,45 +15,14 @@ namespace {
 using std::chrono::milliseconds;
 using test::CopyNode;
 using test::honest;
+using test::kOfSecond;
+using test::kOfSource;
+using test::kSize;
 using test::Peer;
 using test::say;
-
-constexpr std::int64_t kSize = 100;
-const std::string kOfSource = "192.168.100.11";
-const std::string kOfSecond = "192.168.100.12";
-
-/// A chain of nodes with one file to send.
-struct Bench {
-  explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {}
-
-  std::vector<TransferOutcome> run() {
-    const auto connect = test::options_for(nodes, 1);
-    std::vector<CopyClient> clients;
-    for (const NodeSpec& spec : cluster.nodes) {
-      auto client = CopyClient::open(spec, connect);
-      REQUIRE(client);
-      clients.push_back(std::move(*client));
-    }
-    std::vector<TransferMember> members;
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const std::string address = has_addresses ? "10.0.0." + std::to_string(11 + i) : "";
-      members.push_back({{&cluster.nodes[i], i == 0 && from_controller, address}, &clients[i], false});
-    }
-    std::vector<CopyEntry> entries(files);
-    for (std::size_t i = 0; i < files; ++i) {
-      entries[i].path = "file" + std::to_string(i);
-      entries[i].size = kSize;
-    }
-    return transfer(cluster, members, 0, entries, options);
-  }
-
-  std::vector<CopyNode> nodes;
-  Cluster cluster;
-  TransferOptions options;
-  std::size_t files = 1;
-  bool has_addresses = false;    ///< On the management network: 10.0.0.11 and so on.
-  bool from_controller = false;  ///< The first node stands for the controller.
-};
+using test::say_now_and_then;
+using test::senders_of;
+using Bench = test::TransferBench;
 
 /// As honest(), over any network.
 void honest_anywhere(const CopyCommand& command, Peer& self) {
@@ -68,22 +35,6 @@ void honest_anywhere(const CopyCommand& command, Peer& self) {
 
 std::string record(std::uint8_t file, char digest) {
   return std::string(3, '\0') + static_cast<char>(file) + std::string(4, '\0') + std::string(kCopyDigestBytes, digest);
-}
-
-/// Adds the answer at most every few milliseconds, so that it is no flood.
-void say_now_and_then(Peer& self, const CopyAnswer& answer) {
-  using Clock = std::chrono::steady_clock;
-  self.on_read = [answer, next = std::make_shared<Clock::time_point>(Clock::now())](Peer& peer) {
-    if (Clock::now() < *next) return;
-    *next = Clock::now() + milliseconds(20);
-    say(peer, answer);
-  };
-}
-
-std::vector<std::string> senders_of(const CopyNode& node) {
-  std::vector<std::string> senders;
-  for (const CopyFetch& fetch : node.all<CopyFetch>()) senders.push_back(fetch.address);
-  return senders;
 }
 
 }  // namespace
@@ -311,23 +262,6 @@ TEST_CASE("transfer: an exception over one node's data fails that node alone") {
   const auto outcomes = bench.run();
   CHECK(outcomes[1].error);
   CHECK_FALSE(outcomes[2].error);
-}
-
-TEST_CASE("transfer: its deadlines grow with the tree, and with a limit of the rate") {
-  const auto none = patience_for(0, 2, 0, 8);
-  const auto large = patience_for(std::int64_t{1} << 40U, 2, 0, 8);
-  const auto slow = patience_for(std::int64_t{1} << 30U, 2, 1'000'000, 2);
-  CHECK(large.total > none.total);
-  CHECK(large.stall == none.stall);
-  CHECK(slow.stall > none.stall);
-  CHECK(slow.total > std::chrono::seconds((std::int64_t{1} << 30U) / 1'000'000));
-}
-
-TEST_CASE("transfer: its deadlines are bounded for every size that a node claims") {
-  constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
-  CHECK(patience_for(kHuge, 2, 0, 8).total == patience_for(kMostCopyChunks * kCopyChunk, 2, 0, 8).total);
-  CHECK(patience_for(-1, 2, 0, 8).total == patience_for(0, 2, 0, 8).total);
-  CHECK(patience_for(kHuge, 2, 1, 2).total <= std::chrono::hours(24 * 365));
 }
 
 TEST_CASE("transfer: a node without a fabric address receives over the management network, encrypted") {

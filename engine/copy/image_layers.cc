@@ -1,0 +1,73 @@
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/file_bytes.h"
+#include "engine/copy/image_archive.h"
+#include "engine/core/bounded_text.h"
+
+/// The content of the layers in an image's archive.
+namespace sparkplan::copy {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kLayerPiece = std::int64_t{8} << 20U;
+constexpr std::chrono::seconds kSignInterval{1};
+constexpr std::size_t kShownLayer = 100;
+
+/// Reads layer after layer.
+class LayerReader {
+ public:
+  LayerReader(int file, const std::function<void()>& sign_of_life) : file_(file), sign_of_life_(sign_of_life) {}
+
+  Result<std::string> digest_of(const LayerPlace& layer) {
+    const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+    bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+    std::vector<char> bytes;
+    for (std::int64_t at = 0; good && at < layer.size; at += kLayerPiece) {
+      bytes.resize(static_cast<std::size_t>(std::min(kLayerPiece, layer.size - at)));
+      SPARK_CHECK(read_at(file_, bytes, layer.offset + at));
+      good = EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1;
+      show_life();
+    }
+    Digest digest{};
+    if (good && EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1) return hex(digest);
+    return failure(ErrorCode::kFailed, "the digest of a layer could not be computed");
+  }
+
+ private:
+  void show_life() {
+    if (!sign_of_life_ || Clock::now() < next_) return;
+    sign_of_life_();
+    next_ = Clock::now() + kSignInterval;
+  }
+
+  int file_;
+  const std::function<void()>& sign_of_life_;
+  Clock::time_point next_ = Clock::now();
+};
+
+}  // namespace
+
+Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const std::function<void()>& sign_of_life) {
+  LayerReader reader(file, sign_of_life);
+  std::set<std::pair<std::int64_t, std::string>> checked;
+  for (const LayerPlace& layer : layers) {
+    if (!checked.emplace(layer.offset, layer.digest).second) continue;
+    SPARK_TRY(const std::string digest, reader.digest_of(layer));
+    if (digest == layer.digest) continue;
+    return failure(ErrorCode::kVerifyFailed,
+                   "the layer " + shown_text(layer.name, kShownLayer) +
+                       " of the archive has other content than the image's configuration names",
+                   "nothing was loaded; look at the image on the source");
+  }
+  return {};
+}
+
+}  // namespace sparkplan::copy

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/core/value.h"
+#include "engine/report/text/text_style.h"
+
+/// The parts of which the report of a sync is made.
+namespace sparkplan {
+
+/// Nodes with the same line.
+struct NodeLine {
+  char symbol = '=';
+  std::string text;
+  std::string hint;
+  std::vector<std::string> nodes;
+};
+
+/// Pure. The symbol, the folded names and the words, and the hint below.
+std::string line_text(const NodeLine& line, const TextStyle& style);
+
+/// Pure. "141.2 GB", "17 MB", "512 bytes": powers of 1000, as disks and networks are sold.
+std::string content_size_text(std::int64_t bytes);
+
+/// Pure. "1 file", "7 files"
+std::string files_text(std::size_t files);
+
+/// Pure. The first three of `count` names, safe for a terminal, and how many there are more.
+std::string first_names(const std::vector<std::string>& names, std::size_t count);
+inline std::string first_names(const std::vector<std::string>& names) { return first_names(names, names.size()); }
+
+/// Pure. For JSON.
+Value json_list(const std::vector<std::string>& texts);
+
+}  // namespace sparkplan

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engine/model/cluster.h"
+#include "engine/sync/comparison.h"
+#include "engine/sync/content_item.h"
+#include "engine/sync/sync_node.h"
+#include "engine/sync/sync_run.h"
+
+/// What a sync would do with an item, and what it does not do without consent.
+namespace sparkplan {
+
+/// Sets ContentOfNode::network: how each node that lacks content would receive it.
+void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes, std::size_t source,
+                      ContentReport& report);
+
+/// Pure. Why a node with other content is left as it is.
+Error not_replaced(const ContentItem& item, const Comparison& found);
+
+/// Pure. Why ContentReport::unshared is not sent.
+Error not_spread(const ContentReport& report, const std::string& source);
+
+}  // namespace sparkplan

@@ -1,0 +1,82 @@
+// A transfer in which a node is slow. The first node is the source.
+#include <chrono>
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tests/unit/sync/transfer_bench.h"
+
+namespace sparkplan {
+namespace {
+
+using std::chrono::milliseconds;
+using test::honest;
+using test::kSize;
+using test::Peer;
+using test::say;
+using test::say_now_and_then;
+using test::senders_of;
+using Bench = test::TransferBench;
+
+/// Gets next to nothing from the sender whose addresses end so, and all from any other one.
+test::CopyReaction waits_for(const std::string& sender) {
+  return [sender](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || !fetch->address.ends_with(sender)) return honest(command, self);
+    CopyProgress progress;
+    progress.done_bytes = 1;
+    say_now_and_then(self, progress);
+  };
+}
+
+/// Has a little more with each message, until it has all.
+test::CopyReaction grows() {
+  return [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr) return honest(command, self);
+    if (!fetch->address.starts_with("192.168.100.")) return;
+    using Clock = std::chrono::steady_clock;
+    self.on_read = [next = Clock::now(), done = std::int64_t{0}](Peer& peer) mutable {
+      if (Clock::now() < next || done >= kSize) return;
+      next = Clock::now() + milliseconds(20);
+      CopyProgress progress;
+      progress.done_bytes = ++done;
+      say(peer, progress);
+      if (done == kSize) say(peer, CopyComplete{kSize});
+    };
+  };
+}
+
+}  // namespace
+
+TEST_CASE("transfer: a node that falls far behind its sender goes to the end of the chain and is named") {
+  Bench bench(4);
+  bench.options.patience.lag = milliseconds(300);
+  bench.options.patience.least_lag = 10;
+  bench.nodes[1].reaction = grows();
+  bench.nodes[2].reaction = waits_for(".12");
+  bench.nodes[3].reaction = waits_for(".13");
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
+  CHECK_FALSE(outcomes[1].slow);
+  CHECK(outcomes[2].slow);
+  CHECK_FALSE(outcomes[3].slow);
+  CHECK(senders_of(bench.nodes[3]).back().ends_with(".12"));
+  CHECK(senders_of(bench.nodes[2]).back().ends_with(".14"));
+}
+
+TEST_CASE("transfer: the first receiver leaves its place once, as only the next one shows who is slow") {
+  Bench bench(3);
+  bench.options.patience.lag = milliseconds(300);
+  bench.options.patience.least_lag = 1;
+  bench.nodes[1].reaction = waits_for(".11");
+  bench.nodes[2].reaction = waits_for(".12");
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) {
+    CHECK_FALSE(outcome.error);
+    CHECK_FALSE(outcome.slow);
+  }
+  CHECK(senders_of(bench.nodes[2]).back().ends_with(".11"));
+  CHECK(senders_of(bench.nodes[1]).back().ends_with(".13"));
+}
+
+}  // namespace sparkplan
