@@ -21,8 +21,8 @@ else()
   spark_harden(sparkplan_options)
 endif()
 
-# spark_unity(TARGET [APART source...] [SECOND source...]): with SPARKPLAN_UNITY, several sources become one compilation, because most of
-# the time goes into headers that they share. tests/bench/build_time.sh measures it. Sources that define the same name in
+# spark_unity(TARGET [APART source...] [SECOND source...]): with SPARKPLAN_UNITY, several sources become one compilation,
+# because most of the time goes into headers that they share. tests/bench/build_time.sh measures it. Sources that define the same name in
 # their anonymous namespaces cannot be together: all but one of them belong to SECOND, which are compiled together, or to
 # APART, which are compiled alone.
 function(spark_unity target)
