@@ -43,13 +43,14 @@ void list_fields(FieldVisitor& field, PrepareRank& command) {
 
 void list_fields(FieldVisitor& field, PreparedRank& answer) {
   field("nccl_version", answer.nccl_version);
-  field("library", answer.library);
+  field("library", answer.library, kMessageText);
   field("driver_version", answer.driver_version);
   field("gpu", answer.gpu, kShortText);
-  field("memory_free_bytes", answer.memory_free_bytes);
+  field("memory_free_bytes", answer.memory_free_bytes, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
   field("unified_memory", answer.unified_memory);
   field.base64("id", answer.id);
   field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostVariables));
+  field("gpus", answer.gpus, kOptional.within(1, kMostGpus));
 }
 
 void list_fields(FieldVisitor& field, JoinRank& command) {
@@ -77,6 +78,9 @@ void list_fields(FieldVisitor& field, RunCollective& command) {
   field("iterations", command.iterations);
   field("check", command.check);
   field("pattern", command.pattern);
+  field("in_place", command.in_place);
+  field("host_clock", command.host_clock);
+  field("batches", command.batches);
 }
 
 void list_fields(FieldVisitor& field, CollectiveResult& answer) {

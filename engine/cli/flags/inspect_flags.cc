@@ -59,6 +59,18 @@ void add_verify(CLI::App& app, CommandLine& line) {
   add_report(*verify, line.verify.report);
   verify->add_flag("--history", line.verify.history, "measure nothing; print the last runs, and what became slower");
   verify->add_option("--check", line.verify.check, "with --history: all values of the check ID")->type_name("ID");
+  verify
+      ->add_option("--sizes", line.verify.sizes,
+                   "nccl: the sizes MIN to MAX, each FACTOR times the one before it, such as 8B:8GiB:2")
+      ->type_name("MIN:MAX[:FACTOR]");
+  verify
+      ->add_option("--collectives", line.verify.collectives,
+                   "nccl: all, or a list such as all_reduce,broadcast [all_reduce,all_gather]")
+      ->type_name("LIST");
+  verify->add_option("--ranks-per-node", line.verify.ranks_per_node, "nccl: a number, or gpus: one rank per GPU [1]")
+      ->type_name("N");
+  verify->add_option("--library", line.verify.library, "nccl: load NCCL from PATH on the nodes, as a job does")
+      ->type_name("PATH");
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
       "On a node it writes only the agent, if it is missing or of another build, and the\n"
