@@ -18,8 +18,8 @@ constexpr milliseconds kSecondOpinion{700};  // How long a rank may take to repo
 constexpr milliseconds kPatienceAtEnd{3000};
 constexpr std::int64_t kSmallestSize = std::int64_t{1} << 20;
 constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes are quick on any network.
-/// Below it, starting an operation is part of what a user waits for. docs/nccl-test.md explains both clocks.
-constexpr std::int64_t kHostClockBelow = std::int64_t{1} << 20;
+/// Times below it differ from batch to batch.
+constexpr std::int64_t kMedianBelow = std::int64_t{1} << 20;
 constexpr int kBatches = 5;
 
 Error silent_error(const std::string& doing, milliseconds limit) {
@@ -148,11 +148,10 @@ class RankGroup {
                   make_error(ErrorCode::kRefused, "too little memory is free for a test of 1 MiB"), RankFault::kMemory);
     }
     RunCollective run{request.collective, bytes, options_.warm_up, options_.iterations, options_.check, ++pattern_};
+    // Of a small message, starting it is a part of its time. docs/nccl-test.md explains both clocks.
+    run.host_clock = bytes < kProbedSize;
+    if (bytes < kMedianBelow) run.batches = kBatches;
     if (bytes >= kProbedSize) shorten(run);
-    if (bytes < kHostClockBelow) {
-      run.host_clock = true;
-      run.batches = kBatches;
-    }
     if (!failed()) run_once(run, asked);
     if (failed() || !request.ends_in_place()) return;
     run.in_place = true;
