@@ -33,6 +33,7 @@ struct PrepareRank {
   std::map<std::string, std::string> environment;  ///< The complete environment for NCCL.
   bool make_id = false;                            ///< The answer contains a new unique id.
 };
+/// The most GPUs of a node.
 inline constexpr int kMostGpus = 64;
 struct PreparedRank {
   static constexpr std::string_view kName = "prepared";

@@ -230,11 +230,14 @@ class NcclLevel {
 
   void measure_group() {
     // A machine without a GPU, such as a storage node, is not part of the group.
-    const bool enough = count() - without_gpu_.size() >= 2 || choice_.ranks_per_node.has_value();
+    std::vector<std::size_t> all;
     std::vector<std::size_t> members;
     for (std::size_t i = 0; i < count(); ++i) {
-      if (!enough || !without_gpu_.contains(i)) members.push_back(i);
+      all.push_back(i);
+      if (!without_gpu_.contains(i)) members.push_back(i);
     }
+    // Then the checks of all nodes are skipped, with the reason.
+    if (count_ranks(members) < 2) members = all;
     if (count_ranks(members) < 2 || context_.stop.stop_requested()) return;
     append(checks_, measure(members.size() <= 2 ? "" : "all", members, requests_for(choice_, false)));
   }

@@ -100,7 +100,7 @@ TEST_CASE("every operation is correct in place, at small and uneven sizes, with 
   ranks.options.warm_up = 1;
   ranks.options.iterations = 2;
   std::vector<NcclRequest> requests;
-  for (const auto collective : kCollectives) requests.push_back({collective, {8, 1000, 1 << 20}, true});
+  for (const auto collective : kCollectives) requests.push_back({collective, {8, 1000, 1 << 16}, true});
   const auto outcome = ranks.run(requests);
   if (outcome.failure) FAIL(outcome.failure->error.describe());
   std::map<Collective, std::pair<int, int>> counts;  // Out of place, in place.
