@@ -12,6 +12,7 @@ constexpr std::size_t kMostVariables = 4096;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestVariable = std::size_t{128} << 10;
 constexpr std::size_t kMostDevices = 256;
+constexpr double kLongestSeconds = 3600;  // The controller waits for minutes.
 
 }  // namespace
 
@@ -87,7 +88,8 @@ void list_fields(FieldVisitor& field, CollectiveResult& answer) {
   constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
   field("bytes", answer.bytes, kRequired.within(1, kUnbounded));
   field("seconds", answer.seconds, kRequired);
-  field.check("seconds", std::isfinite(answer.seconds) && answer.seconds >= 0, "expected a time");
+  field.check("seconds", std::isfinite(answer.seconds) && answer.seconds >= 0 && answer.seconds <= kLongestSeconds,
+              "expected a time");
   field("wrong", answer.wrong, kOptional.within(0, kUnbounded));
   field("first_wrong", answer.first_wrong, kMessageText);
   field("transport", answer.transport);

@@ -59,10 +59,8 @@ void add_verify(CLI::App& app, CommandLine& line) {
   add_report(*verify, line.verify.report);
   verify->add_flag("--history", line.verify.history, "measure nothing; print the last runs, and what became slower");
   verify->add_option("--check", line.verify.check, "with --history: all values of the check ID")->type_name("ID");
-  verify
-      ->add_option("--sizes", line.verify.sizes,
-                   "nccl: the sizes MIN to MAX, each FACTOR times the one before it, such as 8B:8GiB:2")
-      ->type_name("MIN:MAX[:FACTOR]");
+  verify->add_option("--sizes", line.verify.sizes, "nccl: MIN:MAX or MIN:MAX:FACTOR, such as 8B:8GiB:2")
+      ->type_name("RANGE");
   verify
       ->add_option("--collectives", line.verify.collectives,
                    "nccl: all, or a list such as all_reduce,broadcast [all_reduce,all_gather]")

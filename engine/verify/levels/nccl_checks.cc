@@ -288,10 +288,16 @@ struct TableRow {
   const NcclMeasurement* in = nullptr;
 };
 
+/// A rank can claim any time, so that a bandwidth has any number of digits.
+std::string fixed(double number) {
+  constexpr double kLargestFixed = 1e5;
+  return number < kLargestFixed ? fmt::format("{:.2f}", number) : fmt::format("{:.2e}", number);
+}
+
 std::string cells_of(const NcclMeasurement* one) {
   if (one == nullptr) return fmt::format("{:>11}{:>9}{:>9}{:>8}", "", "", "", "");
-  return fmt::format("{:>11.2f}{:>9.2f}{:>9.2f}{:>8}", one->seconds * kMicro, one->bandwidth.algorithm,
-                     one->bandwidth.bus, one->wrong);
+  return fmt::format("{:>11.2f}{:>9}{:>9}{:>8}", one->seconds * kMicro, fixed(one->bandwidth.algorithm),
+                     fixed(one->bandwidth.bus), one->wrong);
 }
 
 std::string table_of(Collective collective, const std::map<std::int64_t, TableRow>& rows, int ranks) {

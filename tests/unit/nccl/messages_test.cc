@@ -96,6 +96,18 @@ TEST_CASE("an invalid message is refused") {
   }
 }
 
+TEST_CASE("the time of an operation is a number of seconds that a rank can have waited") {
+  const auto accepted = [](const std::string& seconds) {
+    const auto value = decode_json(R"({"answer": "result", "bytes": 8, "seconds": )" + seconds + "}");
+    return value && decode<RankAnswer>(*value).has_value();
+  };
+  CHECK(accepted("0.000008"));
+  CHECK(accepted("120"));
+  CHECK_FALSE(accepted("-1"));
+  CHECK_FALSE(accepted("3601"));
+  CHECK_FALSE(accepted("1e300"));
+}
+
 TEST_CASE("a rank's number of GPUs and its free memory are bounded") {
   const auto answer = [](const std::string& fields) {
     const auto value = decode_json(R"({"answer": "prepared", )" + fields + "}");

@@ -334,6 +334,13 @@ TEST_CASE("measurements are printed in nccl-tests' format") {
         "      1048576       262144   float     20    1000.00     1.05     1.05       0\n");
 }
 
+TEST_CASE("no claim of a rank makes a row of the table longer") {
+  const NcclMeasurement honest{Collective::kAllReduce, 1 << 20, 1 << 20, 20, 0.001, {1.05, 1.05}, 0, ""};
+  NcclMeasurement claimed = honest;
+  claimed.bandwidth = {1e300, 1e300};
+  CHECK(nccl_table({claimed}, 2).size() == nccl_table({honest}, 2).size());
+}
+
 TEST_CASE("a table has one row per size, smallest first, with both placements") {
   const NcclMeasurement large{Collective::kAllReduce, 1 << 20, 1 << 20, 20, 0.001, {1.05, 1.05}, 0, ""};
   NcclMeasurement in_place = large;
