@@ -40,7 +40,7 @@ class Rank {
     cuda::Address receive = 0;
     std::int64_t send_stride = 0;  ///< The elements from one copy to the next.
     std::int64_t receive_stride = 0;
-    cuda::Address cleared = 0;  ///< What is cleared before the check: the receive buffer; in place, both.
+    cuda::Address cleared = 0;  ///< Memory to clear before the check: the receive buffer; in place, both.
     std::int64_t cleared_elements = 0;
     /// The number of copies of each buffer, one after the other. Iterations alternate between them, so that they
     /// measure memory and not the GPU's cache. A real message of that size would not find its data in the cache.

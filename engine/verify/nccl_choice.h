@@ -11,7 +11,7 @@
 
 namespace sparkplan {
 
-/// What the user asks of the level nccl: --sizes, --collectives, --ranks-per-node, --library. Empty fields are the
+/// The flags of the level nccl: --sizes, --collectives, --ranks-per-node, --library. Empty fields are the
 /// usual run.
 struct NcclChoice {
   std::vector<std::int64_t> sizes = {};      ///< In bytes, smallest first. Not empty: out of place and in place.
