@@ -14,9 +14,13 @@ double bus_factor(Collective collective, int ranks) {
     case Collective::kAllGather:
     case Collective::kReduceScatter:
     case Collective::kAllToAll:
+    case Collective::kGather:
+    case Collective::kScatter:
       return (n - 1) / n;
     case Collective::kBroadcast:
+    case Collective::kReduce:
     case Collective::kSendReceive:
+    case Collective::kHypercube:
       break;
   }
   return 1;
@@ -25,8 +29,9 @@ double bus_factor(Collective collective, int ranks) {
 }  // namespace
 
 std::span<const std::string_view> names_of(Collective /*collective*/) {
-  static constexpr std::array<std::string_view, 6> kNames{"all_reduce", "all_gather", "reduce_scatter",
-                                                          "broadcast",  "alltoall",   "sendrecv"};
+  static constexpr std::array<std::string_view, 10> kNames{"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                                           "alltoall",   "sendrecv",   "reduce",         "gather",
+                                                           "scatter",    "hypercube"};
   return kNames;
 }
 
@@ -36,22 +41,55 @@ CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int 
   const std::int64_t parts = part * ranks;
   switch (collective) {
     case Collective::kAllGather:
+    case Collective::kGather:
+    case Collective::kHypercube:
       return {part, part, parts, parts * kElementBytes};
     case Collective::kReduceScatter:
+    case Collective::kScatter:
       return {part, parts, part, parts * kElementBytes};
     case Collective::kAllToAll:
       return {part, parts, parts, parts * kElementBytes};
     case Collective::kAllReduce:
     case Collective::kBroadcast:
+    case Collective::kReduce:
     case Collective::kSendReceive:
       break;
   }
   return {all, all, all, all * kElementBytes};
 }
 
+bool fits_ranks(Collective collective, int ranks) {
+  return ranks > 0 && (collective != Collective::kHypercube || (ranks & (ranks - 1)) == 0);
+}
+
+bool has_in_place(Collective collective) {
+  return collective != Collective::kAllToAll && collective != Collective::kSendReceive;
+}
+
+InPlaceOffsets in_place_offsets(Collective collective, const CollectiveShape& shape, int rank) {
+  switch (collective) {
+    case Collective::kAllGather:
+    case Collective::kGather:
+    case Collective::kHypercube:
+      return {shape.unit * rank, 0};
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+      return {0, shape.unit * rank};
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+    case Collective::kAllToAll:
+    case Collective::kSendReceive:
+      break;
+  }
+  return {0, 0};
+}
+
 CollectiveBandwidth collective_bandwidth(Collective collective, std::int64_t bytes, int ranks, double seconds) {
   if (seconds <= 0) return {};
-  const double algorithm = static_cast<double>(bytes) / 1e9 / seconds;
+  double algorithm = static_cast<double>(bytes) / 1e9 / seconds;
+  // nccl-tests counts only the data that a rank receives from others.
+  if (collective == Collective::kHypercube) algorithm *= static_cast<double>(ranks - 1) / ranks;
   return {algorithm, algorithm * bus_factor(collective, ranks)};
 }
 

@@ -10,13 +10,26 @@
 namespace sparkplan {
 
 /// The measured collective operations of NCCL, by their names in nccl-tests.
-enum class Collective : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast, kAllToAll, kSendReceive };
+enum class Collective : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kAllToAll,
+  kSendReceive,
+  kReduce,
+  kGather,
+  kScatter,
+  kHypercube,  ///< An all_gather in log2(ranks) steps of sends; each step doubles the data.
+};
 
-inline constexpr std::array<Collective, 6> kCollectives{Collective::kAllReduce,     Collective::kAllGather,
-                                                        Collective::kReduceScatter, Collective::kBroadcast,
-                                                        Collective::kAllToAll,      Collective::kSendReceive};
+inline constexpr std::array<Collective, 10> kCollectives{
+    Collective::kAllReduce, Collective::kAllGather,   Collective::kReduceScatter, Collective::kBroadcast,
+    Collective::kAllToAll,  Collective::kSendReceive, Collective::kReduce,        Collective::kGather,
+    Collective::kScatter,   Collective::kHypercube};
 
-/// "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv"
+/// "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "reduce", "gather", "scatter",
+/// "hypercube"
 std::span<const std::string_view> names_of(Collective collective);
 
 /// The number of 4-byte elements that one rank sends and receives in one operation.
@@ -28,9 +41,24 @@ struct CollectiveShape {
   std::int64_t bytes = 0;    ///< The size as nccl-tests prints it: the total for gather and scatter operations.
 };
 
-/// The shape of an operation of about `bytes`, rounded down to a size that divides evenly.
+/// The shape of an operation of about `bytes`, rounded down to a size that divides evenly. `unit` is 0 for fewer bytes
+/// than the smallest such size.
 /// Source: nccl-tests, src/*.cu, *GetCollByteCount.
 CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int ranks);
+
+/// False for a number of ranks that the operation cannot have: a hypercube has a power of two.
+bool fits_ranks(Collective collective, int ranks);
+
+/// The places of both buffers in one buffer of max(send, receive) elements, for an operation in place.
+struct InPlaceOffsets {
+  std::int64_t send = 0;  ///< In elements.
+  std::int64_t receive = 0;
+};
+/// False for operations whose buffers must be two: alltoall and sendrecv. Source: nccl-tests, src/alltoall.cu and
+/// src/sendrecv.cu report no errors in place.
+bool has_in_place(Collective collective);
+/// Source: nccl-tests, src/*.cu, *GetCollByteCount: sendInplaceOffset, recvInplaceOffset.
+InPlaceOffsets in_place_offsets(Collective collective, const CollectiveShape& shape, int rank);
 
 /// GB/s (10^9 bytes) of one operation that took `seconds`.
 struct CollectiveBandwidth {

@@ -28,6 +28,7 @@ Result<Functions> load_driver() {
   SPARK_CHECK(in.find("cuMemFree_v2", f.cuMemFree));
   SPARK_CHECK(in.find("cuMemcpyHtoD_v2", f.cuMemcpyHtoD));
   SPARK_CHECK(in.find("cuMemcpyDtoH_v2", f.cuMemcpyDtoH));
+  SPARK_CHECK(in.find("cuMemcpyDtoDAsync_v2", f.cuMemcpyDtoDAsync));
   SPARK_CHECK(in.find("cuMemsetD32_v2", f.cuMemsetD32));
   SPARK_CHECK(in.find("cuStreamCreate", f.cuStreamCreate));
   SPARK_CHECK(in.find("cuStreamQuery", f.cuStreamQuery));

@@ -46,6 +46,7 @@ struct Functions {
   Status (*cuMemFree)(Address address);
   Status (*cuMemcpyHtoD)(Address to, const void* from, std::size_t bytes);
   Status (*cuMemcpyDtoH)(void* to, Address from, std::size_t bytes);
+  Status (*cuMemcpyDtoDAsync)(Address to, Address from, std::size_t bytes, Stream stream);
   Status (*cuMemsetD32)(Address to, unsigned int value, std::size_t count);
   Status (*cuStreamCreate)(Stream* stream, unsigned int flags);
   Status (*cuStreamQuery)(Stream stream);

@@ -34,6 +34,7 @@ Result<void> find_functions(const SharedLibrary& in, Functions& f) {
   SPARK_CHECK(in.find("ncclAllGather", f.ncclAllGather));
   SPARK_CHECK(in.find("ncclReduceScatter", f.ncclReduceScatter));
   SPARK_CHECK(in.find("ncclBroadcast", f.ncclBroadcast));
+  SPARK_CHECK(in.find("ncclReduce", f.ncclReduce));
   SPARK_CHECK(in.find("ncclSend", f.ncclSend));
   SPARK_CHECK(in.find("ncclRecv", f.ncclRecv));
   SPARK_CHECK(in.find("ncclGroupStart", f.ncclGroupStart));

@@ -43,6 +43,8 @@ struct Functions {
                               Reduction reduction, Communicator communicator, cuda::Stream stream);
   Status (*ncclBroadcast)(const void* send, void* receive, std::size_t count, DataType type, int root,
                           Communicator communicator, cuda::Stream stream);
+  Status (*ncclReduce)(const void* send, void* receive, std::size_t count, DataType type, Reduction reduction, int root,
+                       Communicator communicator, cuda::Stream stream);
   Status (*ncclSend)(const void* send, std::size_t count, DataType type, int peer, Communicator communicator,
                      cuda::Stream stream);
   Status (*ncclRecv)(void* receive, std::size_t count, DataType type, int peer, Communicator communicator,

@@ -39,10 +39,19 @@ std::vector<ExpectedStretch> expected_of(Collective collective, const Collective
       return {{0, shape.receive, shape.unit * rank, std::nullopt}};
     case Collective::kBroadcast:
       return {{0, shape.receive, 0, 0}};
+    case Collective::kScatter:
+      return {{0, shape.receive, shape.unit * rank, 0}};
     case Collective::kSendReceive:
       return {{0, shape.receive, 0, (rank + ranks - 1) % ranks}};
+    case Collective::kReduce:
+      if (rank == 0) stretches.push_back({0, shape.receive, 0, std::nullopt});
+      return stretches;
+    case Collective::kGather:
+      if (rank != 0) return stretches;
+      break;
     case Collective::kAllGather:
     case Collective::kAllToAll:
+    case Collective::kHypercube:
       break;
   }
   for (int sender = 0; sender < ranks; ++sender) {

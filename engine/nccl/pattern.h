@@ -27,7 +27,8 @@ struct ExpectedStretch {
   std::optional<int> sender;  ///< Nothing: the sum over all ranks.
 };
 
-/// The expected content of the receive buffer of `rank` after one operation, from its beginning to its end.
+/// The expected content of the receive buffer of `rank` after one operation, from its beginning to its end. Empty if
+/// the rank receives nothing: the root of reduce and gather is rank 0.
 std::vector<ExpectedStretch> expected_of(Collective collective, const CollectiveShape& shape, int rank, int ranks);
 
 /// Compares the receive buffer's content from `index` on.

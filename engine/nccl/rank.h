@@ -34,8 +34,14 @@ class Rank {
  private:
   /// Buffers of one run. They are never freed after an error: the driver might wait for a peer that is gone.
   struct Buffers {
-    cuda::Address send = 0;
+    cuda::Address memory = 0;  ///< Of both buffers in place, else of the send buffer.
+    cuda::Address second = 0;  ///< Of the receive buffer; 0 in place.
+    cuda::Address send = 0;    ///< The first copy.
     cuda::Address receive = 0;
+    std::int64_t send_stride = 0;  ///< The elements from one copy to the next.
+    std::int64_t receive_stride = 0;
+    cuda::Address cleared = 0;  ///< Memory to clear before the check: the receive buffer; in place, both.
+    std::int64_t cleared_elements = 0;
     /// The number of copies of each buffer, one after the other. Iterations alternate between them, so that they
     /// measure memory and not the GPU's cache. A real message of that size would not find its data in the cache.
     int copies = 1;
@@ -48,12 +54,21 @@ class Rank {
   Result<void> open_library(const PrepareRank& command, PreparedRank& answer);
   Result<std::int64_t> free_memory() const;
   Result<void> check_memory(std::int64_t bytes);
-  Result<Buffers> allocate(const CollectiveShape& shape);
+  Result<Buffers> allocate(const RunCollective& command, const CollectiveShape& shape);
   Result<void> fill_send_buffer(const Buffers& buffers, const CollectiveShape& shape, std::int64_t pattern);
-  Result<void> start(Collective collective, const CollectiveShape& shape, const Buffers& buffers, int turn = 0);
-  Result<void> start_sends(Collective collective, const CollectiveShape& shape, const Buffers& buffers);
-  Result<void> wait();
-  Result<double> time(const RunCollective& command, const CollectiveShape& shape, const Buffers& buffers);
+  Result<void> start(Collective collective, const CollectiveShape& shape, const Buffers& all, int turn = 0);
+  Result<void> start_transfers(Collective collective, const CollectiveShape& shape, cuda::Address from,
+                               cuda::Address to);
+  Result<void> start_hypercube(const CollectiveShape& shape, cuda::Address from, cuda::Address to);
+  Result<void> all_reduce_in(cuda::Address memory, std::size_t elements);
+  Result<void> send_to(cuda::Address from, std::int64_t elements, int peer);
+  Result<void> receive_from(cuda::Address to, std::int64_t elements, int peer);
+  /// An operation that ends on all ranks at about the same time.
+  Result<void> start_barrier();
+  /// Waits until the GPU has done all that was started. Queries without a pause for `spin`.
+  Result<void> wait(std::chrono::milliseconds spin);
+  Result<double> time_by_events(const RunCollective& command, const CollectiveShape& shape, const Buffers& buffers);
+  Result<double> time_by_host(const RunCollective& command, const CollectiveShape& shape, const Buffers& buffers);
   Result<void> check(const RunCollective& command, const CollectiveShape& shape, const Buffers& buffers,
                      CollectiveResult& result);
 
@@ -65,6 +80,7 @@ class Rank {
   bool prepared_ = false;
   cuda::Stream stream_ = nullptr;
   Communicator communicator_ = nullptr;
+  cuda::Address barrier_ = 0;  ///< Memory for start_barrier(); 0: none yet.
   int rank_ = 0;
   int ranks_ = 0;
 };

@@ -36,6 +36,7 @@ struct SizePoint {
   double time_us = 0;
   double algbw = 0;  ///< GB/s
   double busbw = 0;  ///< GB/s
+  bool in_place = false;
 
   bool operator==(const SizePoint&) const = default;
 };
@@ -56,7 +57,9 @@ struct Check {
   std::string cause;                ///< Always set for a failure; for a skipped check, the reason.
   std::string fix;                  ///< Always set for a failure; for a skipped check, how to have it made, if known.
   std::string blocked_by;           ///< The id of the failed check that blocks this one.
-  std::vector<SizePoint> series = {};  ///< All measured sizes, smallest first; empty for a single one.
+  /// All measured sizes, out of place and then in place, each smallest first; empty for a single one.
+  std::vector<SizePoint> series = {};
+  bool one_off = false;  ///< Measured with settings of this run alone: neither stored nor compared with earlier values.
 
   void block(const Blocker& blocker);
   /// Marks the check as passed, so far without a value.

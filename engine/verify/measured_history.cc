@@ -33,10 +33,14 @@ struct FigureRow {
   std::string_view name;
   std::string_view unit;
 };
-constexpr std::array<FigureRow, 5> kFigureRows{
-    {{"tcp", "Gb/s"}, {"rdma", "Gb/s"}, {"latency", "us"}, {"nccl", "GB/s"}, {"storage", "GB/s"}}};
+constexpr std::array<FigureRow, 6> kFigureRows{{{"tcp", "Gb/s"},
+                                                {"rdma", "Gb/s"},
+                                                {"latency", "us"},
+                                                {"nccl", "GB/s"},
+                                                {"storage", "GB/s"},
+                                                {"nccl_latency", "us"}}};
 
-bool is_time(Figure figure) { return figure == Figure::kLatency; }
+bool is_time(Figure figure) { return figure == Figure::kLatency || figure == Figure::kNcclLatency; }
 
 struct NodeQuestion {
   const NodeSpec* spec = nullptr;
@@ -245,8 +249,8 @@ std::string_view to_string(Figure figure) { return kFigureRows.at(static_cast<st
 std::string_view unit_of(Figure figure) { return kFigureRows.at(static_cast<std::size_t>(figure)).unit; }
 
 const std::vector<Figure>& all_figures() {
-  static const std::vector<Figure> figures{Figure::kTcp, Figure::kRdma, Figure::kLatency, Figure::kNccl,
-                                           Figure::kStorage};
+  static const std::vector<Figure> figures{Figure::kTcp,  Figure::kRdma,        Figure::kLatency,
+                                           Figure::kNccl, Figure::kNcclLatency, Figure::kStorage};
   return figures;
 }
 
@@ -256,7 +260,7 @@ std::optional<Figure> figure_of(std::string_view id) {
   const auto level = level_from(id.substr(0, id.find('/')));
   if (level == Level::kTcp) return Figure::kTcp;
   if (level == Level::kRdma) return id.ends_with("/latency") ? Figure::kLatency : Figure::kRdma;
-  if (level == Level::kNccl) return Figure::kNccl;
+  if (level == Level::kNccl) return id.ends_with("/latency") ? Figure::kNcclLatency : Figure::kNccl;
   if (level == Level::kStorage) return Figure::kStorage;
   return std::nullopt;
 }

@@ -18,7 +18,7 @@ double median_of(std::vector<double> values);
 /// Pure. Warns if `check` has passed and its value is below 0.9 times the median of earlier runs. A time, in "us", must
 /// not exceed the median divided by 0.9.
 void hold_against(const std::vector<double>& earlier, Check& check);
-/// Pure. True for a check whose value is worth keeping: a rate or a time.
+/// Pure. True for a check whose value is worth keeping: a rate or a time that other runs measure in the same way.
 bool is_measurement(const Check& check);
 
 /// Pure. The checks that concern the node, counted.

@@ -12,6 +12,7 @@
 #include "engine/remote/programs/agent_client.h"
 #include "engine/resource/registry.h"
 #include "engine/verify/check.h"
+#include "engine/verify/nccl_choice.h"
 
 namespace sparkplan {
 
@@ -27,6 +28,7 @@ struct VerifyOptions {
   /// Thresholds of the user's `verify:` section, in bits per second.
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;
+  NcclChoice nccl = {};
 };
 
 /// One node that takes part.

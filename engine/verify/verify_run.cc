@@ -6,6 +6,7 @@
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/verify/levels/levels.h"
+#include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/measurements.h"
 
 namespace sparkplan {
@@ -37,6 +38,10 @@ bool was_made(const Check& check) {
   if (check.status != CheckStatus::kPass) return check.status != CheckStatus::kSkip;
   const bool between_nodes = check.level == Level::kTcp || check.level == Level::kRdma || check.level == Level::kNccl;
   return !between_nodes || check.value.has_value();
+}
+
+void append_findings(Report& run, const std::vector<Diagnostic>& findings) {
+  run.diagnostics.insert(run.diagnostics.end(), findings.begin(), findings.end());
 }
 
 std::optional<double> rate_in(const Value& section, std::string_view key) {
@@ -105,6 +110,12 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
     if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
   }
   auto snapshots = snapshots_of(session);
+  if (auto misfits = nccl_misfits(context); !misfits.empty()) {
+    note_losses(context, session.nodes());
+    VerifyReport report{session.report(), {}, {}, std::move(snapshots)};
+    append_findings(report.run, misfits);
+    return report;
+  }
   run_levels(context);
   if (auto missing = nothing_measured(context.checks, options); missing && !stop.stop_requested()) {
     context.checks.push_back(*std::move(missing));
@@ -112,7 +123,7 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   const auto warnings = compare_with_earlier(context);
   note_losses(context, session.nodes());
   VerifyReport report{session.report(), std::move(context.checks), std::move(context.tables), std::move(snapshots)};
-  report.run.diagnostics.insert(report.run.diagnostics.end(), warnings.begin(), warnings.end());
+  append_findings(report.run, warnings);
   report.run.verification_failed = std::any_of(report.checks.begin(), report.checks.end(),
                                                [](const Check& check) { return check.status == CheckStatus::kFail; });
   return report;

@@ -19,7 +19,8 @@ struct VerifyReport {
 };
 
 /// Connects to the selected nodes and runs the levels. The only changes on a node are its history of measurements and
-/// its agent, if that is missing or of another build. An unreachable node has no checks; `run` has its error.
+/// its agent, if that is missing or of another build. An unreachable node has no checks; `run` has its error. If
+/// `options.nccl` does not fit the nodes, nothing is measured, and `run` has errors that say why.
 VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, RunOptions run, VerifyOptions options);
 
 /// Pure. A failed check if no check was made, at `options.required` or else at any level: its cause lists the reasons

@@ -12,6 +12,7 @@ constexpr std::size_t kMostVariables = 4096;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestVariable = std::size_t{128} << 10;
 constexpr std::size_t kMostDevices = 256;
+constexpr double kLongestSeconds = 3600;  // The controller waits for minutes.
 
 }  // namespace
 
@@ -43,13 +44,14 @@ void list_fields(FieldVisitor& field, PrepareRank& command) {
 
 void list_fields(FieldVisitor& field, PreparedRank& answer) {
   field("nccl_version", answer.nccl_version);
-  field("library", answer.library);
+  field("library", answer.library, kMessageText);
   field("driver_version", answer.driver_version);
   field("gpu", answer.gpu, kShortText);
-  field("memory_free_bytes", answer.memory_free_bytes);
+  field("memory_free_bytes", answer.memory_free_bytes, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
   field("unified_memory", answer.unified_memory);
   field.base64("id", answer.id);
   field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostVariables));
+  field("gpus", answer.gpus, kOptional.within(1, kMostGpus));
 }
 
 void list_fields(FieldVisitor& field, JoinRank& command) {
@@ -77,13 +79,17 @@ void list_fields(FieldVisitor& field, RunCollective& command) {
   field("iterations", command.iterations);
   field("check", command.check);
   field("pattern", command.pattern);
+  field("in_place", command.in_place);
+  field("host_clock", command.host_clock);
+  field("batches", command.batches);
 }
 
 void list_fields(FieldVisitor& field, CollectiveResult& answer) {
   constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
   field("bytes", answer.bytes, kRequired.within(1, kUnbounded));
   field("seconds", answer.seconds, kRequired);
-  field.check("seconds", std::isfinite(answer.seconds) && answer.seconds >= 0, "expected a time");
+  field.check("seconds", std::isfinite(answer.seconds) && answer.seconds >= 0 && answer.seconds <= kLongestSeconds,
+              "expected a time");
   field("wrong", answer.wrong, kOptional.within(0, kUnbounded));
   field("first_wrong", answer.first_wrong, kMessageText);
   field("transport", answer.transport);

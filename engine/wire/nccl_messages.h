@@ -33,6 +33,8 @@ struct PrepareRank {
   std::map<std::string, std::string> environment;  ///< The complete environment for NCCL.
   bool make_id = false;                            ///< The answer contains a new unique id.
 };
+/// The most GPUs of a node.
+inline constexpr int kMostGpus = 64;
 struct PreparedRank {
   static constexpr std::string_view kName = "prepared";
   int nccl_version = 0;    ///< 22809 for 2.28.9: ncclGetVersion().
@@ -44,6 +46,7 @@ struct PreparedRank {
   bool unified_memory = false;                ///< The GPU shares the host's memory.
   std::string id;                             ///< 128 bytes; empty unless requested.
   std::vector<std::string> other_conf_lines;  ///< Variables of /etc/nccl.conf that are not in `environment`.
+  int gpus = 1;                               ///< The number of GPUs that the driver shows; at most kMostGpus.
 };
 
 /// Joins a communicator as one of `ranks`.
@@ -80,11 +83,16 @@ struct RunCollective {
   int iterations = 20;       ///< Timed as one batch.
   bool check = true;         ///< One more operation after that, with a check of every element of the result.
   std::int64_t pattern = 0;  ///< Each number gives different data.
+  bool in_place = false;     ///< Both buffers share their memory: see in_place_offsets().
+  /// Timed by the host's clock, from the start of a batch's first operation to the end of its last one, as in
+  /// nccl-tests. Otherwise by CUDA events, which leave out the start.
+  bool host_clock = false;
+  int batches = 1;  ///< With `host_clock`: the result is the median of so many batches.
 };
 struct CollectiveResult {
   static constexpr std::string_view kName = "result";
   std::int64_t bytes = 0;   ///< The size actually used.
-  double seconds = 0;       ///< Of one iteration, by CUDA events around the batch.
+  double seconds = 0;       ///< Of one iteration, in the mean of the batch.
   std::int64_t wrong = 0;   ///< The number of elements with a wrong value; 0 without a check.
   std::string first_wrong;  ///< "element 17 is 3, not 6"; empty without a wrong element.
   NcclTransport transport;  ///< Included here because NCCL may connect only during the operation.

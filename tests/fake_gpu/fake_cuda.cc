@@ -114,6 +114,9 @@ int cuMemcpyHtoD_v2(unsigned long long to, const void* from, std::size_t bytes) 
 int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t bytes) {
   return std::memcpy(to, pointer(from), bytes), kSuccess;
 }
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, Stream* stream) {
+  return stream->enqueue([=] { std::memcpy(pointer(to), pointer(from), bytes); }), kSuccess;
+}
 int cuMemsetD32_v2(unsigned long long to, unsigned int value, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) static_cast<unsigned int*>(pointer(to))[i] = value;
   return kSuccess;

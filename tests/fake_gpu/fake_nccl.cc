@@ -122,7 +122,7 @@ int misbehave(Communicator* communicator) {
 
 /// Enqueues an exchange; `take` receives the other ranks' data.
 int enqueue(Communicator* communicator, FakeStream* stream, std::function<Blobs()> give,
-            std::function<void(const Blobs&)> take, char* result) {
+            std::function<void(const Blobs&)> take, char* result, std::size_t elements) {
   if (const int refused = misbehave(communicator); refused != kSuccess) return refused;
   const bool hang = variable("FAKE_NCCL") == "hang" && communicator->operations >= 3;
   const bool wrong = variable("FAKE_NCCL") == "wrong";
@@ -134,7 +134,7 @@ int enqueue(Communicator* communicator, FakeStream* stream, std::function<Blobs(
       wait_for_ever();
     }
     take(received);
-    if (wrong) reinterpret_cast<float*>(result)[17] += 1;
+    if (wrong && elements > 0) reinterpret_cast<float*>(result)[std::min<std::size_t>(17, elements - 1)] += 1;
   });
   return kSuccess;
 }
@@ -259,21 +259,37 @@ int ncclAllReduce(const void* send, void* receive, std::size_t count, int, int, 
                   FakeStream* stream) {
   return enqueue(
       communicator, stream, [=] { return to_all(send, count * sizeof(float), communicator->ranks); },
-      [=](const Blobs& blobs) { sum_up(blobs, receive); }, static_cast<char*>(receive));
+      [=](const Blobs& blobs) { sum_up(blobs, receive); }, static_cast<char*>(receive), count);
+}
+
+int ncclReduce(const void* send, void* receive, std::size_t count, int, int, int root, Communicator* communicator,
+               FakeStream* stream) {
+  const bool receives = communicator->rank == root;
+  return enqueue(
+      communicator, stream,
+      [=] {
+        Blobs blobs(static_cast<std::size_t>(communicator->ranks));
+        blobs[static_cast<std::size_t>(root)].assign(static_cast<const char*>(send), count * sizeof(float));
+        return blobs;
+      },
+      [=](const Blobs& blobs) {
+        if (receives) sum_up(blobs, receive);
+      },
+      static_cast<char*>(receive), receives ? count : 0);
 }
 
 int ncclAllGather(const void* send, void* receive, std::size_t count, int, Communicator* communicator,
                   FakeStream* stream) {
   return enqueue(
       communicator, stream, [=] { return to_all(send, count * sizeof(float), communicator->ranks); },
-      [=](const Blobs& blobs) { put_in_order(blobs, receive); }, static_cast<char*>(receive));
+      [=](const Blobs& blobs) { put_in_order(blobs, receive); }, static_cast<char*>(receive), count);
 }
 
 int ncclReduceScatter(const void* send, void* receive, std::size_t count, int, int, Communicator* communicator,
                       FakeStream* stream) {
   return enqueue(
       communicator, stream, [=] { return in_parts(send, count * sizeof(float), communicator->ranks); },
-      [=](const Blobs& blobs) { sum_up(blobs, receive); }, static_cast<char*>(receive));
+      [=](const Blobs& blobs) { sum_up(blobs, receive); }, static_cast<char*>(receive), count);
 }
 
 int ncclBroadcast(const void* send, void* receive, std::size_t count, int, int root, Communicator* communicator,
@@ -286,7 +302,7 @@ int ncclBroadcast(const void* send, void* receive, std::size_t count, int, int r
                                           : Blobs(static_cast<std::size_t>(communicator->ranks));
       },
       [=](const Blobs& blobs) { std::memcpy(receive, blobs[static_cast<std::size_t>(root)].data(), bytes); },
-      static_cast<char*>(receive));
+      static_cast<char*>(receive), count);
 }
 
 int ncclGroupStart() {
@@ -312,8 +328,11 @@ int ncclGroupEnd() {
   auto* communicator = group.communicator;
   const auto transfers = group.transfers;
   char* result = nullptr;
+  std::size_t elements = 0;
   for (const auto& one : transfers) {
-    if (result == nullptr) result = one.receive;
+    if (result != nullptr || one.receive == nullptr) continue;
+    result = one.receive;
+    elements = one.bytes / sizeof(float);
   }
   return enqueue(
       communicator, group.stream,
@@ -331,6 +350,6 @@ int ncclGroupEnd() {
           }
         }
       },
-      result);
+      result, elements);
 }
 }

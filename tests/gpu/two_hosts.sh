@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes two hosts of this machine and runs COMMAND as their controller. A host is a set of namespaces (network, mounts,
 # host name, processes) with an sshd of its own, so NCCL and PyTorch take the hosts for two machines. With two GPUs each host has
-# one; with one GPU both share it.
+# one; with one GPU both share it. With GPUS=all each host has all GPUs.
 #
 #   tests/gpu/two_hosts.sh COMMAND...       root; needs sshd, ssh-keygen and ip; PROGRAMS may name a directory with them
 #
@@ -51,7 +51,7 @@ host_main() { # NUMBER
   printf '%032x\n' "$number" >"$work/machine-id-$number"
   [ -e /etc/machine-id ] || touch /etc/machine-id
   mount --bind "$work/machine-id-$number" /etc/machine-id
-  if [ "$(gpus | wc -l)" -gt 1 ]; then mount --bind /dev/null "/dev/nvidia$((2 - number))"; fi
+  if [ "$(gpus | wc -l)" -gt 1 ] && [ "${GPUS:-}" != all ]; then mount --bind /dev/null "/dev/nvidia$((2 - number))"; fi
   ip link set lo up
   touch "$work/ready-$number"
   await "the network of host $number" test -e "$work/wired"

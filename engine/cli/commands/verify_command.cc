@@ -1,5 +1,6 @@
 #include "engine/cli/commands/verify_command.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/cli/commands/commands.h"
@@ -25,6 +26,33 @@ Result<LevelChoice> levels_named(const std::string& name) {
                  (near ? "did you mean " + *near + "? " : "") + std::string("levels: ") + join(names, ", "));
 }
 
+/// Errors: kInvalidInput.
+Result<NcclChoice> nccl_choice_of(const VerifyCommandOptions& options) {
+  NcclChoice choice;
+  if (options.sizes) {
+    SPARK_TRY(choice.sizes, parse_sizes(*options.sizes));
+  }
+  if (options.collectives) {
+    SPARK_TRY(choice.collectives, parse_collectives(*options.collectives));
+  }
+  if (options.ranks_per_node) {
+    SPARK_TRY(choice.ranks_per_node, parse_ranks_per_node(*options.ranks_per_node));
+  }
+  if (options.library) {
+    SPARK_TRY(choice.library, parse_library(*options.library));
+  }
+  return choice;
+}
+
+/// Errors: kInvalidInput for flags of a level that does not run.
+Result<void> check_nccl_flags(const VerifyCommandOptions& options, const LevelChoice& choice) {
+  const auto& levels = choice.levels;
+  if (!options.has_nccl_flags() || std::find(levels.begin(), levels.end(), Level::kNccl) != levels.end()) return {};
+  return failure(ErrorCode::kInvalidInput,
+                 "--sizes, --collectives, --ranks-per-node and --library are for the level nccl",
+                 "add --level nccl, or leave out --level");
+}
+
 }  // namespace
 
 std::vector<std::string> level_names() {
@@ -44,6 +72,7 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
   VerifyOptions options;
   options.levels = std::move(choice.levels);
   options.required = choice.named;
+  options.nccl = std::move(choice.nccl);
   auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
   return report;
@@ -56,6 +85,13 @@ Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOpt
   }
   const Interrupts interrupts(console);
   SPARK_TRY(auto choice, levels_named(options.level));
+  SPARK_CHECK(check_nccl_flags(options, choice));
+  auto nccl = nccl_choice_of(options);
+  if (!nccl) {
+    console.error(nccl.error());
+    return ExitCode::kInvalidFile;
+  }
+  choice.nccl = *std::move(nccl);
   // Before the measurements, which take minutes.
   SPARK_CHECK(check_report_path(options.junit));
   SPARK_CHECK(check_report_path(options.report));

@@ -12,6 +12,10 @@ namespace {
 
 /// Errors: kInvalidInput for a flag that only a measurement takes.
 Result<void> check_flags(const VerifyCommandOptions& options) {
+  if (options.has_nccl_flags()) {
+    return failure(ErrorCode::kInvalidInput,
+                   "--history measures nothing: it takes no --sizes, --collectives, --ranks-per-node or --library");
+  }
   if (options.level.empty() && options.junit.empty() && options.report.empty()) return {};
   return failure(ErrorCode::kInvalidInput, "--history measures nothing: it takes no --level, --junit or --report");
 }

@@ -1,5 +1,7 @@
 // status, facts, drift, verify, doctor, history: commands that inspect the nodes.
 #include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
 
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/verify_command.h"
@@ -8,6 +10,17 @@
 #include "engine/core/text.h"
 
 namespace sparkplan {
+namespace {
+
+/// A flag with a text; an empty text is a value, too.
+void add_text(CLI::App& app, const std::string& name, const std::string& type, std::optional<std::string>& into,
+              const std::string& help) {
+  app.add_option_function<std::string>(
+         name, [&into](const std::string& text) { into = text; }, help)
+      ->type_name(type);
+}
+
+}  // namespace
 
 void add_status(CLI::App& app, CommandLine& line) {
   auto* status = app.add_subcommand("status", "state, software, fabric and past runs of all nodes");
@@ -59,6 +72,12 @@ void add_verify(CLI::App& app, CommandLine& line) {
   add_report(*verify, line.verify.report);
   verify->add_flag("--history", line.verify.history, "measure nothing; print the last runs, and what became slower");
   verify->add_option("--check", line.verify.check, "with --history: all values of the check ID")->type_name("ID");
+  add_text(*verify, "--sizes", "RANGE", line.verify.sizes, "nccl: MIN:MAX or MIN:MAX:FACTOR, such as 8B:8GiB:2");
+  add_text(*verify, "--collectives", "LIST", line.verify.collectives,
+           "nccl: all, or a list such as all_reduce,broadcast [all_reduce,all_gather]");
+  add_text(*verify, "--ranks-per-node", "N", line.verify.ranks_per_node,
+           "nccl: a number, or gpus: one rank per GPU [1]");
+  add_text(*verify, "--library", "PATH", line.verify.library, "nccl: load NCCL from PATH on the nodes, as a job does");
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
       "On a node it writes only the agent, if it is missing or of another build, and the\n"

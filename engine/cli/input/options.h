@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -89,8 +90,14 @@ struct VerifyCommandOptions {
   std::string junit;   ///< Where to write JUnit XML; empty: nowhere.
   std::string report;  ///< Where to write an HTML page; empty: nowhere.
   bool history = false;
-  std::string check;  ///< With `history`: the id of a check; empty: all.
+  std::string check;                            ///< With `history`: the id of a check; empty: all.
+  std::optional<std::string> sizes = {};        ///< MIN:MAX[:FACTOR], of the level nccl.
+  std::optional<std::string> collectives = {};  ///< "all", or names with commas.
+  std::optional<std::string> ranks_per_node = {};
+  std::optional<std::string> library = {};  ///< NCCL's file on the nodes.
   bool json = false;
+
+  bool has_nccl_flags() const { return sizes || collectives || ranks_per_node || library; }
   SelectionOptions selection;
 };
 

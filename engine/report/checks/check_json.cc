@@ -27,7 +27,8 @@ Value value_of(const Check& check) {
       series.push_back(Value::map({{"bytes", point.bytes},
                                    {"time_us", number_or_null(point.time_us)},
                                    {"algbw", number_or_null(point.algbw)},
-                                   {"busbw", number_or_null(point.busbw)}}));
+                                   {"busbw", number_or_null(point.busbw)},
+                                   {"placement", point.in_place ? "in_place" : "out_of_place"}}));
     }
     value.set("series", std::move(series));
   }

@@ -19,9 +19,12 @@ constexpr std::array<double, kShades - 1> kLeastParts{0.95, 0.85, 0.7, 0.5};
 constexpr std::array<Colour, kShades> kShadeColours{Colour::kShade0, Colour::kShade1, Colour::kShade2, Colour::kShade3,
                                                     Colour::kShade4};
 
+/// A sweep of two nodes is a table over its sizes; its last value says nothing about the pair.
+bool is_sweep(const Check& check) { return check.one_off && !check.series.empty(); }
+
 bool is_between_nodes(const Check& check) {
-  return check.nodes.size() == 2 && check.nodes[0] != check.nodes[1] && check.level != Level::kMtu &&
-         check.level != Level::kSsh;
+  return !is_sweep(check) && check.nodes.size() == 2 && check.nodes[0] != check.nodes[1] &&
+         check.level != Level::kMtu && check.level != Level::kSsh;
 }
 
 std::string key_of(const Check& check) { return std::string(to_string(check.level)) + " " + check.what; }

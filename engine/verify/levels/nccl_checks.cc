@@ -3,14 +3,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/doctor/nccl_bands.h"
+#include "engine/verify/nccl_choice.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr double kBitsPerGigabyte = 8e9;
+constexpr double kMicro = 1e6;
+constexpr std::string_view kLatencyCheck = "latency";
+constexpr std::int64_t kJudgedBytes = std::int64_t{1} << 30;
 
 RowId row_of(RankFault fault) {
   switch (fault) {
@@ -70,7 +77,7 @@ bool names_the_cause(const NcclFailure& failure) {
 }
 
 void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& check) {
-  std::string details = "on " + ground.nodes.at(failure.place) + ": " + failure.error.describe();
+  std::string details = "on " + ground.name_of(failure.place) + ": " + failure.error.describe();
   for (const auto& warning : failure.transport.warnings) details += "; NCCL: " + warning;
   if (failure.trouble == NcclTrouble::kStopped) {
     check.cause = "stopped";
@@ -86,13 +93,6 @@ void put_judgement(const Judgement& judgement, const std::string& details, Check
   if (judgement.row) diagnose(check, judgement.status, judgement.row, details);
 }
 
-std::string size_text(std::int64_t bytes) {
-  constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
-  if (bytes % (kMebibyte * 1024) == 0) return std::to_string(bytes / kMebibyte / 1024) + " GiB";
-  if (bytes % kMebibyte == 0) return std::to_string(bytes / kMebibyte) + " MiB";
-  return std::to_string(bytes) + " bytes";
-}
-
 /// "IB over rocep1s0f1, roceP2p1s0f1", "within the machine"
 std::string way_text(const NcclTransport& transport) {
   if (transport.channels_ib + transport.channels_socket == 0 && transport.channels_local > 0) {
@@ -103,9 +103,12 @@ std::string way_text(const NcclTransport& transport) {
   return text;
 }
 
-std::optional<double> threshold_of(const NcclGround& ground) {
+/// A known value is for large messages of the operations it was measured with, and for one GPU per node.
+std::optional<double> threshold_of(const NcclGround& ground, const NcclMeasurement& measured) {
+  const bool known = measured.collective == Collective::kAllReduce || measured.collective == Collective::kAllGather;
+  if (!known || measured.asked_bytes < kJudgedBytes) return std::nullopt;
   if (ground.threshold) return *ground.threshold / kBitsPerGigabyte;
-  if (!ground.sparks) return std::nullopt;
+  if (!ground.sparks || !ground.ranks.empty()) return std::nullopt;
   return ground.ring && ground.nodes.size() > 2 ? kSparkRingBusBandwidth : kSparkBusBandwidth;
 }
 
@@ -113,19 +116,24 @@ bool over_sockets(const NcclTransport& transport) {
   return transport.channels_socket > 0 || (transport.network == "Socket" && transport.channels_local == 0);
 }
 
+bool belongs(const NcclMeasurement& one, const NcclRequest& request) {
+  return one.collective == request.collective &&
+         std::find(request.sizes.begin(), request.sizes.end(), one.asked_bytes) != request.sizes.end();
+}
+
 std::vector<SizePoint> series_of(const NcclOutcome& outcome, const NcclRequest& request) {
-  constexpr double kMicro = 1e6;
   std::vector<SizePoint> series;
-  if (request.sizes.size() < 2) return series;
+  if (request.sizes.size() < 2 && !request.in_place) return series;
   for (const NcclMeasurement& one : outcome.measured) {
-    if (one.collective != request.collective || one.bytes <= 0) continue;
-    series.push_back({one.bytes, one.seconds * kMicro, one.bandwidth.algorithm, one.bandwidth.bus});
+    if (!belongs(one, request) || one.bytes <= 0) continue;
+    series.push_back({one.bytes, one.seconds * kMicro, one.bandwidth.algorithm, one.bandwidth.bus, one.in_place});
   }
+  const auto key = [](const SizePoint& point) { return std::pair(point.in_place, point.bytes); };
   std::stable_sort(series.begin(), series.end(),
-                   [](const SizePoint& a, const SizePoint& b) { return a.bytes < b.bytes; });
+                   [&](const SizePoint& a, const SizePoint& b) { return key(a) < key(b); });
   // Where memory is short, several sizes become the same one.
   const auto repeated = std::unique(series.begin(), series.end(),
-                                    [](const SizePoint& a, const SizePoint& b) { return a.bytes == b.bytes; });
+                                    [&](const SizePoint& a, const SizePoint& b) { return key(a) == key(b); });
   series.erase(repeated, series.end());
   return series;
 }
@@ -133,19 +141,36 @@ std::vector<SizePoint> series_of(const NcclOutcome& outcome, const NcclRequest& 
 /// The least free memory limits all ranks, and one rank alone claims it.
 std::string scarce_memory(const NcclOutcome& outcome, const NcclGround& ground) {
   const auto& ranks = outcome.prepared;
-  if (ranks.empty() || ranks.size() != ground.nodes.size()) return "free memory";
+  if (ranks.empty() || ranks.size() != ground.rank_count()) return "free memory";
   const auto least = std::min_element(ranks.begin(), ranks.end(), [](const PreparedRank& a, const PreparedRank& b) {
     return a.memory_free_bytes < b.memory_free_bytes;
   });
-  return "the free memory that " + ground.nodes[static_cast<std::size_t>(least - ranks.begin())] + " reports";
+  return "the free memory that " + ground.name_of(static_cast<std::size_t>(least - ranks.begin())) + " reports";
+}
+
+void put_wrong_data(const NcclMeasurement& measured, Check& check) {
+  diagnose(check, CheckStatus::kFail, "nccl-wrong-data",
+           std::to_string(measured.wrong) + " wrong elements" + (measured.in_place ? " in place" : "") +
+               ", the first on " + measured.first_wrong);
+}
+
+/// A time has no known limit: it is compared with earlier runs.
+void put_latency(const NcclMeasurement& measured, const NcclOutcome& outcome, Check& check) {
+  check.pass(std::string(to_string(measured.collective)) + " of " + size_text(measured.bytes) + ", " +
+             way_text(outcome.transports.at(0)) + ", time");
+  check.value = measured.seconds * kMicro;
+  check.unit = "us";
+  if (measured.wrong > 0) put_wrong_data(measured, check);
 }
 
 void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome, const NcclGround& ground,
                      Check& check) {
-  NcclSeen seen{measured.bandwidth.bus, threshold_of(ground), false, ground.hcas_wanted, 0, ground.rdma_passed};
+  NcclSeen seen{measured.bandwidth.bus, threshold_of(ground, measured), false, ground.hcas_wanted, 0,
+                ground.rdma_passed};
   for (const auto& transport : outcome.transports) {
     seen.over_sockets = seen.over_sockets || over_sockets(transport);
-    if (transport.channels_ib == 0) continue;
+    // NCCL may send small messages through one device.
+    if (transport.channels_ib == 0 || measured.asked_bytes < kJudgedBytes) continue;
     const auto used = transport.devices.size();
     seen.hcas_used = seen.hcas_used == 0 ? used : std::min(seen.hcas_used, used);
   }
@@ -157,11 +182,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
     check.text += " (limited by " + scarce_memory(outcome, ground) + ")";
   }
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";
-  if (measured.wrong > 0) {
-    diagnose(check, CheckStatus::kFail, "nccl-wrong-data",
-             std::to_string(measured.wrong) + " wrong elements, the first on " + measured.first_wrong);
-    return;
-  }
+  if (measured.wrong > 0) return put_wrong_data(measured, check);
   put_judgement(judge_nccl_bandwidth(seen), "", check);
   const bool usual_ring = ground.sparks && ground.ring && ground.nodes.size() > 2 && !ground.threshold;
   if (usual_ring && check.status == CheckStatus::kPass && measured.bandwidth.bus < kUsualRingBusBandwidth) {
@@ -170,6 +191,34 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   // Smaller messages are slower by nature, and the threshold is for large ones.
   const bool smaller = measured.bytes < measured.asked_bytes;
   if (smaller && check.status == CheckStatus::kFail) check.status = CheckStatus::kWarn;
+}
+
+/// The measurement that decides: wrong data if there is any, else the largest size out of place.
+const NcclMeasurement* deciding(const NcclOutcome& outcome, const NcclRequest& request) {
+  const NcclMeasurement* chosen = nullptr;
+  for (const auto& one : outcome.measured) {
+    if (!belongs(one, request)) continue;
+    const bool larger = chosen == nullptr || (!one.in_place && one.bytes >= chosen->bytes);
+    if (one.wrong > 0 || (larger && (chosen == nullptr || chosen->wrong == 0))) chosen = &one;
+  }
+  return chosen;
+}
+
+/// True if the run ended after the request's last measurement.
+bool is_complete(const NcclOutcome& outcome, const NcclRequest& request) {
+  if (!outcome.failure) return true;
+  return std::any_of(outcome.measured.begin(), outcome.measured.end(), [&](const NcclMeasurement& one) {
+    return belongs(one, request) && one.asked_bytes == request.sizes.back() && one.in_place == request.ends_in_place();
+  });
+}
+
+std::string reason_without(const NcclRequest& request, const NcclOutcome& outcome, std::size_t ranks) {
+  if (outcome.failure) return "the run ended earlier";
+  const std::string operation(to_string(request.collective));
+  if (!fits_ranks(request.collective, static_cast<int>(ranks))) {
+    return operation + " needs a power of two of ranks, and there are " + std::to_string(ranks);
+  }
+  return "each size is too small for " + operation + " with " + std::to_string(ranks) + " ranks";
 }
 
 }  // namespace
@@ -183,6 +232,11 @@ Check check_of_node(const NcclOutcome& looked, const NcclGround& ground) {
   const PreparedRank& rank = looked.prepared.at(0);
   check.pass(rank.gpu + ", CUDA driver " + std::to_string(rank.driver_version / 1000) + "." +
              std::to_string(rank.driver_version % 1000 / 10) + ", NCCL " + nccl_version_text(rank.nccl_version));
+  if (!ground.library.empty()) check.text += " from " + ground.library;
+  if (!ground.library.empty() && !ground.host_nccl.empty() &&
+      ground.host_nccl != nccl_version_text(rank.nccl_version)) {
+    check.text += " (the host's is " + ground.host_nccl + ")";
+  }
   if (!rank.other_conf_lines.empty()) {
     check.text += ", /etc/nccl.conf also sets " + join(rank.other_conf_lines, ", ");
   }
@@ -191,9 +245,9 @@ Check check_of_node(const NcclOutcome& looked, const NcclGround& ground) {
   return check;
 }
 
-Check check_of_operation(const std::string& group, Collective collective, const std::vector<std::string>& nodes,
+Check check_of_operation(const std::string& group, const NcclRequest& request, const std::vector<std::string>& nodes,
                          const std::string& reason) {
-  const std::string operation(to_string(collective));
+  const std::string operation(request.latency ? kLatencyCheck : to_string(request.collective));
   if (group.empty()) return skipped(Level::kNccl, nodes, operation, reason);
   Check check = skipped(Level::kNccl, {}, group + "/" + operation, reason);
   check.nodes = nodes;
@@ -205,43 +259,77 @@ std::vector<Check> checks_of_run(const std::string& group, const std::vector<Ncc
   std::vector<Check> checks;
   bool explained = false;
   for (const auto& request : requests) {
-    Check check = check_of_operation(group, request.collective, ground.nodes, "the run ended earlier");
-    const NcclMeasurement* largest = nullptr;
-    for (const auto& one : outcome.measured) {
-      if (one.collective != request.collective) continue;
-      if (largest == nullptr || one.wrong > 0 || (largest->wrong == 0 && one.bytes >= largest->bytes)) largest = &one;
-    }
-    const bool came_to_its_end =
-        largest != nullptr && (!outcome.failure || largest->asked_bytes == request.sizes.back());
-    if (came_to_its_end || (largest != nullptr && largest->wrong > 0)) {
-      put_measurement(*largest, outcome, ground, check);
+    Check check =
+        check_of_operation(group, request, ground.nodes, reason_without(request, outcome, ground.rank_count()));
+    const NcclMeasurement* largest = deciding(outcome, request);
+    if (largest != nullptr && (largest->wrong > 0 || is_complete(outcome, request))) {
+      if (request.latency) {
+        put_latency(*largest, outcome, check);
+      } else {
+        put_measurement(*largest, outcome, ground, check);
+      }
     } else if (outcome.failure && !explained) {
       check.text = "did not finish";
       put_failure(*outcome.failure, ground, check);
       explained = true;
     }
     check.series = series_of(outcome, request);
+    check.one_off = ground.one_off;
     checks.push_back(std::move(check));
   }
   return checks;
 }
 
-std::string nccl_table(const std::vector<NcclMeasurement>& measured, int ranks) {
-  std::string table;
-  std::optional<Collective> heading;
-  for (const auto& one : measured) {
-    if (heading != one.collective) {
-      heading = one.collective;
-      table += fmt::format("# {}, {} ranks, out of place\n", to_string(one.collective), ranks);
-      table += fmt::format("#{:>12}{:>13}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8}\n", "size", "count", "type", "iters", "time",
-                           "algbw", "busbw", "#wrong");
-      table += fmt::format("#{:>12}{:>13}{:>8}{:>7}{:>11}{:>9}{:>9}\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)",
-                           "(GB/s)");
-    }
-    const auto count = collective_shape(one.collective, one.bytes, ranks).unit;
-    table += fmt::format("{:>13}{:>13}{:>8}{:>7}{:>11.2f}{:>9.2f}{:>9.2f}{:>8}\n", one.bytes, count, "float",
-                         one.iterations, one.seconds * 1e6, one.bandwidth.algorithm, one.bandwidth.bus, one.wrong);
+namespace {
+
+/// Both measurements of one size.
+struct TableRow {
+  const NcclMeasurement* out = nullptr;
+  const NcclMeasurement* in = nullptr;
+};
+
+/// A rank can claim any time, so that a bandwidth has any number of digits.
+std::string fixed(double number) {
+  constexpr double kLargestFixed = 1e5;
+  return number < kLargestFixed ? fmt::format("{:.2f}", number) : fmt::format("{:.2e}", number);
+}
+
+std::string cells_of(const NcclMeasurement* one) {
+  if (one == nullptr) return fmt::format("{:>11}{:>9}{:>9}{:>8}", "", "", "", "");
+  return fmt::format("{:>11.2f}{:>9}{:>9}{:>8}", one->seconds * kMicro, fixed(one->bandwidth.algorithm),
+                     fixed(one->bandwidth.bus), one->wrong);
+}
+
+std::string table_of(Collective collective, const std::map<std::int64_t, TableRow>& rows, int ranks) {
+  const bool in_place = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.second.in != nullptr; });
+  const auto names = fmt::format("{:>11}{:>9}{:>9}{:>8}", "time", "algbw", "busbw", "#wrong");
+  const auto units = fmt::format("{:>11}{:>9}{:>9}", "(us)", "(GB/s)", "(GB/s)");
+  std::string table =
+      fmt::format("# {}, {} ranks, out of place{}\n", to_string(collective), ranks, in_place ? ", then in place" : "");
+  table += fmt::format("#{:>12}{:>13}{:>8}{:>7}{}{}\n", "size", "count", "type", "iters", names, in_place ? names : "");
+  table += fmt::format("#{:>12}{:>13}{:>8}{:>7}{}{}\n", "(B)", "(elements)", "", "", units,
+                       in_place ? "        " + units : "");
+  for (const auto& [bytes, row] : rows) {
+    const auto count = collective_shape(collective, bytes, ranks).unit;
+    const auto iterations = (row.out != nullptr ? row.out : row.in)->iterations;
+    table += fmt::format("{:>13}{:>13}{:>8}{:>7}{}{}\n", bytes, count, "float", iterations, cells_of(row.out),
+                         row.in != nullptr ? cells_of(row.in) : "");
   }
+  return table;
+}
+
+}  // namespace
+
+std::string nccl_table(const std::vector<NcclMeasurement>& measured, int ranks) {
+  std::vector<Collective> order;
+  std::map<Collective, std::map<std::int64_t, TableRow>> rows;
+  for (const auto& one : measured) {
+    if (!rows.contains(one.collective)) order.push_back(one.collective);
+    TableRow& row = rows[one.collective][one.bytes];
+    (one.in_place ? row.in : row.out) = &one;
+  }
+  std::string table;
+  for (const Collective collective : order) table += table_of(collective, rows[collective], ranks);
   return table;
 }
 

@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/resource/registry.h"
 #include "engine/verify/levels/nccl_checks.h"
-#include "engine/verify/levels/nccl_environment.h"
+#include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/levels/nccl_run.h"
 #include "engine/verify/pairs.h"
 
@@ -21,18 +20,21 @@ constexpr std::int64_t kLargest = 1024 * kMebibyte;
 constexpr const char* kMixedVersions = "all/version";
 constexpr std::array kBelow{Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma};
 
-/// A pair is measured at the largest size; the whole group at all sizes, as nccl-tests does.
-const std::vector<NcclRequest>& requests_of_pair() {
-  static const std::vector<NcclRequest> requests{{Collective::kAllReduce, {kLargest}},
-                                                 {Collective::kAllGather, {kLargest}}};
-  return requests;
-}
-const std::vector<NcclRequest>& requests_of_group() {
-  static const std::vector<NcclRequest> requests = [] {
-    const std::vector<std::int64_t> sizes{kMebibyte,      4 * kMebibyte,   16 * kMebibyte,
-                                          64 * kMebibyte, 256 * kMebibyte, kLargest};
-    return std::vector<NcclRequest>{{Collective::kAllReduce, sizes}, {Collective::kAllGather, sizes}};
-  }();
+constexpr std::int64_t kLatencySize = 8192;
+
+/// A pair is measured at the largest size; the whole group at all sizes, as nccl-tests does. The latency comes last: a
+/// failure belongs to the bandwidth.
+std::vector<NcclRequest> requests_for(const NcclChoice& choice, bool pair) {
+  auto sizes = choice.sizes;
+  if (sizes.empty() && pair) sizes = {kLargest};
+  if (sizes.empty()) {
+    sizes = {kMebibyte, 4 * kMebibyte, 16 * kMebibyte, 64 * kMebibyte, 256 * kMebibyte, kLargest};
+  }
+  auto collectives = choice.collectives;
+  if (collectives.empty()) collectives = {Collective::kAllReduce, Collective::kAllGather};
+  std::vector<NcclRequest> requests;
+  for (const Collective one : collectives) requests.push_back({one, sizes, !choice.sizes.empty()});
+  if (choice.sizes.empty()) requests.push_back({Collective::kAllReduce, {kLatencySize}, false, true});
   return requests;
 }
 
@@ -45,17 +47,17 @@ std::size_t hcas_in(const std::map<std::string, std::string>& variables) {
 
 class NcclLevel {
  public:
-  explicit NcclLevel(VerifyContext& context) : context_(context), places_(context.nodes.size()) {
-    options_.agent = context.options.agent;
-    options_.stop = context.stop;
-    options_.longest_measurement = std::chrono::seconds(5);
-  }
+  explicit NcclLevel(VerifyContext& context)
+      : context_(context),
+        choice_(context.options.nccl),
+        options_(nccl_run_options(context)),
+        places_(context.nodes.size()) {}
 
   std::vector<Check> run() {
     inspect_nodes();
     refuse_mixed_versions();
-    // With two nodes, the only pair is also the whole group.
-    if (context_.nodes.size() > 2) measure_pairs();
+    // With two nodes, the only pair is also the whole group. A sweep of each pair would take hours.
+    if (context_.nodes.size() > 2 && choice_.sizes.empty()) measure_pairs();
     measure_group();
     report_left_running();
     return std::move(checks_);
@@ -97,6 +99,10 @@ class NcclLevel {
       const auto hcas = hcas_in(place.environment);
       ground.hcas_wanted = i == 0 ? hcas : std::min(ground.hcas_wanted, hcas);
     }
+    ground.one_off = !choice_.usual();
+    ground.library = choice_.library;
+    const VerifyNode& first = context_.nodes[members.at(0)];
+    if (members.size() == 1 && first.facts != nullptr) ground.host_nccl = first.facts->nccl_version;
     // Neighbours in a ring have one cable between them, with its two halves.
     if (ring() && members.size() == 2) ground.hcas_wanted = std::min<std::size_t>(ground.hcas_wanted, 2);
     return ground;
@@ -105,17 +111,14 @@ class NcclLevel {
   void inspect_nodes() {
     std::vector<std::size_t> askable;
     for (std::size_t i = 0; i < count(); ++i) {
-      const VerifyNode& node = context_.nodes[i];
-      if (!node.can_be_asked() || node.facts == nullptr) {
-        note_absent(i, "the node is not connected");
-      } else if (!node.facts->live) {
-        note_absent(i, "the node is not a running system");
-      } else {
-        auto environment = nccl_environment(context_.cluster, *node.spec, *node.facts, builtin_registry());
-        places_[i] = {node.spec, 0, std::move(environment.library), std::move(environment.variables)};
-        askable.push_back(i);
-        context_.progress(node.name(), "checking GPU and NCCL");
+      auto place = first_rank_of(context_, context_.nodes[i]);
+      if (!place) {
+        note_absent(i, place.error().message);
+        continue;
       }
+      places_[i] = *std::move(place);
+      askable.push_back(i);
+      context_.progress(context_.nodes[i].name(), "checking GPU and NCCL");
     }
     std::vector<RankPlace> places;
     for (const auto i : askable) places.push_back(places_[i]);
@@ -147,7 +150,9 @@ class NcclLevel {
     checks_.push_back(check_of_node(looked, ground({node})));
     if (checks_.back().status == CheckStatus::kSkip) without_gpu_.insert(node);
     note_left_running(looked);
-    if (!looked.failure) able_[node] = looked.prepared.at(0).nccl_version;
+    if (looked.failure) return;
+    able_[node] = looked.prepared.at(0).nccl_version;
+    places_[node].ranks_on_node = ranks_on_node(choice_, looked.prepared.at(0).gpus);
   }
 
   /// One check that names all versions, instead of one failure per pair.
@@ -215,7 +220,7 @@ class NcclLevel {
       const NodePair pair = std::minmax(one, other);
       if (!joined.contains(pair)) return;
       const std::vector<std::size_t> members{pair.first, pair.second};
-      auto checks = measure("", members, requests_of_pair());
+      auto checks = measure("", members, requests_for(choice_, true));
       const std::lock_guard lock(mutex);
       found[pair] = std::move(checks);
     };
@@ -225,13 +230,16 @@ class NcclLevel {
 
   void measure_group() {
     // A machine without a GPU, such as a storage node, is not part of the group.
-    const bool enough = count() - without_gpu_.size() >= 2;
+    std::vector<std::size_t> all;
     std::vector<std::size_t> members;
     for (std::size_t i = 0; i < count(); ++i) {
-      if (!enough || !without_gpu_.contains(i)) members.push_back(i);
+      all.push_back(i);
+      if (!without_gpu_.contains(i)) members.push_back(i);
     }
-    if (members.size() < 2 || context_.stop.stop_requested()) return;
-    append(checks_, measure(members.size() == 2 ? "" : "all", members, requests_of_group()));
+    // Then the checks of all nodes are skipped, with the reason.
+    if (count_ranks(members) < 2) members = all;
+    if (count_ranks(members) < 2 || context_.stop.stop_requested()) return;
+    append(checks_, measure(members.size() <= 2 ? "" : "all", members, requests_for(choice_, false)));
   }
 
   std::vector<Check> measure(const std::string& group, const std::vector<std::size_t>& members,
@@ -239,28 +247,40 @@ class NcclLevel {
     if (const Blocker blocker = blocker_of(members)) {
       std::vector<Check> checks;
       for (const auto& request : requests) {
-        checks.push_back(check_of_operation(group, request.collective, names(members), ""));
+        checks.push_back(check_of_operation(group, request, names(members), ""));
         checks.back().block(blocker);
       }
       return checks;
     }
     std::vector<RankPlace> places;
-    for (const auto member : members) places.push_back(places_[member]);
+    for (const auto member : members) append_ranks(places_[member], places);
     auto options = options_;
     options.progress = [&](std::string_view doing) {
       for (const auto member : members) context_.progress(context_.nodes[member].name(), doing);
     };
     const auto outcome = run_nccl(places, requests, options);
     note_left_running(outcome);
-    if (requests.front().sizes.size() > 1 && !outcome.measured.empty()) {
-      context_.tables.push_back(nccl_table(outcome.measured, static_cast<int>(members.size())));
+    const bool sweep = requests.front().sizes.size() > 1 || requests.front().in_place;
+    if (sweep && !outcome.measured.empty()) {
+      context_.tables.push_back(nccl_table(outcome.measured, static_cast<int>(places.size())));
     }
-    return checks_of_run(group, requests, outcome, ground(members));
+    auto of_run = ground(members);
+    if (places.size() != members.size()) {
+      for (const RankPlace& place : places) of_run.ranks.push_back(place.name());
+    }
+    return checks_of_run(group, requests, outcome, of_run);
+  }
+
+  std::size_t count_ranks(const std::vector<std::size_t>& members) const {
+    std::size_t ranks = 0;
+    for (const auto member : members) ranks += static_cast<std::size_t>(places_[member].ranks_on_node);
+    return ranks;
   }
 
   VerifyContext& context_;
+  const NcclChoice& choice_;
   NcclRunOptions options_;
-  std::vector<RankPlace> places_;    ///< By node.
+  std::vector<RankPlace> places_;    ///< By node: its first rank.
   std::map<std::size_t, int> able_;  ///< Nodes that can take part, and their NCCL's version.
   std::set<std::size_t> without_gpu_;
   bool mixed_ = false;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/remote/programs/nccl_rank_client.h"
+#include "engine/verify/nccl_choice.h"
 
 namespace sparkplan {
 namespace {
@@ -17,6 +18,9 @@ constexpr milliseconds kSecondOpinion{700};  // How long a rank may take to repo
 constexpr milliseconds kPatienceAtEnd{3000};
 constexpr std::int64_t kSmallestSize = std::int64_t{1} << 20;
 constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes are quick on any network.
+/// Times below it differ from batch to batch.
+constexpr std::int64_t kMedianBelow = std::int64_t{1} << 20;
+constexpr int kBatches = 5;
 
 Error silent_error(const std::string& doing, milliseconds limit) {
   return make_error(ErrorCode::kUnreachable,
@@ -87,13 +91,14 @@ class RankGroup {
 
   void measure(const NcclRequest& request) {
     const auto ranks = static_cast<int>(places_.size());
+    if (!fits_ranks(request.collective, ranks)) return;
     std::int64_t last = 0;
     for (const auto asked : request.sizes) {
-      const auto bytes = size_that_fits(request.collective, asked, ranks,
-                                        outcome_.prepared[place_of_least_memory()].memory_free_bytes);
       if (failed()) return;
+      if (collective_shape(request.collective, asked, ranks).unit == 0) continue;
+      const auto bytes = size_that_fits(request.collective, asked, ranks, memory_of(place_of_least_memory()));
       // Short memory may reduce two sizes to the same size.
-      if (bytes == 0 || bytes != last || asked == bytes) measure_size(request.collective, asked, bytes);
+      if (bytes == 0 || bytes != last || asked == bytes) measure_size(request, asked, bytes);
       last = bytes;
     }
   }
@@ -115,7 +120,7 @@ class RankGroup {
   }
 
  private:
-  std::string name(std::size_t place) const { return places_[place].node->name.str(); }
+  std::string name(std::size_t place) const { return places_[place].name(); }
 
   void progress(std::string_view doing) const {
     if (options_.progress) options_.progress(doing);
@@ -126,22 +131,32 @@ class RankGroup {
     outcome_.failure = NcclFailure{trouble, phase, place, fault, std::move(error), std::move(transport)};
   }
 
+  std::int64_t memory_of(std::size_t place) const {
+    return memory_of_rank(outcome_.prepared[place], places_[place].ranks_on_node);
+  }
   std::size_t place_of_least_memory() const {
-    const auto& ranks = outcome_.prepared;
-    const auto least = std::min_element(ranks.begin(), ranks.end(), [](const PreparedRank& a, const PreparedRank& b) {
-      return a.memory_free_bytes < b.memory_free_bytes;
-    });
-    return static_cast<std::size_t>(least - ranks.begin());
+    std::size_t least = 0;
+    for (std::size_t i = 1; i < outcome_.prepared.size(); ++i) {
+      if (memory_of(i) < memory_of(least)) least = i;
+    }
+    return least;
   }
 
-  void measure_size(Collective collective, std::int64_t asked, std::int64_t bytes) {
+  void measure_size(const NcclRequest& request, std::int64_t asked, std::int64_t bytes) {
     if (bytes == 0) {
       return fail(NcclTrouble::kFault, NcclPhase::kRun, place_of_least_memory(),
                   make_error(ErrorCode::kRefused, "too little memory is free for a test of 1 MiB"), RankFault::kMemory);
     }
-    RunCollective run{collective, bytes, options_.warm_up, options_.iterations, options_.check, ++pattern_};
+    RunCollective run{request.collective, bytes, options_.warm_up, options_.iterations, options_.check, ++pattern_};
+    // Of a small message, starting it is a part of its time. docs/nccl-test.md explains both clocks.
+    run.host_clock = bytes < kProbedSize;
+    if (bytes < kMedianBelow) run.batches = kBatches;
     if (bytes >= kProbedSize) shorten(run);
     if (!failed()) run_once(run, asked);
+    if (failed() || !request.ends_in_place()) return;
+    run.in_place = true;
+    run.pattern = ++pattern_;
+    run_once(run, asked);
   }
 
   /// One iteration shows how many iterations there is time for.
@@ -179,7 +194,8 @@ class RankGroup {
   }
 
   std::vector<RankAnswer> ask_all(const RunCollective& run) {
-    const std::string doing = std::string(to_string(run.collective)) + " of " + std::to_string(run.bytes) + " bytes";
+    const std::string doing =
+        std::string(to_string(run.collective)) + " of " + size_text(run.bytes) + (run.in_place ? " in place" : "");
     progress(doing);
     return ask(std::vector<RankCommand>(places_.size(), run), NcclPhase::kRun, options_.run_timeout, doing);
   }
@@ -272,7 +288,7 @@ class RankGroup {
       }
     }
     for (std::size_t i = 0; i < ended.size(); ++i) {
-      if (ended[i] == 0) outcome_.left_running.push_back(name(i));
+      if (ended[i] == 0) outcome_.left_running.push_back(places_[i].node->name.str());
     }
   }
 
@@ -328,7 +344,7 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
                                const std::vector<CollectiveResult>& results, const std::vector<std::string>& names) {
   const auto ranks = static_cast<int>(results.size());
   const auto shape = collective_shape(run.collective, run.bytes, ranks);
-  NcclMeasurement measured{run.collective, asked_bytes, shape.bytes, run.iterations, 0, {}, 0, ""};
+  NcclMeasurement measured{run.collective, asked_bytes, shape.bytes, run.iterations, 0, {}, 0, "", run.in_place};
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& result = results[i];
     measured.seconds += result.seconds / ranks;
@@ -339,6 +355,14 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
   }
   measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);
   return measured;
+}
+
+std::string RankPlace::name() const {
+  return node->name.str() + (ranks_on_node > 1 ? " GPU " + std::to_string(device) : "");
+}
+
+std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node) {
+  return rank.unified_memory ? rank.memory_free_bytes / std::max(ranks_on_node, 1) : rank.memory_free_bytes;
 }
 
 std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes) {

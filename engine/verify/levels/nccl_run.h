@@ -23,11 +23,20 @@ struct RankPlace {
   int device = 0;                                  ///< The GPU's number.
   std::string library;                             ///< As in PrepareRank.
   std::map<std::string, std::string> environment;  ///< As in PrepareRank.
+  int ranks_on_node = 1;                           ///< All ranks of this node.
+
+  /// "spark-01"; "spark-01 GPU 1" if the node has several ranks.
+  std::string name() const;
 };
 
 struct NcclRequest {
   Collective collective = Collective::kAllReduce;
-  std::vector<std::int64_t> sizes;  ///< In bytes.
+  std::vector<std::int64_t> sizes;  ///< In bytes. A size that has no element for each rank is left out.
+  bool in_place = false;            ///< Each size also in place, if the operation has that.
+  bool latency = false;             ///< The time of a small message, not a bandwidth.
+
+  /// True if the last size is measured in place, too.
+  bool ends_in_place() const { return in_place && has_in_place(collective); }
 };
 
 struct NcclRunOptions {
@@ -55,6 +64,7 @@ struct NcclMeasurement {
   CollectiveBandwidth bandwidth;
   std::int64_t wrong = 0;   ///< Wrong elements on all ranks; of one rank at most as many as it receives.
   std::string first_wrong;  ///< With the name of the node.
+  bool in_place = false;
 };
 
 enum class NcclTrouble : std::uint8_t {
@@ -100,6 +110,9 @@ std::optional<std::size_t> place_of_other_size(const RunCollective& run, const s
 /// Wrong elements on one rank stand, whatever the others report.
 NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_bytes,
                                const std::vector<CollectiveResult>& results, const std::vector<std::string>& names);
+
+/// Pure. The free memory that one rank may count on: ranks on GPUs without their own memory share their node's.
+std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node);
 
 /// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
 /// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.

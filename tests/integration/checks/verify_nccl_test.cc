@@ -44,8 +44,10 @@ std::string cluster_with(const std::string& env) {
   return "nccl: {mode: auto, env: {NCCL_SOCKET_IFNAME: \"=mgmt0\"" + env + "}}\n" + nodes_of_lab(2, "operator");
 }
 
-Json verify(const Controller& controller, int code) {
-  const auto run = controller.run({"verify", "--level", "nccl", "--json"}, std::chrono::seconds(200));
+Json verify(const Controller& controller, int code, const std::vector<std::string>& flags = {}) {
+  std::vector<std::string> words{"verify", "--level", "nccl", "--json"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  const auto run = controller.run(words, std::chrono::seconds(200));
   require_exit(run, code);
   return run.verification();
 }
@@ -77,11 +79,45 @@ TEST_CASE("verify nccl: two hosts with GPUs are measured, and no rank remains") 
     CHECK(check.at("unit") == "GB/s");
     CHECK(check.at("value") > 0);
   }
+  const auto latency = check_in(report, "nccl/spark-01/spark-02/latency");
+  CHECK(latency.at("status") == "pass");
+  CHECK(latency.at("unit") == "us");
   CHECK(first->shell("stat -c '%a %U:%G' " + kRankFile) == "755 root:root");
   require_no_ranks(first, second);
   const auto text = controller.run({"verify", "--level", "nccl"}, std::chrono::seconds(200));
   require_exit(text, 0);
   CHECK(contains(text.out, "# all_reduce, 2 ranks, out of place"));
+}
+
+TEST_CASE("verify nccl: a sweep measures all operations in both placements, with several ranks per node") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  const Controller controller;
+  controller.cluster(cluster_with(""));
+  const auto report =
+      verify(controller, 0, {"--sizes", "8B:32KiB:16", "--collectives", "all", "--ranks-per-node", "2"});
+  for (const auto& [operation, points] : std::vector<std::pair<std::string, std::size_t>>{{"all_reduce", 8},
+                                                                                          {"reduce", 8},
+                                                                                          {"broadcast", 8},
+                                                                                          {"scatter", 6},
+                                                                                          {"hypercube", 6},
+                                                                                          {"alltoall", 3},
+                                                                                          {"sendrecv", 4}}) {
+    INFO(operation);
+    const auto check = check_in(report, "nccl/spark-01/spark-02/" + operation);
+    CHECK(check.at("status") == "pass");
+    CHECK(check.at("series").size() == points);
+  }
+  // The fake GPUs have 40 MiB.
+  const auto refused = [&](std::vector<std::string> flags, const std::string& words) {
+    flags.insert(flags.begin(), {"verify", "--level", "nccl"});
+    const auto run = controller.run(flags, std::chrono::seconds(200));
+    require_exit(run, 3);
+    CHECK(contains(run.err, words));
+  };
+  refused({"--sizes", "8B:1GiB:2"}, "1 GiB is too large: all_reduce needs buffers of 2 GiB");
+  refused({"--ranks-per-node", "9"}, "spark-01 has 8 GPUs");
+  require_no_ranks(first, second);
 }
 
 TEST_CASE("verify nccl: wrong data and a dying rank fail with cause and fix, and no rank remains") {

@@ -183,6 +183,110 @@ TEST_CASE("all measured sizes of an operation are its series, smallest first and
   CHECK(checks[1].series.empty());
 }
 
+TEST_CASE("a sweep has both placements in its series, and wrong data in place fails") {
+  const std::vector<NcclRequest> requests{{Collective::kBroadcast, {8192, kGibibyte}, true}};
+  NcclOutcome run = outcome(24);
+  run.measured.clear();
+  for (const std::int64_t bytes : {std::int64_t{8192}, kGibibyte}) {
+    for (const bool in_place : {false, true}) {
+      run.measured.push_back(
+          {Collective::kBroadcast, bytes, bytes, 20, 0.002, {1, in_place ? 2.0 : 3.0}, 0, "", in_place});
+    }
+  }
+  auto check = checks_of_run("all", requests, run, two_sparks()).at(0);
+  CHECK(check.status == CheckStatus::kPass);
+  CHECK(check.value == 3);
+  CHECK_FALSE(check.threshold);  // Only all_reduce and all_gather have a known value.
+  REQUIRE(check.series.size() == 4);
+  CHECK_FALSE(check.series[1].in_place);
+  CHECK(check.series[1].bytes == kGibibyte);
+  CHECK(check.series[2].in_place);
+  CHECK(check.series[2].bytes == 8192);
+  run.measured[1].wrong = 1;
+  run.measured[1].first_wrong = "spark-02: element 1 is 3, not 6";
+  check = checks_of_run("all", requests, run, two_sparks()).at(0);
+  CHECK(row_of(check) == "nccl-wrong-data");
+  CHECK(check.cause.find("1 wrong elements in place") != std::string::npos);
+}
+
+TEST_CASE("a node that vanishes in a sweep is named, and what was measured before it stays") {
+  const std::vector<NcclRequest> requests{{Collective::kAllReduce, {8192, kGibibyte}, true},
+                                          {Collective::kBroadcast, {8192, kGibibyte}, true}};
+  auto run = failed(NcclTrouble::kConnection);
+  run.transports.resize(2);
+  run.measured.push_back({Collective::kAllReduce, 8192, 8192, 20, 0.002, {1, 1}, 0, "", false});
+  // The last size, but not yet in place.
+  run.measured.push_back({Collective::kAllReduce, kGibibyte, kGibibyte, 20, 0.002, {1, 1}, 0, "", false});
+  const auto checks = checks_of_run("all", requests, run, two_sparks());
+  CHECK(checks[0].status == CheckStatus::kFail);
+  CHECK(checks[0].cause.starts_with("on spark-02: "));
+  CHECK(checks[0].series.size() == 2);
+  CHECK(checks[1].status == CheckStatus::kSkip);
+  auto of_ranks = two_sparks();
+  of_ranks.ranks = {"spark-01 GPU 0", "spark-02 GPU 0", "spark-02 GPU 1"};
+  CHECK(checks_of_run("all", requests, run, of_ranks)[0].cause.starts_with("on spark-02 GPU 0: "));
+}
+
+TEST_CASE("small sizes and several GPUs per node are not held against the value of a Spark") {
+  NcclOutcome run = outcome(3);
+  for (auto& measured : run.measured) measured.asked_bytes = measured.bytes = 8192;
+  const auto small = checks_of_run("", {{Collective::kAllReduce, {8192}}}, run, two_sparks()).at(0);
+  CHECK(small.status == CheckStatus::kPass);
+  CHECK_FALSE(small.threshold);
+  auto ground = two_sparks();
+  ground.ranks = {"a GPU 0", "a GPU 1", "b GPU 0"};
+  CHECK(first_of(outcome(3), ground).status == CheckStatus::kPass);
+}
+
+TEST_CASE("a measurement with settings of one run is not compared with earlier runs") {
+  auto ground = two_sparks();
+  CHECK_FALSE(first_of(outcome(24), ground).one_off);
+  ground.one_off = true;
+  CHECK(first_of(outcome(24), ground).one_off);
+}
+
+TEST_CASE("the latency is a time of its own check, and no part of another one's series") {
+  NcclOutcome run = outcome(24);
+  run.measured.push_back({Collective::kAllReduce, 8192, 8192, 20, 0.0000415, {0.2, 0.2}, 0, ""});
+  auto requests = kRequests;
+  requests.push_back({Collective::kAllReduce, {8192}, false, true});
+  auto checks = checks_of_run("", requests, run, two_sparks());
+  REQUIRE(checks.size() == 3);
+  CHECK(checks[0].value == Approx(24));
+  CHECK(checks[2].id == "nccl/spark-01/spark-02/latency");
+  CHECK(checks[2].status == CheckStatus::kPass);
+  CHECK(checks[2].value == Approx(41.5));
+  CHECK(checks[2].unit == "us");
+  CHECK(checks[2].text == "all_reduce of 8 KiB, IB over a, b, time");
+  CHECK(checks[2].series.empty());
+  run.measured[2].wrong = 1;
+  checks = checks_of_run("", requests, run, two_sparks());
+  CHECK(row_of(checks[2]) == "nccl-wrong-data");
+}
+
+TEST_CASE("an operation that these ranks cannot do is skipped with the reason") {
+  auto ground = two_sparks();
+  ground.nodes = {"a", "b", "c"};
+  const std::vector<NcclRequest> requests{{Collective::kHypercube, {kGibibyte}}, {Collective::kAllGather, {16}}};
+  const auto checks = checks_of_run("all", requests, NcclOutcome{}, ground);
+  CHECK(checks[0].status == CheckStatus::kSkip);
+  CHECK(checks[0].cause == "hypercube needs a power of two of ranks, and there are 3");
+  CHECK(checks[1].cause == "each size is too small for all_gather with 3 ranks");
+}
+
+TEST_CASE("the NCCL of --library is named, and the host's own one if it is another") {
+  NcclOutcome looked;
+  looked.prepared = {PreparedRank{22809, "/venv/libnccl.so.2", 13000, "GB10", 1 << 30, true, "", {}}};
+  NcclGround ground{{"spark-01"}, false, false, std::nullopt, 0, false};
+  ground.host_nccl = "2.27.3";
+  CHECK(check_of_node(looked, ground).text == "GB10, CUDA driver 13.0, NCCL 2.28.9");
+  ground.library = "/venv/libnccl.so.2";
+  CHECK(check_of_node(looked, ground).text ==
+        "GB10, CUDA driver 13.0, NCCL 2.28.9 from /venv/libnccl.so.2 (the host's is 2.27.3)");
+  ground.host_nccl = "2.28.9";
+  CHECK(check_of_node(looked, ground).text == "GB10, CUDA driver 13.0, NCCL 2.28.9 from /venv/libnccl.so.2");
+}
+
 TEST_CASE("wrong data fails at any value") {
   auto run = outcome(24);
   run.measured[0].wrong = 2;

@@ -25,6 +25,39 @@ TEST_CASE("gather and scatter collectives count the total bytes, in multiples of
   CHECK(all.send == 240);
   CHECK(all.receive == 240);
   CHECK(all.unit == 80);
+  CHECK(collective_shape(Collective::kReduce, 1000, 3).receive == 250);
+  const auto gathered = collective_shape(Collective::kGather, 1000, 3);
+  CHECK(gathered.send == 80);
+  CHECK(gathered.receive == 240);
+  const auto scattered = collective_shape(Collective::kScatter, 1000, 3);
+  CHECK(scattered.send == 240);
+  CHECK(scattered.receive == 80);
+  CHECK(collective_shape(Collective::kHypercube, 1000, 4).bytes == 960);
+}
+
+TEST_CASE("a size without an element for each rank has no unit") {
+  CHECK(collective_shape(Collective::kAllGather, 16, 2).unit == 0);
+  CHECK(collective_shape(Collective::kAllGather, 32, 2).unit == 4);
+  CHECK(collective_shape(Collective::kAllReduce, 8, 2).unit == 2);
+}
+
+TEST_CASE("a hypercube has a power of two of ranks") {
+  for (const int ranks : {1, 2, 4, 8}) CHECK(fits_ranks(Collective::kHypercube, ranks));
+  for (const int ranks : {0, 3, 6, 12}) CHECK_FALSE(fits_ranks(Collective::kHypercube, ranks));
+  CHECK(fits_ranks(Collective::kAllGather, 3));
+}
+
+TEST_CASE("in place, the smaller buffer is the rank's part of the larger one") {
+  for (const auto collective : kCollectives) {
+    INFO(to_string(collective));
+    const auto shape = collective_shape(collective, 1024, 4);
+    const auto offsets = in_place_offsets(collective, shape, 3);
+    CHECK(offsets.send == (shape.send < shape.receive ? 3 * shape.unit : 0));
+    CHECK(offsets.receive == (shape.receive < shape.send ? 3 * shape.unit : 0));
+  }
+  CHECK_FALSE(has_in_place(Collective::kAllToAll));
+  CHECK_FALSE(has_in_place(Collective::kSendReceive));
+  CHECK(has_in_place(Collective::kScatter));
 }
 
 TEST_CASE("bus bandwidth is the bandwidth of each link") {
@@ -41,6 +74,12 @@ TEST_CASE("bus bandwidth is the bandwidth of each link") {
   CHECK(bus(Collective::kAllToAll, 4) == Approx(7.5));
   CHECK(bus(Collective::kBroadcast, 8) == Approx(10));
   CHECK(bus(Collective::kSendReceive, 8) == Approx(10));
+  CHECK(bus(Collective::kReduce, 8) == Approx(10));
+  CHECK(bus(Collective::kGather, 4) == Approx(7.5));
+  CHECK(bus(Collective::kScatter, 4) == Approx(7.5));
+  // Here nccl-tests' algbw leaves out the rank's own part.
+  CHECK(bus(Collective::kHypercube, 4) == Approx(7.5));
+  CHECK(collective_bandwidth(Collective::kHypercube, gigabyte, 4, 0.1).algorithm == Approx(7.5));
   CHECK(collective_bandwidth(Collective::kAllReduce, gigabyte, 2, 0).bus == 0);
 }
 

@@ -55,6 +55,7 @@ static_assert(kSameCall<decltype(cuda::Functions::cuMemAlloc), decltype(&::cuMem
 static_assert(kSameCall<decltype(cuda::Functions::cuMemFree), decltype(&::cuMemFree_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuMemcpyHtoD), decltype(&::cuMemcpyHtoD_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuMemcpyDtoH), decltype(&::cuMemcpyDtoH_v2)>);
+static_assert(kSameCall<decltype(cuda::Functions::cuMemcpyDtoDAsync), decltype(&::cuMemcpyDtoDAsync_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuMemsetD32), decltype(&::cuMemsetD32_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuEventDestroy), decltype(&::cuEventDestroy_v2)>);
 static_assert(kSameCall<decltype(cuda::Functions::cuEventElapsedTime), CUresult (*)(float*, CUevent, CUevent)>);
@@ -70,6 +71,7 @@ SAME_CALL(nccl::Functions, ncclAllReduce);
 SAME_CALL(nccl::Functions, ncclAllGather);
 SAME_CALL(nccl::Functions, ncclReduceScatter);
 SAME_CALL(nccl::Functions, ncclBroadcast);
+SAME_CALL(nccl::Functions, ncclReduce);
 SAME_CALL(nccl::Functions, ncclSend);
 SAME_CALL(nccl::Functions, ncclRecv);
 SAME_CALL(nccl::Functions, ncclGroupStart);

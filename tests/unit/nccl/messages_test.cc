@@ -38,20 +38,25 @@ TEST_CASE("commands survive the wire") {
   CHECK(join.rank == 1);
   CHECK(join.ranks == 2);
   CHECK(join.id == unique_id());
-  const auto run = std::get<RunCollective>(command_sent(RunCollective{Collective::kAllToAll, 1 << 20, 1, 2, false, 9}));
+  const auto run = std::get<RunCollective>(
+      command_sent(RunCollective{Collective::kAllToAll, 1 << 20, 1, 2, false, 9, true, true, 5}));
   CHECK(run.collective == Collective::kAllToAll);
   CHECK(run.bytes == 1 << 20);
   CHECK(run.warm_up == 1);
   CHECK(run.iterations == 2);
   CHECK_FALSE(run.check);
   CHECK(run.pattern == 9);
+  CHECK(run.in_place);
+  CHECK(run.host_clock);
+  CHECK(run.batches == 5);
   CHECK(std::holds_alternative<EndRank>(command_sent(EndRank{})));
 }
 
 TEST_CASE("answers survive the wire") {
   const NcclTransport transport{"IB", {"rocep1s0f1"}, 4, 1, 2, true, {"a warning"}};
-  const auto prepared =
-      std::get<PreparedRank>(answer_sent(PreparedRank{22809, "/l", 13000, "GB10", 1 << 30, true, unique_id(), {"X"}}));
+  const auto prepared = std::get<PreparedRank>(
+      answer_sent(PreparedRank{22809, "/l", 13000, "GB10", 1 << 30, true, unique_id(), {"X"}, 8}));
+  CHECK(prepared.gpus == 8);
   CHECK(prepared.nccl_version == 22809);
   CHECK(prepared.id == unique_id());
   CHECK(prepared.memory_free_bytes == 1 << 30);
@@ -89,6 +94,30 @@ TEST_CASE("an invalid message is refused") {
     CHECK_FALSE(decode<RankCommand>(*value));
     CHECK_FALSE(decode<RankAnswer>(*value));
   }
+}
+
+TEST_CASE("the time of an operation is a number of seconds that a rank can have waited") {
+  const auto accepted = [](const std::string& seconds) {
+    const auto value = decode_json(R"({"answer": "result", "bytes": 8, "seconds": )" + seconds + "}");
+    return value && decode<RankAnswer>(*value).has_value();
+  };
+  CHECK(accepted("0.000008"));
+  CHECK(accepted("120"));
+  CHECK_FALSE(accepted("-1"));
+  CHECK_FALSE(accepted("3601"));
+  CHECK_FALSE(accepted("1e300"));
+}
+
+TEST_CASE("a rank's number of GPUs and its free memory are bounded") {
+  const auto answer = [](const std::string& fields) {
+    const auto value = decode_json(R"({"answer": "prepared", )" + fields + "}");
+    REQUIRE(value);
+    return decode<RankAnswer>(*value).has_value();
+  };
+  CHECK(answer(R"("gpus": 64, "memory_free_bytes": 0)"));
+  CHECK_FALSE(answer(R"("gpus": 0)"));
+  CHECK_FALSE(answer(R"("gpus": 65)"));
+  CHECK_FALSE(answer(R"("memory_free_bytes": -1)"));
 }
 
 TEST_CASE("versions are printed as NCCL prints them") {

@@ -28,6 +28,7 @@ std::vector<float> by_definition(Collective collective, const CollectiveShape& s
   for (std::size_t k = 0; k < static_cast<std::size_t>(shape.receive); ++k) {
     switch (collective) {
       case Collective::kAllReduce:
+      case Collective::kReduce:
         received.push_back(sum(k));
         break;
       case Collective::kReduceScatter:
@@ -39,7 +40,12 @@ std::vector<float> by_definition(Collective collective, const CollectiveShape& s
       case Collective::kSendReceive:
         received.push_back(sent[(own + kRanks - 1) % kRanks][k]);
         break;
+      case Collective::kScatter:
+        received.push_back(sent[0][own * unit + k]);
+        break;
       case Collective::kAllGather:
+      case Collective::kGather:
+      case Collective::kHypercube:
         received.push_back(sent[k / unit][k % unit]);
         break;
       case Collective::kAllToAll:
@@ -76,8 +82,12 @@ TEST_CASE("a correct result of each operation passes, whole or in pieces") {
 TEST_CASE("every element is checked, and the first wrong one is named") {
   for (const auto collective : kCollectives) {
     const auto shape = collective_shape(collective, 1200, kRanks);
-    const auto right = by_definition(collective, shape, 1, 5);
-    const auto expected = expected_of(collective, shape, 1, kRanks);
+    // Of these, only the root receives something.
+    const bool to_root = collective == Collective::kReduce || collective == Collective::kGather;
+    const int rank = to_root ? 0 : 1;
+    CHECK(expected_of(collective, shape, 1, kRanks).empty() == to_root);
+    const auto right = by_definition(collective, shape, rank, 5);
+    const auto expected = expected_of(collective, shape, rank, kRanks);
     for (std::size_t at = 0; at < right.size(); ++at) {
       auto wrong = right;
       wrong[at] += 1;

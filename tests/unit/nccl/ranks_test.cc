@@ -8,9 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <thread>
+#include <utility>
 
 #include "engine/verify/levels/nccl_checks.h"
+#include "engine/verify/levels/nccl_places.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -78,7 +81,7 @@ TEST_CASE("real ranks execute every operation with correct data") {
   for (const auto collective : kCollectives) requests.push_back({collective, {4096, 1 << 20}});
   const auto outcome = ranks.run(requests);
   if (outcome.failure) FAIL(outcome.failure->error.describe());
-  REQUIRE(outcome.measured.size() == 12);
+  REQUIRE(outcome.measured.size() == 2 * (kCollectives.size() - 1));  // Three ranks are no hypercube.
   for (const auto& one : outcome.measured) {
     INFO(to_string(one.collective) << " " << one.bytes);
     CHECK(one.wrong == 0);
@@ -90,6 +93,54 @@ TEST_CASE("real ranks execute every operation with correct data") {
   CHECK(outcome.transports[2].network == "Socket");
   CHECK(outcome.left_running.empty());
   CHECK(children().empty());
+}
+
+TEST_CASE("every operation is correct in place, at small and uneven sizes, with four ranks") {
+  Ranks ranks(4);
+  ranks.options.warm_up = 1;
+  ranks.options.iterations = 2;
+  std::vector<NcclRequest> requests;
+  for (const auto collective : kCollectives) requests.push_back({collective, {8, 1000, 1 << 16}, true});
+  const auto outcome = ranks.run(requests);
+  if (outcome.failure) FAIL(outcome.failure->error.describe());
+  std::map<Collective, std::pair<int, int>> counts;  // Out of place, in place.
+  for (const auto& one : outcome.measured) {
+    INFO(to_string(one.collective) << " " << one.bytes << (one.in_place ? " in place" : ""));
+    CHECK(one.wrong == 0);
+    CHECK(one.seconds > 0);
+    ++(one.in_place ? counts[one.collective].second : counts[one.collective].first);
+  }
+  CHECK(counts[Collective::kAllReduce] == std::pair(3, 3));
+  CHECK(counts[Collective::kReduce] == std::pair(3, 3));
+  // 8 bytes are less than 16 for each rank.
+  CHECK(counts[Collective::kScatter] == std::pair(2, 2));
+  CHECK(counts[Collective::kHypercube] == std::pair(2, 2));
+  CHECK(counts[Collective::kAllToAll] == std::pair(2, 0));
+  CHECK(counts[Collective::kSendReceive] == std::pair(3, 0));
+}
+
+TEST_CASE("a wrong element is found in place and in a message of two elements") {
+  Ranks ranks(2);
+  ranks.place(0).environment["FAKE_NCCL"] = "wrong";
+  const auto outcome = ranks.run({{Collective::kAllReduce, {8}, true}, {Collective::kReduce, {8}, true}});
+  REQUIRE_FALSE(outcome.failure);
+  REQUIRE(outcome.measured.size() == 4);
+  for (const auto& one : outcome.measured) CHECK(one.wrong == 1);
+}
+
+TEST_CASE("several ranks of one node use its GPUs, and an error names the GPU") {
+  Ranks ranks(1);
+  ranks.place(0).ranks_on_node = 3;
+  std::vector<RankPlace> places;
+  append_ranks(ranks.place(0), places);
+  REQUIRE(places.size() == 3);
+  ranks.places() = places;
+  const auto outcome = ranks.run();
+  if (outcome.failure) FAIL(outcome.failure->error.describe());
+  CHECK(outcome.measured.at(0).wrong == 0);
+  CHECK(outcome.prepared.at(0).gpus == 8);
+  ranks.place(2).environment["FAKE_NCCL"] = "wrong";
+  CHECK(ranks.run().measured.at(0).first_wrong.starts_with("spark-01 GPU 2: element 17"));
 }
 
 TEST_CASE("one wrong element of a result is found, and its position is reported") {
@@ -281,6 +332,29 @@ TEST_CASE("measurements are printed in nccl-tests' format") {
         "#        size        count    type  iters       time    algbw    busbw  #wrong\n"
         "#         (B)   (elements)                      (us)   (GB/s)   (GB/s)\n"
         "      1048576       262144   float     20    1000.00     1.05     1.05       0\n");
+}
+
+TEST_CASE("no claim of a rank makes a row of the table longer") {
+  const NcclMeasurement honest{Collective::kAllReduce, 1 << 20, 1 << 20, 20, 0.001, {1.05, 1.05}, 0, ""};
+  NcclMeasurement claimed = honest;
+  claimed.bandwidth = {1e300, 1e300};
+  CHECK(nccl_table({claimed}, 2).size() == nccl_table({honest}, 2).size());
+}
+
+TEST_CASE("a table has one row per size, smallest first, with both placements") {
+  const NcclMeasurement large{Collective::kAllReduce, 1 << 20, 1 << 20, 20, 0.001, {1.05, 1.05}, 0, ""};
+  NcclMeasurement in_place = large;
+  in_place.in_place = true;
+  in_place.wrong = 3;
+  const NcclMeasurement small{Collective::kAllReduce, 8192, 8192, 20, 0.00002, {0.41, 0.41}, 0, ""};
+  CHECK(nccl_table({large, in_place, small}, 2) ==
+        "# all_reduce, 2 ranks, out of place, then in place\n"
+        "#        size        count    type  iters       time    algbw    busbw  #wrong       time    algbw    busbw"
+        "  #wrong\n"
+        "#         (B)   (elements)                      (us)   (GB/s)   (GB/s)                (us)   (GB/s)   (GB/s)\n"
+        "         8192         2048   float     20      20.00     0.41     0.41       0\n"
+        "      1048576       262144   float     20    1000.00     1.05     1.05       0    1000.00     1.05     1.05"
+        "       3\n");
 }
 
 }  // namespace sparkplan

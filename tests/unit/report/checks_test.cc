@@ -168,13 +168,15 @@ TEST_CASE("the JSON has every check with value, unit and threshold, or null") {
 TEST_CASE("the JSON of the measured sizes of a check fits its schema") {
   VerifyReport report = sample();
   Check& check = report.checks[3];
-  check.series = {{1 << 20, 350.5, 2.9, 3}, {4 << 20, std::numeric_limits<double>::infinity(), 5.25, 5.5}};
+  check.series = {{1 << 20, 350.5, 2.9, 3, true}, {4 << 20, std::numeric_limits<double>::infinity(), 5.25, 5.5}};
   const auto json = nlohmann::json::parse(public_json(to_json_value(report)));
   CHECK(testing::schema_faults(json, "verify") == "");
   const auto& series = json.at("checks").at(3).at("series");
   REQUIRE(series.size() == 2);
-  CHECK(series.at(0) == nlohmann::json::parse(R"({"bytes":1048576,"time_us":350.5,"algbw":2.9,"busbw":3})"));
-  CHECK(series.at(1) == nlohmann::json::parse(R"({"bytes":4194304,"time_us":null,"algbw":5.25,"busbw":5.5})"));
+  CHECK(series.at(0) ==
+        nlohmann::json::parse(R"({"bytes":1048576,"time_us":350.5,"algbw":2.9,"busbw":3,"placement":"in_place"})"));
+  CHECK(series.at(1) == nlohmann::json::parse(
+                            R"({"bytes":4194304,"time_us":null,"algbw":5.25,"busbw":5.5,"placement":"out_of_place"})"));
   CHECK_FALSE(json.at("checks").at(4).contains("series"));
   nlohmann::json wrong = json;
   wrong.at("checks").at(3).at("series").at(0).erase("busbw");

@@ -1,6 +1,7 @@
 // Reports as HTML pages. SPARKPLAN_PAGES=FOLDER also writes the pages, for a look at them in a browser.
 #include "engine/report/page/html_report.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -87,8 +88,31 @@ TEST_CASE("a page shows NCCL's bandwidth over size as a chart and as a table") {
   CHECK(has(page, ">16 MiB</text>"));
   CHECK(has(page, "threshold 21.9"));
   CHECK(has(page, "<th scope=\"row\">all_reduce</th><td>1 GiB</td>"));
+  CHECK_FALSE(has(page, "time of small messages"));
   for (Check& check : report.checks) check.series.clear();
   CHECK_FALSE(has(verify_page(report, cluster), "NCCL over size"));
+}
+
+TEST_CASE("a sweep has both placements and its latency as charts, one for each of many operations") {
+  const Cluster cluster = sample_cluster(4);
+  VerifyReport report = testing::sample_verify(cluster);
+  const Check sample = *std::find_if(report.checks.begin(), report.checks.end(),
+                                     [](const Check& check) { return check.series.size() > 1; });
+  std::erase_if(report.checks, [](const Check& check) { return !check.series.empty(); });
+  for (const std::string operation : {"all_reduce", "broadcast", "scatter"}) {
+    Check check = sample;
+    check.what = "all/" + operation;
+    check.id = "nccl/all/" + operation;
+    for (const std::int64_t bytes : {8, 8192}) {
+      check.series.push_back({bytes, 12.5, 0.1, 0.1, true});
+    }
+    report.checks.push_back(std::move(check));
+  }
+  const std::string page = kept("sweep", verify_page(report, cluster));
+  CHECK(complaints_about_page(page) == "");
+  CHECK(has(page, "<h3>scatter, all, "));
+  CHECK(has(page, "NCCL time of small messages: broadcast, all, "));
+  CHECK(has(page, "<th scope=\"row\">all_reduce in place</th><td>8 KiB</td>"));
 }
 
 TEST_CASE("no text of a node or of the file becomes markup, and none can hide") {

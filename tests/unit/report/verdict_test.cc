@@ -94,6 +94,14 @@ TEST_CASE("a node is slow if its best value is worse than what the others reach 
   CHECK_FALSE(two.is_slow(0, false));
 }
 
+TEST_CASE("a sweep of two nodes is in no matrix") {
+  auto sweep = pair_check(Level::kNccl, "a", "b", "all_reduce", 3, "GB/s");
+  sweep.series = {{8192, 20, 0.4, 0.4}, {1 << 20, 350, 3, 3}};
+  CHECK(pair_matrices({sweep}).size() == 1);
+  sweep.one_off = true;
+  CHECK(pair_matrices({sweep}).empty());
+}
+
 TEST_CASE("less is better for times, and a threshold decides the shade if there is one") {
   auto slow = pair_check(Level::kRdma, "a", "b", "A/latency", 4, "us");
   const auto fast = pair_check(Level::kRdma, "a", "c", "A/latency", 2, "us");

@@ -223,6 +223,7 @@ TEST_CASE("the kind and the unit of a stored value follow from the id of its che
   CHECK(unit("rdma/a/b/A/bandwidth") == "Gb/s");
   CHECK(unit("rdma/a/b/A/latency") == "us");
   CHECK(unit("nccl/all/all_reduce") == "GB/s");
+  CHECK(unit("nccl/all/latency") == "us");
   CHECK(unit("storage/a/mnt") == "GB/s");
   CHECK(unit("link/a/A") == "none");
   CHECK(unit("latency") == "none");

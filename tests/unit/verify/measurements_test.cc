@@ -34,6 +34,14 @@ TEST_CASE("a rate below 0.9 times the median of earlier runs is a warning") {
   CHECK(check.cause.find("the median of 3 earlier runs is 100 Gb/s") != std::string::npos);
 }
 
+TEST_CASE("a value that this run alone measures in its way is neither kept nor compared") {
+  auto check = measured(50);
+  CHECK(is_measurement(check));
+  check.one_off = true;
+  CHECK_FALSE(is_measurement(check));
+  CHECK(against({100, 100, 100}, check) == CheckStatus::kPass);
+}
+
 TEST_CASE("a longer time is worse") {
   CHECK(against({9, 9, 9}, measured(10.0, "us")) == CheckStatus::kPass);
   CHECK(against({9, 9, 9}, measured(10.1, "us")) == CheckStatus::kWarn);

@@ -1,0 +1,121 @@
+#include "engine/verify/levels/nccl_places.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/core/finding.h"
+#include "engine/core/text.h"
+#include "engine/verify/levels/nccl_environment.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::int64_t kElementBytes = 4;
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+
+std::vector<Diagnostic> too_many_ranks(int wanted, const std::vector<NcclNode>& nodes) {
+  std::vector<Diagnostic> found;
+  for (const NcclNode& node : nodes) {
+    if (node.rank.gpus >= wanted) continue;
+    found.push_back(finding("verify.ranks-per-node",
+                            "--ranks-per-node " + std::to_string(wanted) + ": " + node.name + " has " +
+                                std::to_string(node.rank.gpus) + (node.rank.gpus == 1 ? " GPU" : " GPUs"),
+                            "a GPU takes one rank; `--ranks-per-node gpus` starts one per GPU on each node"));
+    found.back().node = node.name;
+  }
+  return found;
+}
+
+/// The node whose ranks have the least memory each.
+const NcclNode& scarcest(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {
+  const auto memory = [&](const NcclNode& node) {
+    return memory_of_rank(node.rank, ranks_on_node(choice, node.rank.gpus));
+  };
+  return *std::min_element(nodes.begin(), nodes.end(),
+                           [&](const NcclNode& a, const NcclNode& b) { return memory(a) < memory(b); });
+}
+
+std::vector<Diagnostic> too_large_sizes(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {
+  int ranks = 0;
+  for (const NcclNode& node : nodes) ranks += ranks_on_node(choice, node.rank.gpus);
+  const NcclNode& least = scarcest(choice, nodes);
+  const auto memory = memory_of_rank(least.rank, ranks_on_node(choice, least.rank.gpus));
+  const auto largest = choice.sizes.back();
+  auto collectives = choice.collectives;
+  if (collectives.empty()) collectives = {Collective::kAllReduce, Collective::kAllGather};
+  for (const Collective one : collectives) {
+    const auto fitting = size_that_fits(one, largest, ranks, memory);
+    if (fitting == largest || !fits_ranks(one, ranks)) continue;
+    const auto shape = collective_shape(one, largest, ranks);
+    const std::string range = "--sizes " + std::to_string(choice.sizes.front()) + ":" + std::to_string(fitting);
+    auto misfit =
+        finding("verify.sizes",
+                size_text(largest) + " is too large: " + std::string(to_string(one)) + " needs buffers of " +
+                    size_text((shape.send + shape.receive) * kElementBytes) +
+                    " on each rank, and the test takes a fifth of the " + size_text(memory / kMebibyte * kMebibyte) +
+                    " that are free on " + least.name,
+                fitting >= choice.sizes.front() && fitting > 0 ? range + " fits (" + size_text(fitting) + ")"
+                                                               : "stop programs on its GPU; `nvidia-smi` lists them");
+    misfit.node = least.name;
+    return {std::move(misfit)};
+  }
+  return {};
+}
+
+}  // namespace
+
+NcclRunOptions nccl_run_options(const VerifyContext& context) {
+  NcclRunOptions options;
+  options.agent = context.options.agent;
+  options.stop = context.stop;
+  options.longest_measurement = std::chrono::seconds(5);
+  return options;
+}
+
+Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& node) {
+  if (!node.can_be_asked() || node.facts == nullptr) {
+    return failure(ErrorCode::kUnreachable, "the node is not connected");
+  }
+  if (!node.facts->live) return failure(ErrorCode::kUnsupported, "the node is not a running system");
+  auto environment = nccl_environment(context.cluster, *node.spec, *node.facts, builtin_registry());
+  const auto& library = context.options.nccl.library.empty() ? environment.library : context.options.nccl.library;
+  return RankPlace{node.spec, 0, library, std::move(environment.variables)};
+}
+
+int ranks_on_node(const NcclChoice& choice, int gpus) {
+  const int wanted = choice.ranks_per_node.value_or(1);
+  return wanted == 0 ? gpus : wanted;
+}
+
+void append_ranks(const RankPlace& first, std::vector<RankPlace>& places) {
+  for (int gpu = 0; gpu < first.ranks_on_node; ++gpu) {
+    places.push_back(first);
+    places.back().device = gpu;
+  }
+}
+
+std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {
+  if (nodes.empty()) return {};
+  if (auto misfits = too_many_ranks(choice.ranks_per_node.value_or(1), nodes); !misfits.empty()) return misfits;
+  return choice.sizes.empty() ? std::vector<Diagnostic>() : too_large_sizes(choice, nodes);
+}
+
+std::vector<Diagnostic> nccl_misfits(const VerifyContext& context) {
+  const NcclChoice& choice = context.options.nccl;
+  if (choice.sizes.empty() && !choice.ranks_per_node) return {};
+  std::vector<RankPlace> places;
+  for (const VerifyNode& node : context.nodes) {
+    auto place = first_rank_of(context, node);
+    if (!place) continue;
+    places.push_back(*std::move(place));
+    context.progress(node.name(), "checking GPU and NCCL");
+  }
+  const auto looked = inspect_nccl(places, nccl_run_options(context));
+  std::vector<NcclNode> nodes;
+  for (std::size_t i = 0; i < looked.size(); ++i) {
+    if (!looked[i].failure) nodes.push_back({places[i].name(), looked[i].prepared.at(0)});
+  }
+  return misfits_of(choice, nodes);
+}
+
+}  // namespace sparkplan

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/core/diagnostic.h"
+#include "engine/verify/levels/nccl_run.h"
+#include "engine/verify/verify_context.h"
+
+/// Where the ranks of the NCCL test run.
+namespace sparkplan {
+
+NcclRunOptions nccl_run_options(const VerifyContext& context);
+
+/// The rank on a node's first GPU. Errors: kUnreachable (not connected), kUnsupported (not a running system).
+Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& node);
+
+/// Pure. The number of ranks that the choice means for a node with `gpus` GPUs.
+int ranks_on_node(const NcclChoice& choice, int gpus);
+
+/// Pure. Adds the ranks of one node, one per GPU from 0 on: first.ranks_on_node of them.
+void append_ranks(const RankPlace& first, std::vector<RankPlace>& places);
+
+/// The GPUs and the memory of a node, as its rank reports them.
+struct NcclNode {
+  std::string name;
+  PreparedRank rank;
+};
+
+/// Pure. Why the choice cannot be measured on these nodes: more ranks than GPUs, sizes that do not fit into memory.
+std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes);
+
+/// misfits_of() for the nodes of the run, which it asks. Asks none if the choice is the usual run. Nodes that do not
+/// answer are left to the level.
+std::vector<Diagnostic> nccl_misfits(const VerifyContext& context);
+
+}  // namespace sparkplan
