@@ -30,8 +30,8 @@ struct FigureRow {
   std::string_view name;
   std::string_view unit;
 };
-constexpr std::array<FigureRow, 5> kFigureRows{
-    {{"tcp", "Gb/s"}, {"rdma", "Gb/s"}, {"latency", "us"}, {"nccl", "GB/s"}, {"storage", "GB/s"}}};
+constexpr std::array<FigureRow, 6> kFigureRows{
+    {{"tcp", "Gb/s"}, {"rdma", "Gb/s"}, {"latency", "us"}, {"gpu", "GB/s"}, {"nccl", "GB/s"}, {"storage", "GB/s"}}};
 
 bool is_time(Figure figure) { return figure == Figure::kLatency; }
 
@@ -182,8 +182,8 @@ std::string_view to_string(Figure figure) { return kFigureRows.at(static_cast<st
 std::string_view unit_of(Figure figure) { return kFigureRows.at(static_cast<std::size_t>(figure)).unit; }
 
 const std::vector<Figure>& all_figures() {
-  static const std::vector<Figure> figures{Figure::kTcp, Figure::kRdma, Figure::kLatency, Figure::kNccl,
-                                           Figure::kStorage};
+  static const std::vector<Figure> figures{Figure::kTcp, Figure::kRdma, Figure::kLatency,
+                                           Figure::kGpu, Figure::kNccl, Figure::kStorage};
   return figures;
 }
 
@@ -191,6 +191,8 @@ std::optional<Figure> figure_of(std::string_view id) {
   const auto level = level_from(id.substr(0, id.find('/')));
   if (level == Level::kTcp) return Figure::kTcp;
   if (level == Level::kRdma) return id.ends_with("/latency") ? Figure::kLatency : Figure::kRdma;
+  // The copy in the GPU's memory. Its calculation has another unit, and is only compared with earlier runs.
+  if (level == Level::kGpu && id.ends_with("/bandwidth")) return Figure::kGpu;
   if (level == Level::kNccl) return Figure::kNccl;
   if (level == Level::kStorage) return Figure::kStorage;
   return std::nullopt;

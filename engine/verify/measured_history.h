@@ -17,8 +17,8 @@
 namespace sparkplan {
 
 /// The kinds of measurements that a run is summed up by.
-enum class Figure : std::uint8_t { kTcp, kRdma, kLatency, kNccl, kStorage };
-/// "tcp", "rdma", "latency", "nccl", "storage".
+enum class Figure : std::uint8_t { kTcp, kRdma, kLatency, kGpu, kNccl, kStorage };
+/// "tcp", "rdma", "latency", "gpu", "nccl", "storage".
 std::string_view to_string(Figure figure);
 /// "Gb/s", "GB/s" or "us".
 std::string_view unit_of(Figure figure);

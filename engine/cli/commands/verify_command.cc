@@ -1,5 +1,6 @@
 #include "engine/cli/commands/verify_command.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/cli/commands/commands.h"
@@ -14,6 +15,14 @@ namespace sparkplan {
 namespace {
 
 constexpr std::string_view kAll = "all";
+
+/// Errors: kInvalidInput for a level that --force has no effect on.
+Result<LevelChoice> forced(LevelChoice choice, bool force) {
+  choice.force = force;
+  const auto& levels = choice.levels;
+  if (!force || std::find(levels.begin(), levels.end(), Level::kGpu) != levels.end()) return choice;
+  return failure(ErrorCode::kInvalidInput, "--force is for the level gpu: no other level looks for jobs on a GPU");
+}
 
 /// Errors: kInvalidInput, with the nearest level name.
 Result<LevelChoice> levels_named(const std::string& name) {
@@ -44,6 +53,7 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
   VerifyOptions options;
   options.levels = std::move(choice.levels);
   options.required = choice.named;
+  options.force = choice.force;
   auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
   return report;
@@ -55,7 +65,8 @@ Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOpt
     return failure(ErrorCode::kInvalidInput, "--check is for --history", "to measure less, name a level: --level tcp");
   }
   const Interrupts interrupts(console);
-  SPARK_TRY(auto choice, levels_named(options.level));
+  SPARK_TRY(auto named, levels_named(options.level));
+  SPARK_TRY(auto choice, forced(std::move(named), options.force));
   // Before the measurements, which take minutes.
   SPARK_CHECK(check_report_path(options.junit));
   SPARK_CHECK(check_report_path(options.report));

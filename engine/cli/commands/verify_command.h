@@ -20,6 +20,7 @@ std::vector<std::string> level_names();
 struct LevelChoice {
   std::vector<Level> levels = all_levels();
   std::optional<Level> named = {};
+  bool force = false;  ///< As VerifyOptions::force.
 };
 
 /// verify --history: what was measured before. Measures nothing. Errors: those of run_options(); kInvalidInput for a

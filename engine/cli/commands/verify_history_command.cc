@@ -12,8 +12,9 @@ namespace {
 
 /// Errors: kInvalidInput for a flag that only a measurement takes.
 Result<void> check_flags(const VerifyCommandOptions& options) {
-  if (options.level.empty() && options.junit.empty() && options.report.empty()) return {};
-  return failure(ErrorCode::kInvalidInput, "--history measures nothing: it takes no --level, --junit or --report");
+  if (options.level.empty() && options.junit.empty() && options.report.empty() && !options.force) return {};
+  return failure(ErrorCode::kInvalidInput,
+                 "--history measures nothing: it takes no --level, --force, --junit or --report");
 }
 
 /// Errors: kInvalidInput if no node keeps the check, with the nearest id.
