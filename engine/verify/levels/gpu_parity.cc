@@ -132,7 +132,7 @@ std::string other_speed(const NodeSpeed& node, const std::string& kind, const st
 
 Check parity_of(const NodeSpeed& node, const std::vector<NodeSpeed>& nodes) {
   Check check = skipped(Level::kGpu, {node.name}, "parity", "");
-  check.pass("the GPUs of the nodes are alike");
+  check.pass(node.values.empty() ? "the same model and driver as the others" : "as fast as the others, same driver");
   std::vector<std::string> software;
   if (auto text = other_software(node, nodes, &NodeSpeed::model, "model")) software.push_back(*std::move(text));
   if (auto text = other_software(node, nodes, &NodeSpeed::driver, "driver")) software.push_back(*std::move(text));
