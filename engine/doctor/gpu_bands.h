@@ -17,8 +17,7 @@ inline constexpr std::int64_t kStuckBelowWatts = 40;
 inline constexpr double kSparkCopy = 185;
 /// Source: NVCheckup, gb10-acpi-thermal-zone-hot.
 inline constexpr std::int64_t kHotZone = 93;
-/// What a node may differ from the median of its like before it is named. The clocks of equal, good GPUs differ by
-/// less.
+/// A node below this part of the median of its like is named.
 inline constexpr double kParity = 0.9;
 
 /// The heat, power or hardware bits of ClockReason that lower a clock against the user's will.
@@ -28,7 +27,7 @@ inline constexpr std::int64_t kThrottleReasons = kHeatReasons | kClockPowerBrake
 struct GpuClockSeen {
   bool spark = false;
   std::int64_t clock_mhz = 0;               ///< Under load.
-  std::optional<std::int64_t> highest_mhz;  ///< That the GPU can reach.
+  std::optional<std::int64_t> highest_mhz;  ///< The GPU can reach it.
   std::optional<double> power_watts;
   std::int64_t reasons = 0;  ///< Bits of ClockReason.
 };

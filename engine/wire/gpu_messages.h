@@ -29,7 +29,7 @@ struct GpuProcess {
   bool operator==(const GpuProcess&) const = default;
 };
 
-/// What was measured while a GPU was busy.
+/// The measurements of a busy GPU.
 struct GpuLoad {
   std::int64_t samples = 0;                  ///< The number of readings of the following six; 0: NVML has none.
   std::optional<std::int64_t> clock_mhz;     ///< Of the streaming multiprocessors: the median.

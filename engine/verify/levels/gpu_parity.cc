@@ -16,7 +16,7 @@
 namespace sparkplan {
 namespace {
 
-/// What is compared of a node. A node with several GPUs is as fast as its slowest one.
+/// The compared properties of a node. A node with several GPUs is as fast as its slowest one.
 struct NodeSpeed {
   std::string name;
   std::string model;
@@ -101,7 +101,7 @@ std::optional<std::string> other_software(const NodeSpeed& node, const std::vect
   return what + " " + own + ", most nodes have " + (usual->empty() ? "none" : shown_text(*usual));
 }
 
-/// Equal GPUs only. Empty if the value is that of its like.
+/// Compares equal GPUs only. Empty if the value is as good as theirs.
 std::string other_speed(const NodeSpeed& node, const std::string& kind, const std::vector<NodeSpeed>& nodes) {
   const auto own = node.values.find(kind);
   if (own == node.values.end()) return "";

@@ -15,7 +15,7 @@ struct GpuRunOptions {
   AgentOptions agent;
   std::stop_token stop;
   MeasureGpus command;
-  /// What may be added to the time of the load: the start of the driver, the compilation, the copies.
+  /// The time beside the load: the start of the driver, the compilation, the copies.
   std::chrono::milliseconds patience{90'000};
 };
 
