@@ -20,9 +20,8 @@ inline constexpr std::int64_t kHotZone = 93;
 /// A node below this part of the median of its like is named.
 inline constexpr double kParity = 0.9;
 
-/// The heat, power or hardware bits of ClockReason that lower a clock against the user's will.
+/// The bits of ClockReason that heat sets.
 inline constexpr std::int64_t kHeatReasons = kClockSoftwareHeat | kClockHardwareHeat;
-inline constexpr std::int64_t kThrottleReasons = kHeatReasons | kClockPowerBrake | kClockHardware;
 
 struct GpuClockSeen {
   bool spark = false;

@@ -83,14 +83,14 @@ Result<void> Bench::wait() {
   }
 }
 
-Result<double> Bench::timed(int launches, const Launch& launch, const std::function<void()>& meanwhile) {
+Result<double> Bench::timed(int launches, const Launch& one, const std::function<void()>& meanwhile) {
   constexpr double kMillisecondsPerSecond = 1e3;
   cuda::Event begin = nullptr;
   cuda::Event end = nullptr;
   SPARK_CHECK(checked(cuda_.cuEventCreate(&begin, cuda::kDefaultEvent), "make an event"));
   SPARK_CHECK(checked(cuda_.cuEventCreate(&end, cuda::kDefaultEvent), "make an event"));
   SPARK_CHECK(checked(cuda_.cuEventRecord(begin, stream_), "start the timer"));
-  for (int i = 0; i < launches; ++i) SPARK_CHECK(launch());
+  for (int i = 0; i < launches; ++i) SPARK_CHECK(one());
   SPARK_CHECK(checked(cuda_.cuEventRecord(end, stream_), "stop the timer"));
   meanwhile();
   SPARK_CHECK(wait());

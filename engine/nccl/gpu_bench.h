@@ -32,8 +32,8 @@ class Bench {
 
   Result<void> checked(cuda::Status status, const char* doing);
   Result<void> launch(cuda::Function kernel, void** parameters);
-  /// The seconds that `launches` launches take on the GPU. Calls `meanwhile` after they are queued.
-  Result<double> timed(int launches, const Launch& launch, const std::function<void()>& meanwhile);
+  /// The seconds that `launches` times `one` take on the GPU. Calls `meanwhile` after they are queued.
+  Result<double> timed(int launches, const Launch& one, const std::function<void()>& meanwhile);
   Result<void> wait();
   Result<std::int64_t> free_memory();
   Result<std::int64_t> bytes_to_copy();

@@ -10,7 +10,6 @@
 //   FAKE_GPU_COPY=RATE     GB/s of a copy (default 218)
 //   FAKE_GPU_WRONG=1       one result of a calculation and one word of a copy are wrong
 //   FAKE_GPU_PTX=refuse    no kernel can be compiled
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>

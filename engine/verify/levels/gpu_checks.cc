@@ -1,9 +1,8 @@
 #include "engine/verify/levels/gpu_checks.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
