@@ -252,6 +252,14 @@ void put_xids(const GpuNode& node, Check& check) {
   if (worst != CheckStatus::kPass && shown != nullptr) diagnose(check, worst, "gpu-xid", shown->line);
 }
 
+/// For a node whose GPUs did not answer.
+Check check_of_log(const GpuNode& node) {
+  Check check = skipped(Level::kGpu, {node.name}, "errors", "");
+  check.pass(xid_text(node));
+  put_xids(node, check);
+  return check;
+}
+
 Check check_of_errors(const GpuNode& node, const MeasuredGpus& measured) {
   Check check = skipped(Level::kGpu, {node.name}, "errors", "");
   const auto corrected = total(measured, &GpuReport::ecc_corrected);
@@ -273,7 +281,10 @@ Check check_of_errors(const GpuNode& node, const MeasuredGpus& measured) {
 
 std::vector<Check> checks_of_gpus(const GpuNode& node) {
   std::vector<Check> checks;
-  if (node.outcome.failure) checks.push_back(check_of_failure(node, *node.outcome.failure));
+  if (node.outcome.failure) {
+    checks.push_back(check_of_failure(node, *node.outcome.failure));
+    if (node.log && node.log->count > 0) checks.push_back(check_of_log(node));
+  }
   if (node.outcome.measured) {
     const MeasuredGpus& measured = *node.outcome.measured;
     checks.push_back(check_of_node(node, measured));

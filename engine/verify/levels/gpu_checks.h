@@ -22,7 +22,8 @@ struct GpuNode {
 
 /// "gpu/NODE": driver and GPUs. Then, with "clock", "power", "temperature", "compute", "bandwidth" behind it, one check
 /// for each measured GPU; in a node with several, the GPU's number comes before that: "gpu/NODE/3/clock". Then
-/// "gpu/NODE/errors". A GPU that was not measured has one skipped check, "gpu/NODE/use", which names the programs.
+/// "gpu/NODE/errors", which a node without an answer has only for logged errors. A GPU that was not measured has one
+/// skipped check, "gpu/NODE/use", which names the programs.
 std::vector<Check> checks_of_gpus(const GpuNode& node);
 
 /// "gpu/NODE/parity", for each measured node if there are two or more. A node is compared with the majority and with

@@ -37,7 +37,8 @@ void measure(const VerifyContext& context, const GpuRunOptions& options, Measure
   if (!one.absent.empty() || context.stop.stop_requested()) return;
   context.progress(node.name(), "measuring its GPU under load");
   one.gpus.outcome = measure_gpus(*node.spec, options);
-  if (one.gpus.outcome.measured) read_log(node, one.gpus);
+  // Also without an answer: a GPU that has fallen off the bus is only in the log.
+  if (!context.stop.stop_requested() && node.can_be_asked()) read_log(node, one.gpus);
 }
 
 }  // namespace

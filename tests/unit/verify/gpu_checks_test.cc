@@ -131,6 +131,17 @@ TEST_CASE("gpu checks: without the kernel's log and ECC, errors were not checked
   CHECK(check_of(node, "errors").status == CheckStatus::kFail);
 }
 
+TEST_CASE("gpu checks: a GPU that has fallen off the bus is found in the kernel's log") {
+  auto node = failed(NcclTrouble::kFault, RankFault::kNoGpu, false);
+  node.log = GpuErrorsReply{1, {{79, "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}}, true};
+  const auto errors = check_of(node, "errors");
+  CHECK(errors.status == CheckStatus::kFail);
+  CHECK(errors.cause.starts_with("NVRM: Xid (PCI:0000:01:00): 79"));
+  node.log->count = 0;
+  node.log->errors.clear();
+  CHECK(checks_of_gpus(node).size() == 1);
+}
+
 TEST_CASE("gpu checks: of many programs on a GPU, four are named") {
   auto gpu = good_gpu();
   gpu.load.reset();
