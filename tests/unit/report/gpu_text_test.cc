@@ -40,7 +40,9 @@ VerifyReport sample() {
 }  // namespace
 
 TEST_CASE("gpu text: equal nodes share a line, the stuck one is last, the job is named") {
-  const auto text = to_text(sample(), {});
+  TextStyle wide;
+  wide.width = 1000;
+  const auto text = to_text(sample(), wide);
   INFO(text);
   CHECK(
       text.starts_with("pass  gpu      spark-[01-03]  NVIDIA GB10, driver 580.159.03, CUDA 13.0\n"
