@@ -63,8 +63,11 @@ std::string models_in(const MeasuredGpus& measured) {
   for (const GpuReport& gpu : measured.gpus) {
     const auto known =
         std::find_if(models.begin(), models.end(), [&](const auto& one) { return one.first == gpu.name; });
-    if (known == models.end()) models.emplace_back(gpu.name, 1);
-    if (known != models.end()) ++known->second;
+    if (known == models.end()) {
+      models.emplace_back(gpu.name, 1);
+    } else {
+      ++known->second;
+    }
   }
   std::vector<std::string> parts;
   for (const auto& [name, count] : models) {
