@@ -108,11 +108,10 @@ void measure(const cuda::Functions& driver, const nvml::Library* nvml, const Mea
   };
   auto done = bench.open(place.device);
   if (done) done = bench.calculate(std::chrono::milliseconds(command.load_ms), sample, load);
+  const bool has_calculated = done.has_value();
   if (done) done = bench.copy(load);
-  if (!done) {
-    place.report.trouble = trouble_of(bench.fault(), std::move(done).error());
-    return;
-  }
+  if (!done) place.report.trouble = trouble_of(bench.fault(), std::move(done).error());
+  if (!has_calculated) return;
   sum_up(samples, load);
   place.report.load = load;
 }

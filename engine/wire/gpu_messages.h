@@ -40,7 +40,7 @@ struct GpuLoad {
   std::optional<std::int64_t> reasons;       ///< Bits of ClockReason, each seen in a tenth of the readings or more.
   double teraflops = 0;                      ///< Of multiply-adds of FP32 numbers, two operations each.
   double copy_gigabytes = 0;                 ///< GB/s: bytes read plus bytes written by a copy in the GPU's memory.
-  std::int64_t copied_bytes = 0;             ///< The size of the copied buffer.
+  std::int64_t copied_bytes = 0;             ///< The size of the copied buffer; 0: nothing was copied.
   std::int64_t wrong = 0;                    ///< Results and copied words that are not what they must be.
 
   bool operator==(const GpuLoad&) const = default;
@@ -83,7 +83,7 @@ struct GpuReport {
   std::optional<std::int64_t> ecc_uncorrected;
   std::vector<GpuProcess> processes;  ///< Before the measurement; at most 16.
   std::optional<GpuLoad> load;        ///< Nothing: it was not measured.
-  std::optional<GpuTrouble> trouble;  ///< The measurement failed.
+  std::optional<GpuTrouble> trouble;  ///< The measurement failed. With `load`, only the copy did.
 };
 
 struct MeasuredGpus {

@@ -120,11 +120,9 @@ class GpuChecks {
       : node_(node), gpu_(gpu), prefix_(std::move(prefix)) {}
 
   std::vector<Check> all(bool has_nvml) {
-    if (gpu_.trouble) {
-      add_trouble(*gpu_.trouble);
-    } else if (!gpu_.load) {
-      add_use(has_nvml);
-    } else {
+    if (gpu_.trouble) add_trouble(*gpu_.trouble);
+    if (!gpu_.load && !gpu_.trouble) add_use(has_nvml);
+    if (gpu_.load) {
       if (!gpu_.processes.empty()) add("use").pass("measured beside " + names_of_programs(gpu_.processes));
       add_clock(*gpu_.load);
       add_power(*gpu_.load);
@@ -206,6 +204,8 @@ class GpuChecks {
     if (load.wrong > 0) {
       diagnose(compute, CheckStatus::kFail, "gpu-wrong-results", std::to_string(load.wrong) + " wrong values");
     }
+    // "load" has the reason.
+    if (load.copied_bytes == 0) return;
     constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
     Check& copy = add("bandwidth");
     put(copy, "copy of " + std::to_string(load.copied_bytes / kMebibyte) + " MiB in the GPU's memory",

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/nccl/gpu_kernels.h"
 #include "engine/nccl/gpu_measurement.h"
@@ -176,6 +177,11 @@ TEST_CASE("gpu program: a measurement that cannot be made says why") {
   const auto full = measured("spark-01", {{"FAKE_GPU_MEMORY", "1000000"}, {"FAKE_GPU_COUNT", "1"}});
   REQUIRE(only_gpu(full).trouble);
   CHECK(only_gpu(full).trouble->fault == GpuFault::kMemory);
+  // The calculation needs almost no memory.
+  REQUIRE(only_gpu(full).load);
+  CHECK(only_gpu(full).load->clock_mhz == 2400);
+  CHECK(only_gpu(full).load->copied_bytes == 0);
+  CHECK(clock_of(full).status == CheckStatus::kPass);
   CHECK(check_in(checks_of_gpus(full), "gpu/spark-01/load").fix == RowId("nccl-memory")->fix);
   const auto none = measured("spark-01", {{"FAKE_GPU", "none"}});
   REQUIRE(none.outcome.failure);
