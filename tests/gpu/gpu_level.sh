@@ -19,7 +19,7 @@ check() { # TEXT COMMAND...
 
 settings() {
   nvidia-smi --format=csv,noheader \
-    --query-gpu=index,persistence_mode,compute_mode,power.limit,clocks.applications.sm,clocks.max.sm,mig.mode.current,ecc.mode.current
+    --query-gpu=index,persistence_mode,compute_mode,power.limit,clocks.max.sm,mig.mode.current,ecc.mode.current
 }
 
 verify() { # ARGUMENTS...
@@ -37,6 +37,7 @@ nvidia-smi --query-gpu=index,name,driver_version --format=csv
 for node in spark-01 spark-02; do "$sparkplan" trust "$node" --yes >/dev/null || exit 1; done
 
 settings >settings.before
+check "nvidia-smi reads the settings" grep -q '^0,' settings.before
 nvidia-smi --format=csv,noheader,nounits -lms 200 \
   --query-gpu=index,utilization.gpu,clocks.sm,power.draw,temperature.gpu,clocks.max.memory,name,driver_version >samples.csv &
 sampler=$!
