@@ -6,6 +6,7 @@
 
 #include "engine/doctor/rows_cables.h"
 #include "engine/doctor/rows_firewall.h"
+#include "engine/doctor/rows_gpu.h"
 #include "engine/doctor/rows_links.h"
 #include "engine/doctor/rows_machine.h"
 #include "engine/doctor/rows_nccl.h"
@@ -30,8 +31,8 @@ constexpr auto joined_rows(const std::array<DoctorRow, kSizes>&... subjects) {
 
 /// All rows, by subject.
 inline constexpr auto kDoctorTable =
-    joined_rows(kLinkRows, kCableRows, kPathRows, kNetworkRows, kFirewallRows, kRdmaRows, kNcclRows, kStorageRows,
-                kMachineRows, kReadinessRows, kSoftwareRows, kParityRows);
+    joined_rows(kLinkRows, kCableRows, kPathRows, kNetworkRows, kFirewallRows, kRdmaRows, kGpuRows, kNcclRows,
+                kStorageRows, kMachineRows, kReadinessRows, kSoftwareRows, kParityRows);
 
 /// A row by its id, or none. An id that the table does not have does not compile.
 class RowId {

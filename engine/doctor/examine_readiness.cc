@@ -4,6 +4,7 @@
 
 #include "engine/core/number_format.h"
 #include "engine/doctor/examinations.h"
+#include "engine/doctor/gpu_bands.h"
 
 namespace sparkplan {
 namespace {
@@ -100,30 +101,23 @@ Verdict shm_full(const ExaminedNode& node) {
 /// A busy GPU runs at 2200 to 2600 MHz and uses 80 to 100 W. An idle one tells nothing.
 Verdict clock_stuck(const ExaminedNode& node) {
   constexpr std::int64_t kBusy = 90;
-  constexpr std::int64_t kSlow = 1400;
-  constexpr std::int64_t kLittlePower = 40;
-  constexpr std::int64_t kIdle = 1;
   const auto& gpu = extended_of(node).gpu;
   if (!gpu || !gpu->utilisation || !gpu->clock_mhz || !gpu->power_watts) return skip("nvidia-smi does not report it");
   if (*gpu->utilisation < kBusy) return skip("the GPU is idle; repeat while a job runs");
   const std::string seen = std::to_string(*gpu->clock_mhz) + " MHz and " + std::to_string(*gpu->power_watts) +
                            " W at " + std::to_string(*gpu->utilisation) + " % load";
-  const bool reason = (gpu->reasons.value_or(0) & ~kIdle) != 0;
-  return *gpu->clock_mhz < kSlow && *gpu->power_watts < kLittlePower && !reason ? fail(seen) : pass(seen);
+  const bool reason = (gpu->reasons.value_or(0) & ~std::int64_t{kClockIdle}) != 0;
+  const bool stuck = *gpu->clock_mhz < kStuckBelowMhz && *gpu->power_watts < kStuckBelowWatts && !reason;
+  return stuck ? fail(seen) : pass(seen);
 }
 
-/// Source: nvml.h, nvmlClocksEventReason*.
 Verdict throttled(const ExaminedNode& node) {
-  constexpr std::int64_t kHardware = 0x8;
-  constexpr std::int64_t kSoftwareHeat = 0x20;
-  constexpr std::int64_t kHardwareHeat = 0x40;
-  constexpr std::int64_t kPowerBrake = 0x80;
   const auto& gpu = extended_of(node).gpu;
   if (!gpu || !gpu->reasons) return skip("nvidia-smi does not report it");
   Complaints complaints;
-  if ((*gpu->reasons & (kSoftwareHeat | kHardwareHeat)) != 0) complaints.add("its clock is lowered because of heat");
-  if ((*gpu->reasons & kPowerBrake) != 0) complaints.add("its clock is lowered because of power");
-  if (!complaints.any() && (*gpu->reasons & kHardware) != 0) complaints.add("the hardware lowers its clock");
+  if ((*gpu->reasons & kHeatReasons) != 0) complaints.add("its clock is lowered because of heat");
+  if ((*gpu->reasons & kClockPowerBrake) != 0) complaints.add("its clock is lowered because of power");
+  if (!complaints.any() && (*gpu->reasons & kClockHardware) != 0) complaints.add("the hardware lowers its clock");
   return complaints.as(CheckStatus::kWarn);
 }
 

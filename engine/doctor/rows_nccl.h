@@ -11,7 +11,7 @@ inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
     // Software of a node.
     {"nccl-no-gpu", "the driver is missing, or finds no GPU", "there is no GPU to measure with",
      "nothing to do on a machine without a GPU; else run `nvidia-smi`, update DGX OS and boot: NCCL needs the driver",
-     "nvidia-smi", "nccl, doctor"},
+     "nvidia-smi", "gpu, nccl, doctor"},
     {"nccl-no-library", "the loader finds no libnccl.so.2", "NCCL is not installed on the host",
      "install the package libnccl2 from NVIDIA's CUDA repository (ubuntu2404/sbsa; Ubuntu's own is too old), or name "
      "your own build: nccl: {library: PATH}",
@@ -33,15 +33,15 @@ inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
      "dpkg-query -W libnccl2 on all nodes", "nccl, doctor"},
     {"nccl-memory", "less memory is free than the test needs", "another program holds the GPU's memory",
      "stop programs on the GPU (`nvidia-smi` lists them) and verify again", "nvidia-smi; MemAvailable in /proc/meminfo",
-     "nccl"},
+     "gpu, nccl"},
     // How the run ended.
     {"nccl-not-started", "the test program could not be started on the node",
      "the connection, sudo or the node's file system prevented its installation",
      "check with `sparkplan verify --level link` whether the node is reachable; sudo must allow the installation",
-     "ssh NODE /usr/local/libexec/sparkplan/sparkplan-nccl", "nccl"},
+     "ssh NODE /usr/local/libexec/sparkplan/sparkplan-nccl", "gpu, nccl"},
     {"nccl-cuda-error", "a call of the CUDA driver failed", "the GPU or its driver is faulty",
      "check `nvidia-smi` and `dmesg | grep NVRM` on the node; a reboot clears most such faults", "dmesg | grep NVRM",
-     "nccl"},
+     "gpu, nccl"},
     {"nccl-error", "a call of NCCL failed", "NCCL could not set up or carry out the operation",
      "read the NCCL warnings in the cause, and check the variables of `nccl: env`", "NCCL_DEBUG=INFO", "nccl"},
     {"nccl-peer-gone", "NCCL lost its connection to another rank",
@@ -51,7 +51,7 @@ inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
      "the kernel (out of memory) or a user killed it, or it crashed in NCCL or in the driver",
      "check `journalctl -k` on the node: it reports crashes and kills for lack of memory; earlyoom reports its own in "
      "`journalctl -u earlyoom`",
-     "journalctl -k", "nccl"},
+     "journalctl -k", "gpu, nccl"},
     {"nccl-join-hangs", "the ranks do not find each other",
      "a firewall drops the TCP ports that NCCL chooses, or NCCL_SOCKET_IFNAME names an interface that does not lead to "
      "the others",
@@ -88,7 +88,8 @@ inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
      "port_xmit_data of both HCAs", "nccl"},
     {"nccl-rank-left", "a rank of the NCCL test may still be running",
      "its process hangs in the GPU's driver, or the connection to its node broke before it ended",
-     "find it on that node with `pgrep -a sparkplan-nccl` and kill it; reboot if no signal ends it", "pgrep", "nccl"},
+     "find it on that node with `pgrep -a sparkplan-nccl` and kill it; reboot if no signal ends it", "pgrep",
+     "gpu, nccl"},
     {"nccl-tuning", "18 to 21.9 GB/s", "the path is right, but something slows it down: the MTU, or other traffic",
      "check that the MTU is 9000 on both halves, on both ends and on the switch, and that nothing else uses the link",
      "ip link", "nccl"},

@@ -49,11 +49,11 @@ inline constexpr auto kReadinessRows = std::to_array<DoctorRow>({
      "the power supply and the machine have agreed on too little power, after a crash, sleep or a brown-out",
      "shut down, unplug the power supply at both ends, hold the power button for 30 s, wait 60 s, then boot; a reboot "
      "or another driver does not help. If it returns, replace the machine",
-     "nvidia-smi under load: utilization.gpu, clocks.sm, power.draw, clocks_event_reasons.active"},
+     "nvidia-smi under load: utilization.gpu, clocks.sm, power.draw, clocks_event_reasons.active", "gpu, doctor"},
     {"gpu-throttled", "the GPU lowers its clock because of heat or power",
      "the air flow is blocked, machines are stacked, or the power supply delivers too little",
      "give it air and the supplied 240 W power supply; `nvidia-smi -lgc 300,2200` lowers the load by a few percent",
-     "nvidia-smi: clocks_event_reasons.active"},
+     "nvidia-smi: clocks_event_reasons.active", "gpu, doctor"},
     {"gpu-clock-capped", "a unit limits the GPU's clock",
      "someone set the limit, often against switching off under load",
      "if you no longer need it: `units: [{name: gb10-clock-cap.service, enabled: false, state: stopped}]` in "

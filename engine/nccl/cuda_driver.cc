@@ -37,6 +37,10 @@ Result<Functions> load_driver() {
   // The second version came with CUDA 12.8 and differs only in the values that it accepts.
   SPARK_CHECK(in.find("cuEventElapsedTime", f.cuEventElapsedTime));
   SPARK_CHECK(in.find("cuEventDestroy_v2", f.cuEventDestroy));
+  SPARK_CHECK(in.find("cuDeviceGetPCIBusId", f.cuDeviceGetPCIBusId));
+  SPARK_CHECK(in.find("cuModuleLoadData", f.cuModuleLoadData));
+  SPARK_CHECK(in.find("cuModuleGetFunction", f.cuModuleGetFunction));
+  SPARK_CHECK(in.find("cuLaunchKernel", f.cuLaunchKernel));
   return f;
 }
 

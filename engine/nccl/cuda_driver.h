@@ -5,9 +5,9 @@
 
 #include "engine/core/result.h"
 
-/// The part of the CUDA driver API that a rank needs, with its own declarations: the program is built without the CUDA
-/// Toolkit and loads the driver when it runs.
-/// Source: CUDA Driver API, cuda.h; tests/unit/nccl/headers_test.cc compares the declarations with it.
+/// The part of the CUDA driver API that the tests of NCCL and of the GPU need, with its own declarations: the program
+/// is built without the CUDA Toolkit and loads the driver when it runs. Source: CUDA Driver API, cuda.h;
+/// tests/unit/nccl/headers_test.cc compares the declarations with it.
 namespace sparkplan::cuda {
 
 using Status = int;  // CUresult
@@ -22,8 +22,11 @@ using Address = unsigned long long;  // CUdeviceptr
 using Context = struct ContextBody*;
 using Stream = struct StreamBody*;
 using Event = struct EventBody*;
+using Module = struct ModuleBody*;
+using Function = struct FunctionBody*;
 
 using Attribute = int;  // CUdevice_attribute
+inline constexpr Attribute kMultiprocessors = 16;
 inline constexpr Attribute kIntegrated = 18;
 inline constexpr unsigned int kNonBlockingStream = 1;
 inline constexpr unsigned int kDefaultEvent = 0;
@@ -54,6 +57,12 @@ struct Functions {
   Status (*cuEventRecord)(Event event, Stream stream);
   Status (*cuEventElapsedTime)(float* milliseconds, Event start, Event end);
   Status (*cuEventDestroy)(Event event);
+  Status (*cuDeviceGetPCIBusId)(char* id, int length, Device device);
+  Status (*cuModuleLoadData)(Module* module, const void* image);
+  Status (*cuModuleGetFunction)(Function* function, Module module, const char* name);
+  Status (*cuLaunchKernel)(Function function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                           unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,
+                           Stream stream, void** parameters, void** extra);
 };
 
 /// libcuda.so.1, loaded until the program ends.

@@ -1,4 +1,5 @@
-// One rank of the NCCL test. sparkplan starts it over SSH, one per node; it ends when its input ends.
+// One rank of the NCCL test, or the test of a node's GPUs. sparkplan starts it over SSH, one per node; it ends when its
+// input ends.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "engine/carried/controller_stream.h"
 #include "engine/carried/own_program.h"
 #include "engine/nccl/command_stream.h"
+#include "engine/nccl/gpu_measurement.h"
 #include "engine/nccl/rank.h"
 #include "engine/wire/frame.h"
 
@@ -49,6 +51,12 @@ int serve(int output) {
     if (command && std::holds_alternative<EndRank>(*command)) {
       rank.end();
       return 0;
+    }
+    if (const auto* measure = command ? std::get_if<MeasureGpus>(&*command) : nullptr) {
+      const auto answer_of_gpus = gpu::measure_gpus(*measure);
+      nccl::send_answer(output, answer_of_gpus);
+      if (std::holds_alternative<RankFailure>(answer_of_gpus)) return 1;
+      continue;
     }
     auto answered = command ? answer(rank, *command) : Result<RankAnswer>(failure(command.error()));
     if (!answered) {

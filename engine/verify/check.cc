@@ -16,12 +16,13 @@ struct LevelRow {
   std::vector<Level> needs;
 };
 
-const std::array<LevelRow, 7>& level_rows() {
-  static const std::array<LevelRow, 7> rows{{{"link", {}},
+const std::array<LevelRow, 8>& level_rows() {
+  static const std::array<LevelRow, 8> rows{{{"link", {}},
                                              {"mtu", {Level::kLink}},
                                              {"ssh", {}},
                                              {"tcp", {Level::kLink, Level::kMtu}},
                                              {"rdma", {Level::kLink, Level::kMtu}},
+                                             {"gpu", {}},
                                              {"nccl", {Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma}},
                                              {"storage", {}}}};
   return rows;
@@ -38,8 +39,8 @@ std::optional<Level> level_from(std::string_view name) {
 }
 
 const std::vector<Level>& all_levels() {
-  static const std::vector<Level> levels{Level::kLink, Level::kMtu,  Level::kSsh,    Level::kTcp,
-                                         Level::kRdma, Level::kNccl, Level::kStorage};
+  static const std::vector<Level> levels{Level::kLink, Level::kMtu, Level::kSsh,  Level::kTcp,
+                                         Level::kRdma, Level::kGpu, Level::kNccl, Level::kStorage};
   return levels;
 }
 

@@ -13,8 +13,8 @@
 namespace sparkplan {
 
 /// The levels of `verify`, lowest first.
-enum class Level : std::uint8_t { kLink, kMtu, kSsh, kTcp, kRdma, kNccl, kStorage };
-/// "link", "mtu", "ssh", "tcp", "rdma", "nccl", "storage".
+enum class Level : std::uint8_t { kLink, kMtu, kSsh, kTcp, kRdma, kGpu, kNccl, kStorage };
+/// "link", "mtu", "ssh", "tcp", "rdma", "gpu", "nccl", "storage".
 std::string_view to_string(Level level);
 std::optional<Level> level_from(std::string_view name);
 /// Lowest first.
@@ -52,7 +52,7 @@ struct Check {
   /// all their nodes and the range of their values.
   std::string text;
   std::optional<double> value;
-  std::string unit;                 ///< Of `value` and `threshold`: "Gb/s", "GB/s", "us", "bytes".
+  std::string unit;                 ///< Of `value` and `threshold`: "Gb/s", "GB/s", "us", "bytes", "MHz".
   std::optional<double> threshold;  ///< `value` is compared with it; nothing if no threshold is known.
   std::string cause;                ///< Always set for a failure; for a skipped check, the reason.
   std::string fix;                  ///< Always set for a failure; for a skipped check, how to have it made, if known.

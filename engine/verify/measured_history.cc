@@ -33,9 +33,10 @@ struct FigureRow {
   std::string_view name;
   std::string_view unit;
 };
-constexpr std::array<FigureRow, 6> kFigureRows{{{"tcp", "Gb/s"},
+constexpr std::array<FigureRow, 7> kFigureRows{{{"tcp", "Gb/s"},
                                                 {"rdma", "Gb/s"},
                                                 {"latency", "us"},
+                                                {"gpu", "GB/s"},
                                                 {"nccl", "GB/s"},
                                                 {"storage", "GB/s"},
                                                 {"nccl_latency", "us"}}};
@@ -249,7 +250,7 @@ std::string_view to_string(Figure figure) { return kFigureRows.at(static_cast<st
 std::string_view unit_of(Figure figure) { return kFigureRows.at(static_cast<std::size_t>(figure)).unit; }
 
 const std::vector<Figure>& all_figures() {
-  static const std::vector<Figure> figures{Figure::kTcp,  Figure::kRdma,        Figure::kLatency,
+  static const std::vector<Figure> figures{Figure::kTcp,  Figure::kRdma,        Figure::kLatency, Figure::kGpu,
                                            Figure::kNccl, Figure::kNcclLatency, Figure::kStorage};
   return figures;
 }
@@ -261,6 +262,8 @@ std::optional<Figure> figure_of(std::string_view id) {
   if (level == Level::kTcp) return Figure::kTcp;
   if (level == Level::kRdma) return id.ends_with("/latency") ? Figure::kLatency : Figure::kRdma;
   if (level == Level::kNccl) return id.ends_with("/latency") ? Figure::kNcclLatency : Figure::kNccl;
+  // The copy in the GPU's memory. Its calculation has another unit, and is only compared with earlier runs.
+  if (level == Level::kGpu && id.ends_with("/bandwidth")) return Figure::kGpu;
   if (level == Level::kStorage) return Figure::kStorage;
   return std::nullopt;
 }

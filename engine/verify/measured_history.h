@@ -18,8 +18,8 @@
 namespace sparkplan {
 
 /// The kinds of measurements that a run is summed up by.
-enum class Figure : std::uint8_t { kTcp, kRdma, kLatency, kNccl, kStorage, kNcclLatency };
-/// "tcp", "rdma", "latency", "nccl", "storage", "nccl_latency".
+enum class Figure : std::uint8_t { kTcp, kRdma, kLatency, kGpu, kNccl, kStorage, kNcclLatency };
+/// "tcp", "rdma", "latency", "gpu", "nccl", "storage", "nccl_latency".
 std::string_view to_string(Figure figure);
 /// "Gb/s", "GB/s" or "us".
 std::string_view unit_of(Figure figure);

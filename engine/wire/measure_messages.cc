@@ -196,4 +196,15 @@ void list_fields(FieldVisitor& field, ReadStorageRequest& request) {
   field.check("target", request.target.starts_with('/'), "expected an absolute path");
 }
 
+void list_fields(FieldVisitor& field, GpuError& error) {
+  field("xid", error.xid, kRequired.within(0, kMostXid));
+  field("line", error.line, kShortText);
+}
+
+void list_fields(FieldVisitor& field, GpuErrorsReply& reply) {
+  field("count", reply.count, kRequired.within(0, std::numeric_limits<std::int64_t>::max()));
+  field("errors", reply.errors, kRequired.at_most(kMostGpuErrors));
+  field("since_boot", reply.since_boot);
+}
+
 }  // namespace sparkplan

@@ -220,6 +220,29 @@ struct ReadStorageRequest {
   std::string target;
 };
 
+/// An error that NVIDIA's kernel module logged.
+struct GpuError {
+  std::int64_t xid = 0;
+  std::string line;  ///< "NVRM: Xid (PCI:0000:01:00): 79, ... GPU has fallen off the bus."
+
+  bool operator==(const GpuError&) const = default;
+};
+/// The most errors in a reply, and the highest Xid that one can have.
+inline constexpr std::size_t kMostGpuErrors = 32;
+inline constexpr std::int64_t kMostXid = 10'000;
+
+struct GpuErrorsReply {
+  std::int64_t count = 0;        ///< All of them, also those that are not in `errors`.
+  std::vector<GpuError> errors;  ///< The newest ones, oldest first.
+  bool since_boot = false;       ///< False: the kernel has overwritten the beginning of its log.
+};
+
+/// Returns the errors of GPUs in the kernel's log. Changes nothing.
+struct GpuErrorsRequest {
+  static constexpr std::string_view kName = "gpu_errors";
+  using Reply = GpuErrorsReply;
+};
+
 void list_fields(FieldVisitor& field, TrafficEndpoint& end);
 void list_fields(FieldVisitor& field, OpenReceiverReply& reply);
 void list_fields(FieldVisitor& field, OpenReceiverRequest& request);
@@ -246,5 +269,8 @@ void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply);
 inline void list_fields(FieldVisitor& /*field*/, MeasurementHistoryRequest& /*request*/) {}
 void list_fields(FieldVisitor& field, ReadStorageReply& reply);
 void list_fields(FieldVisitor& field, ReadStorageRequest& request);
+void list_fields(FieldVisitor& field, GpuError& error);
+void list_fields(FieldVisitor& field, GpuErrorsReply& reply);
+inline void list_fields(FieldVisitor& /*field*/, GpuErrorsRequest& /*request*/) {}
 
 }  // namespace sparkplan

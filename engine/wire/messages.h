@@ -21,7 +21,7 @@ namespace sparkplan {
 
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 6;
+inline constexpr std::int64_t kProtocolMinor = 7;
 /// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
 /// The first minor version whose agent knows FactsRequest::everything.
@@ -43,14 +43,14 @@ struct Hello {
 };
 
 /// The complete list of requests. An agent without a handler for each alternative does not compile.
-using Request =
-    std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, ForesightRequest, LockRequest, ApplyRequest,
-                 CommitRequest, ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest, TransactionRequest,
-                 ConfirmRequest, RollBackRequest, ExtendRequest, ProbeRequest, OpenReceiverRequest,
-                 CloseReceiverRequest, SendDatagramsRequest, MeasureTcpRequest, StartLinkProbeRequest,
-                 SendLinkProbesRequest, ReadLinkProbesRequest, SshLoginRequest, MeasurementsRequest,
-                 MeasurementHistoryRequest, ReadStorageRequest, RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest,
-                 RdmaLatencyRequest, RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
+using Request = std::variant<FactsRequest, ObserveNodeRequest, EffectRequest, ForesightRequest, LockRequest,
+                             ApplyRequest, CommitRequest, ReleaseRequest, HistoryRequest, UndoRequest, BreakLockRequest,
+                             TransactionRequest, ConfirmRequest, RollBackRequest, ExtendRequest, ProbeRequest,
+                             OpenReceiverRequest, CloseReceiverRequest, SendDatagramsRequest, MeasureTcpRequest,
+                             StartLinkProbeRequest, SendLinkProbesRequest, ReadLinkProbesRequest, SshLoginRequest,
+                             MeasurementsRequest, MeasurementHistoryRequest, ReadStorageRequest, GpuErrorsRequest,
+                             RdmaOpenRequest, RdmaConnectRequest, RdmaWriteRequest, RdmaLatencyRequest,
+                             RdmaCountersRequest, RdmaCloseRequest, UnlockRequest, PingRequest, StopNotice>;
 
 /// A request with the number its reply will carry.
 struct NumberedRequest {

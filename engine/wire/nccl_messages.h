@@ -12,6 +12,7 @@
 #include "engine/core/value.h"
 #include "engine/model/collective.h"
 #include "engine/model/fields.h"
+#include "engine/wire/gpu_messages.h"
 
 /// The messages between the controller and a rank of the NCCL test (program sparkplan-nccl), as frames. The rank greets
 /// first. It replies to each command with an answer or with a RankFailure, after which it has ended. A rank ends at
@@ -130,8 +131,8 @@ struct RankFailure {
   NcclTransport transport;  ///< From the log until the failure.
 };
 
-using RankCommand = std::variant<PrepareRank, JoinRank, RunCollective, EndRank>;
-using RankAnswer = std::variant<RankHello, PreparedRank, JoinedRank, CollectiveResult, RankFailure>;
+using RankCommand = std::variant<PrepareRank, JoinRank, RunCollective, EndRank, MeasureGpus>;
+using RankAnswer = std::variant<RankHello, PreparedRank, JoinedRank, CollectiveResult, RankFailure, MeasuredGpus>;
 
 void list_fields(FieldVisitor& field, RankHello& answer);
 void list_fields(FieldVisitor& field, PrepareRank& command);

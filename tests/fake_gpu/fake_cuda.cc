@@ -1,10 +1,19 @@
-// libcuda.so.1 for tests: eight GPUs that use the machine's own memory, with real streams, each on its own thread.
-// Environment variables set its properties:
+// libcuda.so.1 for tests: GPUs that use the machine's own memory, with real streams, each on its own thread. The two
+// kernels of the GPU test take simulated time, so that their rates are the same on every machine. Variables set the
+// properties, see variables.h:
 //   FAKE_GPU=none          no GPUs
+//   FAKE_GPU_COUNT=N       the number of GPUs (default 8)
+//   FAKE_GPU_NAME=TEXT     their name
 //   FAKE_GPU_MEMORY=BYTES  free memory (default 40 MiB)
 //   FAKE_GPU_UNIFIED=1     GPUs without their own memory
+//   FAKE_GPU_CLOCK=MHZ     the clock under load (default 2400)
+//   FAKE_GPU_COPY=RATE     GB/s of a copy (default 218)
+//   FAKE_GPU_WRONG=1       one result of a calculation and one word of a copy are wrong
+//   FAKE_GPU_PTX=refuse    no kernel can be compiled
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -13,8 +22,12 @@
 #include <string>
 #include <thread>
 
+#include "tests/fake_gpu/variables.h"
+
 namespace {
 
+using sparkplan::test::number;
+using sparkplan::test::variable;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSuccess = 0;
@@ -22,11 +35,13 @@ constexpr int kInvalidValue = 1;
 constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
 constexpr int kNotReady = 600;
+constexpr int kUnsupportedPtx = 222;
+constexpr int kNoSuchFunction = 500;
+constexpr int kMultiprocessors = 16;
+constexpr int kIntegrated = 18;
+constexpr int kProcessors = 48;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
+int count_of_gpus() { return static_cast<int>(number("FAKE_GPU_COUNT", 8)); }
 
 std::size_t memory() {
   const auto text = variable("FAKE_GPU_MEMORY");
@@ -49,6 +64,9 @@ class Stream {
     const std::lock_guard lock(mutex_);
     return unfinished_ == 0;
   }
+  /// Simulated seconds of the kernels that were run. Only the stream's own thread calls both.
+  void spend(double seconds) { simulated_ += seconds; }
+  double simulated() const { return simulated_; }
 
  private:
   void work() {
@@ -69,11 +87,37 @@ class Stream {
   std::condition_variable arrived_;
   std::deque<std::function<void()>> tasks_;
   int unfinished_ = 0;
+  double simulated_ = 0;
 };
 
 struct Event {
   Clock::time_point at;
+  double simulated = 0;
 };
+
+/// The GPU test's two programs.
+enum class Kernel { kLoad, kCopy };
+
+/// As sparkplan_load: all blocks have equal results.
+void calculate(std::uint32_t* results, unsigned int blocks, unsigned int threads, unsigned int rounds, Stream& stream) {
+  constexpr double kStepsPerRound = 64;
+  constexpr double kLanes = 128;
+  const std::size_t count = std::size_t{blocks} * threads;
+  for (std::size_t i = 0; i < count; ++i) results[i] = static_cast<std::uint32_t>(i % threads);
+  if (variable("FAKE_GPU_WRONG") == "1") results[count - 1] ^= 1;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const double steps = static_cast<double>(count) * rounds * kStepsPerRound;
+  stream.spend(steps / (kProcessors * kLanes * number("FAKE_GPU_CLOCK", 2400) * 1e6));
+}
+
+/// As sparkplan_copy. Copying once is enough: the data stays the same.
+void copy(char* to, const char* from, std::size_t bytes, Stream& stream) {
+  if (std::memcmp(to, from, 16) != 0) {
+    std::memcpy(to, from, bytes);
+    if (variable("FAKE_GPU_WRONG") == "1") to[bytes - 1] = static_cast<char>(~to[bytes - 1]);
+  }
+  stream.spend(2.0 * static_cast<double>(bytes) / (number("FAKE_GPU_COPY", 218) * 1e9));
+}
 
 void* pointer(unsigned long long address) { return reinterpret_cast<void*>(address); }
 
@@ -88,14 +132,24 @@ int cuGetErrorName(int error, const char** name) {
   return kSuccess;
 }
 int cuGetErrorString(int, const char** text) { return *text = "of a fake", kSuccess; }
-int cuDeviceGetCount(int* count) { return *count = 8, kSuccess; }
-int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, ordinal < 8 ? kSuccess : kInvalidValue; }
+int cuDeviceGetCount(int* count) { return *count = count_of_gpus(), kSuccess; }
+int cuDeviceGet(int* device, int ordinal) {
+  return *device = ordinal, ordinal < count_of_gpus() ? kSuccess : kInvalidValue;
+}
 int cuDeviceGetName(char* name, int length, int) {
-  std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));
+  const auto chosen = variable("FAKE_GPU_NAME");
+  std::strncpy(name, chosen.empty() ? "Fake GPU" : chosen.c_str(), static_cast<std::size_t>(length));
   return kSuccess;
 }
-int cuDeviceGetAttribute(int* value, int, int) {
-  return *value = variable("FAKE_GPU_UNIFIED") == "1" ? 1 : 0, kSuccess;
+int cuDeviceGetPCIBusId(char* id, int length, int device) {
+  std::snprintf(id, static_cast<std::size_t>(length), "0000:%02x:00.0", static_cast<unsigned int>(device));
+  return kSuccess;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = 0;
+  if (attribute == kMultiprocessors) *value = kProcessors;
+  if (attribute == kIntegrated && variable("FAKE_GPU_UNIFIED") == "1") *value = 1;
+  return kSuccess;
 }
 int cuDevicePrimaryCtxRetain(void** context, int) { return *context = nullptr, kSuccess; }
 int cuCtxSetCurrent(void*) { return kSuccess; }
@@ -125,13 +179,44 @@ int cuStreamCreate(Stream** stream, unsigned int) { return *stream = new Stream,
 int cuStreamQuery(Stream* stream) { return stream->idle() ? kSuccess : kNotReady; }
 int cuEventCreate(Event** event, unsigned int) { return *event = new Event, kSuccess; }
 int cuEventRecord(Event* event, Stream* stream) {
-  return stream->enqueue([event] { event->at = Clock::now(); }), kSuccess;
+  return stream->enqueue([event, stream] { *event = {Clock::now(), stream->simulated()}; }), kSuccess;
 }
 int cuEventElapsedTime(float* milliseconds, Event* start, Event* end) {
+  if (end->simulated > start->simulated) {
+    return *milliseconds = static_cast<float>((end->simulated - start->simulated) * 1e3), kSuccess;
+  }
   *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count();
   return kSuccess;
 }
 int cuEventDestroy_v2(Event* event) { return delete event, kSuccess; }
+
+int cuModuleLoadData(void** module, const void* image) {
+  const std::string text = static_cast<const char*>(image);
+  const bool is_ptx = text.starts_with(".version") && text.find(".visible .entry") != std::string::npos;
+  if (!is_ptx || variable("FAKE_GPU_PTX") == "refuse") return kUnsupportedPtx;
+  return *module = nullptr, kSuccess;
+}
+int cuModuleGetFunction(const Kernel** function, void*, const char* name) {
+  static const Kernel load = Kernel::kLoad;
+  static const Kernel copying = Kernel::kCopy;
+  *function = std::strcmp(name, "sparkplan_load") == 0   ? &load
+              : std::strcmp(name, "sparkplan_copy") == 0 ? &copying
+                                                         : nullptr;
+  return *function == nullptr ? kNoSuchFunction : kSuccess;
+}
+int cuLaunchKernel(const Kernel* function, unsigned int blocks, unsigned int, unsigned int, unsigned int threads,
+                   unsigned int, unsigned int, unsigned int, Stream* stream, void** parameters, void**) {
+  const auto first = *static_cast<unsigned long long*>(parameters[0]);
+  if (*function == Kernel::kLoad) {
+    const auto rounds = *static_cast<unsigned int*>(parameters[1]);
+    stream->enqueue([=] { calculate(static_cast<std::uint32_t*>(pointer(first)), blocks, threads, rounds, *stream); });
+    return kSuccess;
+  }
+  const auto from = *static_cast<unsigned long long*>(parameters[1]);
+  const auto bytes = *static_cast<std::uint64_t*>(parameters[2]) * 16;
+  stream->enqueue([=] { copy(static_cast<char*>(pointer(first)), static_cast<char*>(pointer(from)), bytes, *stream); });
+  return kSuccess;
+}
 
 /// For the fake NCCL: enqueues work in the order of the stream.
 void fake_cuda_enqueue(Stream* stream, std::function<void()> task) { stream->enqueue(std::move(task)); }

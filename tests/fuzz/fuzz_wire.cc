@@ -111,6 +111,7 @@ const std::map<std::string, Reader, std::less<>>& readers() {
       {"transaction", by(decode<TransactionReport>)},
       {"probe_reply", by(decode<ProbeReply>)},
       {"storage_reply", by(decode<ReadStorageReply>)},
+      {"gpu_errors_reply", by(decode<GpuErrorsReply>)},
       {"open_ear_reply", by(decode<OpenReceiverReply>)},
       {"close_ear_reply", by(decode<CloseReceiverReply>)},
       {"tcp_reply", by(decode<MeasureTcpReply>)},

@@ -97,6 +97,9 @@ Value honest_answer(const Request& request, const Peer& peer) {
   if (std::holds_alternative<ReadStorageRequest>(request)) {
     return encode(ReadStorageReply{"", "/mnt/models/a", 1 << 28, 100'000'000, true});
   }
+  if (std::holds_alternative<GpuErrorsRequest>(request)) {
+    return encode(GpuErrorsReply{1, {{79, "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}}, true});
+  }
   if (std::holds_alternative<RdmaOpenRequest>(request)) return encode(RdmaEndpoint{});
   if (const auto* write = std::get_if<RdmaWriteRequest>(&request)) {
     return encode(RdmaWriteReply{std::vector<Result<RdmaWritten>>(write->sessions.size(), RdmaWritten{})});
@@ -114,6 +117,14 @@ Value honest_answer(const RankCommand& command) {
   if (std::holds_alternative<JoinRank>(command)) return encode(RankAnswer(JoinedRank{}));
   if (const auto* run = std::get_if<RunCollective>(&command)) {
     return encode(RankAnswer(CollectiveResult{run->bytes, 0.001, 0, "", {}}));
+  }
+  if (std::holds_alternative<MeasureGpus>(command)) {
+    GpuReport gpu;
+    gpu.name = "NVIDIA GB10";
+    gpu.bus = "0000:01:00.0";
+    gpu.processes = {{1, "python3"}};
+    gpu.load = GpuLoad{10, 2400, 80, 70, 75, 0, 0, 28, 218, 1 << 28, 0};
+    return encode(RankAnswer(MeasuredGpus{"580.95.05", 13'000, "", {gpu}}));
   }
   return Value();
 }

@@ -102,6 +102,10 @@ class Stage:
     def reply_read_storage(self, request):
         return {"complaint": "", "what": "/mnt/models/x", "bytes": SECOND, "nanoseconds": SECOND, "direct": True}
 
+    def reply_gpu_errors(self, request):
+        return {"count": 1, "since_boot": True,
+                "errors": [{"xid": 13, "line": "NVRM: Xid (PCI:000f:01:00): 13, pid=7, name=python3, an exception"}]}
+
     def reply_rdma_open(self, request):
         self.opened += 1
         return {"session": self.opened, "gid": f"::ffff:{request['address']}", "gid_index": 3, "lid": 0, "mtu": 4096,
@@ -139,6 +143,12 @@ def rank_answer(command):
         return {"answer": "prepared", "nccl_version": 22809, "library": "/usr/lib/libnccl.so.2",
                 "driver_version": 13_000, "gpu": "NVIDIA GB10", "memory_free_bytes": 100 << 30,
                 "unified_memory": True, "id": made, "other_conf_lines": ["NCCL_DEBUG=INFO"]}
+    if kind == "measure_gpus":
+        load = {"samples": 50, "clock_mhz": 2400, "power_watts": 85.0, "celsius": 70, "zone_celsius": 80, "state": 0,
+                "reasons": 0, "teraflops": 28.5, "copy_gigabytes": 218.0, "copied_bytes": 1 << 28, "wrong": 0}
+        return {"answer": "gpus", "driver": "580.159.03", "cuda_version": 13_000, "nvml_missing": "",
+                "gpus": [{"name": "NVIDIA GB10", "bus": "000f:01:00.0", "highest_mhz": 3003, "processes": [],
+                          "load": load}]}
     if kind == "join":
         return {"answer": "joined", "transport": transport()}
     if kind == "run":

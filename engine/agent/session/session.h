@@ -59,6 +59,7 @@ class AgentSession {
   Result<ReadLinkProbesReply> handle(const ReadLinkProbesRequest& request);
   Result<SshLoginReply> handle(const SshLoginRequest& request) const;
   Result<ReadStorageReply> handle(const ReadStorageRequest& request) const;
+  Result<GpuErrorsReply> handle(const GpuErrorsRequest& request) const;
   Result<MeasurementsReply> handle(const MeasurementsRequest& request);
   Result<MeasurementHistoryReply> handle(const MeasurementHistoryRequest& request) const;
   Result<RdmaEndpoint> handle(const RdmaOpenRequest& request);

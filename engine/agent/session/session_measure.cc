@@ -1,5 +1,6 @@
 // AgentSession: measurements of `verify`, except those over RDMA.
 #include "engine/agent/facts/storage_reading.h"
+#include "engine/agent/measure/kernel_log.h"
 #include "engine/agent/measure/ssh_logins.h"
 #include "engine/agent/measure/traffic_receiver.h"
 #include "engine/agent/measure/traffic_sender.h"
@@ -69,6 +70,11 @@ Result<SshLoginReply> AgentSession::handle(const SshLoginRequest& request) const
 Result<ReadStorageReply> AgentSession::handle(const ReadStorageRequest& request) const {
   SPARK_CHECK(check_measurable());
   return read_storage(request, node_);
+}
+
+Result<GpuErrorsReply> AgentSession::handle(const GpuErrorsRequest& /*request*/) const {
+  SPARK_CHECK(check_measurable());
+  return gpu_errors_in_kernel_log();
 }
 
 Result<MeasurementsReply> AgentSession::handle(const MeasurementsRequest& request) {

@@ -16,6 +16,14 @@ namespace {
 
 constexpr std::string_view kAll = "all";
 
+/// Errors: kInvalidInput for a level that --force has no effect on.
+Result<LevelChoice> forced(LevelChoice choice, bool force) {
+  choice.force = force;
+  const auto& levels = choice.levels;
+  if (!force || std::find(levels.begin(), levels.end(), Level::kGpu) != levels.end()) return choice;
+  return failure(ErrorCode::kInvalidInput, "--force is for the level gpu: no other level looks for jobs on a GPU");
+}
+
 /// Errors: kInvalidInput, with the nearest level name.
 Result<LevelChoice> levels_named(const std::string& name) {
   if (name.empty() || name == kAll) return LevelChoice{};
@@ -73,6 +81,7 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
   options.levels = std::move(choice.levels);
   options.required = choice.named;
   options.nccl = std::move(choice.nccl);
+  options.force = choice.force;
   auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
   return report;
@@ -84,7 +93,8 @@ Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOpt
     return failure(ErrorCode::kInvalidInput, "--check is for --history", "to measure less, name a level: --level tcp");
   }
   const Interrupts interrupts(console);
-  SPARK_TRY(auto choice, levels_named(options.level));
+  SPARK_TRY(auto named, levels_named(options.level));
+  SPARK_TRY(auto choice, forced(std::move(named), options.force));
   SPARK_CHECK(check_nccl_flags(options, choice));
   auto nccl = nccl_choice_of(options);
   if (!nccl) {

@@ -21,6 +21,7 @@ struct LevelChoice {
   std::vector<Level> levels = all_levels();
   std::optional<Level> named = {};
   NcclChoice nccl = {};
+  bool force = false;  ///< As VerifyOptions::force.
 };
 
 /// verify --history: what was measured before. Measures nothing. Errors: those of run_options(); kInvalidInput for a

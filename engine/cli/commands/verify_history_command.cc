@@ -16,8 +16,9 @@ Result<void> check_flags(const VerifyCommandOptions& options) {
     return failure(ErrorCode::kInvalidInput,
                    "--history measures nothing: it takes no --sizes, --collectives, --ranks-per-node or --library");
   }
-  if (options.level.empty() && options.junit.empty() && options.report.empty()) return {};
-  return failure(ErrorCode::kInvalidInput, "--history measures nothing: it takes no --level, --junit or --report");
+  if (options.level.empty() && options.junit.empty() && options.report.empty() && !options.force) return {};
+  return failure(ErrorCode::kInvalidInput,
+                 "--history measures nothing: it takes no --level, --force, --junit or --report");
 }
 
 /// Errors: kInvalidInput if no node keeps the check, with the nearest id.

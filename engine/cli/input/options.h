@@ -87,6 +87,7 @@ struct ApplyCommandOptions {
 struct VerifyCommandOptions {
   std::string file;
   std::string level;   ///< Empty: all.
+  bool force = false;  ///< Also measure GPUs that programs use.
   std::string junit;   ///< Where to write JUnit XML; empty: nowhere.
   std::string report;  ///< Where to write an HTML page; empty: nowhere.
   bool history = false;

@@ -19,6 +19,7 @@ constexpr auto kParts = std::to_array<LevelPart>({
     {Level::kSsh, verify_ssh},
     {Level::kTcp, verify_tcp},
     {Level::kRdma, verify_rdma},
+    {Level::kGpu, verify_gpu},
     {Level::kNccl, verify_nccl},
     {Level::kStorage, verify_storage},
 });

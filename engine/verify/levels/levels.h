@@ -23,6 +23,9 @@ std::vector<Check> verify_ssh(VerifyContext& context);
 std::vector<Check> verify_tcp(VerifyContext& context);
 /// Each half of each pair, both directions, and both halves at once: RDMA write bandwidth, latency, byte counters.
 std::vector<Check> verify_rdma(VerifyContext& context);
+/// Each node's GPUs under load: clock, reasons of a low one, power, temperature, calculation, memory, errors; and
+/// whether the nodes are alike. Changes no setting.
+std::vector<Check> verify_gpu(VerifyContext& context);
 /// Every pair of nodes with a GPU, then all of them: bandwidth of NCCL's collectives.
 std::vector<Check> verify_nccl(VerifyContext& context);
 /// Declared storage: is it mounted from the declared source, can it be read, and how fast.

@@ -86,9 +86,27 @@ TEST_CASE("verify --history takes no flag of a measurement, and --check needs it
   const auto level = sparkplan({"verify", "--history", "--level", "tcp", file});
   CHECK(level.exit_status == 1);
   CHECK(contains(level.standard_error, "it takes no --level"));
+  const auto force = sparkplan({"verify", "--history", "--force", file});
+  CHECK(force.exit_status == 1);
+  CHECK(contains(force.standard_error, "--force"));
   const auto check = sparkplan({"verify", "--check", "tcp/n1/n2/A", file});
   CHECK(check.exit_status == 1);
   CHECK(contains(check.standard_error, "--check is for --history"));
+}
+
+TEST_CASE("verify --force is refused with a level that looks for no jobs on a GPU") {
+  const ScratchDirectory desk;
+  const std::string file = (desk / "/cluster.yaml").string();
+  desk.write("/cluster.yaml", "version: 1\nname: lab\nnodes:\n  - {name: n1, transport: local, root: /nonexistent}\n");
+  for (const char* level : {"link", "nccl"}) {
+    const auto refused = sparkplan({"verify", "--level", level, "--force", file});
+    CHECK(refused.exit_status == 1);
+    CHECK(contains(refused.standard_error, "--force is for the level gpu"));
+  }
+  for (const char* level : {"gpu", "all"}) {
+    const auto taken = sparkplan({"verify", "--level", level, "--force", file});
+    CHECK_FALSE(contains(taken.standard_error, "--force"));
+  }
 }
 
 TEST_CASE("a damaged history of measurements is an error of its node") {

@@ -48,6 +48,10 @@ SAME_CALL(cuda::Functions, cuStreamCreate);
 SAME_CALL(cuda::Functions, cuStreamQuery);
 SAME_CALL(cuda::Functions, cuEventCreate);
 SAME_CALL(cuda::Functions, cuEventRecord);
+SAME_CALL(cuda::Functions, cuDeviceGetPCIBusId);
+SAME_CALL(cuda::Functions, cuModuleLoadData);
+SAME_CALL(cuda::Functions, cuModuleGetFunction);
+SAME_CALL(cuda::Functions, cuLaunchKernel);
 // sparkplan loads these functions by versioned names such as cuMemGetInfo_v2. cuda.h maps their plain names to the
 // versioned functions.
 static_assert(kSameCall<decltype(cuda::Functions::cuMemGetInfo), decltype(&::cuMemGetInfo_v2)>);

@@ -75,6 +75,68 @@ TEST_CASE("answers survive the wire") {
   CHECK(failure.transport == transport);
 }
 
+TEST_CASE("the measurement of GPUs survives the wire") {
+  const auto command = std::get<MeasureGpus>(command_sent(MeasureGpus{5000, true}));
+  CHECK(command.load_ms == 5000);
+  CHECK(command.force);
+  GpuReport gpu;
+  gpu.name = "NVIDIA GB10";
+  gpu.bus = "000f:01:00.0";
+  gpu.highest_mhz = 3003;
+  gpu.power_limit_watts = 140.5;
+  gpu.slowdown_celsius = 97;
+  gpu.ecc_corrected = 1;
+  gpu.ecc_uncorrected = 0;
+  gpu.processes = {{7, "python3"}};
+  gpu.load = GpuLoad{50, 2400, 85.5, 70, 80, 0, kClockPowerCap, 28.5, 218.25, 1 << 28, 2};
+  GpuReport bare;
+  bare.trouble = GpuTrouble{GpuFault::kHangs, {ErrorCode::kFailed, "no", {}, std::nullopt, ""}};
+  const auto answer = std::get<MeasuredGpus>(answer_sent(MeasuredGpus{"580.95.05", 13'000, "no NVML", {gpu, bare}}));
+  CHECK(answer.driver == "580.95.05");
+  CHECK(answer.cuda_version == 13'000);
+  CHECK(answer.nvml_missing == "no NVML");
+  REQUIRE(answer.gpus.size() == 2);
+  const auto& arrived = answer.gpus[0];
+  CHECK(arrived.name == gpu.name);
+  CHECK(arrived.bus == gpu.bus);
+  CHECK(arrived.highest_mhz == 3003);
+  CHECK(arrived.power_limit_watts == 140.5);
+  CHECK(arrived.slowdown_celsius == 97);
+  CHECK(arrived.ecc_corrected == 1);
+  CHECK(arrived.ecc_uncorrected == 0);
+  CHECK(arrived.processes == gpu.processes);
+  CHECK(arrived.load == gpu.load);
+  CHECK_FALSE(arrived.trouble);
+  CHECK_FALSE(answer.gpus[1].highest_mhz);
+  CHECK_FALSE(answer.gpus[1].load);
+  REQUIRE(answer.gpus[1].trouble);
+  CHECK(answer.gpus[1].trouble->fault == GpuFault::kHangs);
+  CHECK(answer.gpus[1].trouble->error.message == "no");
+}
+
+TEST_CASE("numbers that no GPU can have are refused") {
+  const auto accepts = [](const std::string& load) {
+    const auto text = R"({"answer": "gpus", "gpus": [{"name": "a", "load": {)" + load + "}}]}";
+    const auto value = decode_json(text);
+    REQUIRE(value);
+    return decode<RankAnswer>(*value).has_value();
+  };
+  CHECK(accepts(R"("clock_mhz": 2400, "power_watts": 85.5, "teraflops": 28, "copy_gigabytes": 218)"));
+  for (const std::string load :
+       {R"("clock_mhz": -1)", R"("clock_mhz": 1000000)", R"("power_watts": -5)", R"("power_watts": 1e300)",
+        R"("celsius": 100000)", R"("state": 99)", R"("teraflops": -1)", R"("copy_gigabytes": 1e12)", R"("wrong": -1)",
+        R"("samples": "many")"}) {
+    INFO(load);
+    CHECK_FALSE(accepts(load));
+  }
+  Value list{Value::List{}};
+  for (int i = 0; i < 65; ++i) list.push_back(Value::map({{"name", "a"}}));
+  CHECK_FALSE(decode<RankAnswer>(Value::map({{"answer", "gpus"}, {"gpus", std::move(list)}})));
+  for (const std::int64_t load_ms : {std::int64_t{0}, std::int64_t{10'000'000}}) {
+    CHECK_FALSE(decode<RankCommand>(Value::map({{"command", "measure_gpus"}, {"load_ms", load_ms}})));
+  }
+}
+
 TEST_CASE("every fault has a unique name") {
   for (const auto fault :
        {RankFault::kNoDriver, RankFault::kNoGpu, RankFault::kNoLibrary, RankFault::kNotNccl, RankFault::kLibraryTooOld,

@@ -13,7 +13,7 @@ using Levels = std::vector<Level>;
 
 TEST_CASE("each level has a unique name") {
   for (const Level level : all_levels()) CHECK(level_from(to_string(level)) == level);
-  CHECK(all_levels().size() == 7);
+  CHECK(all_levels().size() == 8);
   CHECK_FALSE(level_from("all"));
   CHECK_FALSE(level_from(""));
 }
@@ -25,6 +25,7 @@ TEST_CASE("a level includes the lower levels that it requires") {
   CHECK(levels_for(Level::kTcp) == Levels{Level::kLink, Level::kMtu, Level::kTcp});
   CHECK(levels_for(Level::kRdma) == Levels{Level::kLink, Level::kMtu, Level::kRdma});
   CHECK(levels_for(Level::kNccl) == Levels{Level::kLink, Level::kMtu, Level::kTcp, Level::kRdma, Level::kNccl});
+  CHECK(levels_for(Level::kGpu) == Levels{Level::kGpu});
   CHECK(levels_for(Level::kStorage) == Levels{Level::kStorage});
 }
 

@@ -222,6 +222,9 @@ TEST_CASE("the kind and the unit of a stored value follow from the id of its che
   CHECK(unit("tcp/a/b/A") == "Gb/s");
   CHECK(unit("rdma/a/b/A/bandwidth") == "Gb/s");
   CHECK(unit("rdma/a/b/A/latency") == "us");
+  CHECK(unit("gpu/a/bandwidth") == "GB/s");
+  CHECK(unit("gpu/a/3/bandwidth") == "GB/s");
+  CHECK(unit("gpu/a/compute") == "none");
   CHECK(unit("nccl/all/all_reduce") == "GB/s");
   CHECK(unit("nccl/all/latency") == "us");
   CHECK(unit("storage/a/mnt") == "GB/s");

@@ -46,6 +46,17 @@ TEST_CASE("a node that is ready for NCCL is no measurement of NCCL") {
   CHECK_FALSE(missing({passed(Level::kNccl, {"spark-01", "spark-02"}, 21.9)}, Level::kNccl));
 }
 
+TEST_CASE("a known model of a GPU that a job uses is no measurement of it") {
+  const auto check = missing({passed(Level::kGpu, {"spark-01"}),
+                              skipped(Level::kGpu, {"spark-01"}, "use", "the GPU is in use", "end the job")},
+                             Level::kGpu);
+  REQUIRE(check);
+  CHECK(check->id == "gpu/measured");
+  CHECK(check->cause == "the GPU is in use");
+  CHECK(check->fix == "end the job");
+  CHECK_FALSE(missing({passed(Level::kGpu, {"spark-01"}, 2400)}, Level::kGpu));
+}
+
 TEST_CASE("a failed check, or one that a failed check blocks, needs no further failure") {
   Check failed = skipped(Level::kLink, {"spark-01"}, "A", "");
   diagnose(failed, CheckStatus::kFail, "link-no-carrier");

@@ -113,6 +113,15 @@ TEST_CASE("replies about measurements survive the wire") {
   REQUIRE(logins->logins.size() == 2);
   CHECK(logins->logins[0].succeeded);
   CHECK(logins->logins[1].complaint == "denied");
+  sent(GpuErrorsRequest{});
+  const GpuErrorsReply errors{3, {{79, "NVRM: Xid (PCI:0000:01:00): 79, x"}}, true};
+  const auto logged = decode<GpuErrorsReply>(over_the_wire(encode(errors)));
+  REQUIRE(logged);
+  CHECK(logged->count == 3);
+  CHECK(logged->errors == errors.errors);
+  CHECK(logged->since_boot);
+  CHECK_FALSE(decode<GpuErrorsReply>(encode(GpuErrorsReply{-1, {}, true})));
+  CHECK_FALSE(decode<GpuErrorsReply>(encode(GpuErrorsReply{1, {{kMostXid + 1, "x"}}, true})));
   const MeasurementsReply kept{{{"tcp/a/b/A", {90, 91.5}}}, "/var/lib/x"};
   const auto arrived = decode<MeasurementsReply>(over_the_wire(encode(kept)));
   REQUIRE(arrived);
