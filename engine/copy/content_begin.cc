@@ -145,7 +145,11 @@ Result<FileDescriptor> Content::open_partial(const File& file, int flags) const 
   FileDescriptor opened(::openat(partial_.get(), file.partial.c_str(), flags | kAlways, 0600));
   if (!opened.valid()) return failure(system_error("open an unfinished file", errno));
   SPARK_CHECK(check_regular(opened.get(), "an unfinished file"));
-  return opened;
+  // A user of the directory could have linked another file there, to have it written.
+  struct stat status {};
+  if (::fstat(opened.get(), &status) == 0 && status.st_nlink <= 1) return opened;
+  return failure(ErrorCode::kRefused, "an unfinished file has other names",
+                 "remove " + std::string(kPartialFolder) + " in the directory");
 }
 
 }  // namespace sparkplan::copy

@@ -117,6 +117,7 @@ class Archive {
       if (name.ends_with('/')) name.pop_back();
       if (!archive.entries_.emplace(std::move(name), std::move(entry)).second) return refused("has a name twice");
     }
+    SPARK_CHECK(archive.check_links());
     return archive;
   }
 
@@ -141,6 +142,19 @@ class Archive {
 
  private:
   explicit Archive(int file) : file_(file) {}
+
+  /// A link leads to a layer beside its own folder: "../NAME". So no reader looks for it outside the archive.
+  Result<void> check_links() const {
+    constexpr std::string_view kUp = "../";
+    for (const auto& [name, entry] : entries_) {
+      if (entry.kind != TarEntry::Kind::kLink) continue;
+      const auto layer =
+          entry.target.starts_with(kUp) ? entries_.find(entry.target.substr(kUp.size())) : entries_.end();
+      const bool is_layer = layer != entries_.end() && layer->second.kind == TarEntry::Kind::kFile;
+      if (!is_layer) return refused("has a link to " + shown_text(entry.target, kShownName));
+    }
+    return {};
+  }
 
   int file_;
   std::map<std::string, TarEntry> entries_;

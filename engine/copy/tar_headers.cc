@@ -29,6 +29,7 @@ constexpr Field kNameField{0, 100};
 constexpr Field kSizeField{124, 12};
 constexpr Field kChecksumField{148, 8};
 constexpr std::size_t kTypeAt = 156;
+constexpr Field kTargetField{157, 100};
 constexpr Field kMagicField{257, 5};
 /// Of a long name, and in GNU's headers times that no engine writes.
 constexpr Field kPrefixField{345, 155};
@@ -148,6 +149,7 @@ class TarReader {
     entry.kind = *kind;
     entry.size = extended_size_.value_or(size);
     entry.offset = at_;
+    if (*kind == TarEntry::Kind::kLink) entry.target = std::string(text_in(block, kTargetField));
     is_extended_ = false;
     extended_size_.reset();
     if (entry.kind != TarEntry::Kind::kFile && entry.size != 0) return refused("has content that belongs to no file");

@@ -16,6 +16,7 @@ struct TarEntry {
   Kind kind = Kind::kFile;
   std::int64_t size = 0;    ///< Of a file.
   std::int64_t offset = 0;  ///< Of its content in the archive.
+  std::string target = {};  ///< Of a link.
 };
 
 /// The names in the archive that the file contains, in their order. Reads headers only. It accepts what container

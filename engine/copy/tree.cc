@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <string_view>
 
 #include "engine/copy/accounts.h"
 #include "engine/core/bounded_text.h"
@@ -71,13 +72,30 @@ bool only_root_writes(int directory) {
   return ::fstat(directory, &status) == 0 && status.st_uid == 0 && (status.st_mode & 0022U) == 0;
 }
 
-Result<FileDescriptor> make_at(int directory, const std::string& name, const NewOwner* owner, const std::string& path) {
-  if (::mkdirat(directory, name.c_str(), owner != nullptr ? owner->mode : mode_t{0755}) != 0 && errno != EEXIST) {
-    return failure(system_error("make the directory " + shown_text(path), errno));
+/// True for a directory as this process makes it: its own, and empty.
+bool is_new(int directory) {
+  struct stat status {};
+  if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) return false;
+  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  if (!names) return false;
+  while (const dirent* item = ::readdir(names.get())) {
+    const std::string_view one = item->d_name;
+    if (one != "." && one != "..") return false;
   }
+  return true;
+}
+
+/// Another user who can write to the directory above can move a directory to the name at any time: only one that is
+/// new is given away.
+Result<FileDescriptor> make_at(int directory, const std::string& name, const NewOwner* owner, const std::string& path) {
+  const bool is_made = ::mkdirat(directory, name.c_str(), owner != nullptr ? owner->mode : mode_t{0755}) == 0;
+  if (!is_made && errno != EEXIST) return failure(system_error("make the directory " + shown_text(path), errno));
   FileDescriptor made(::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!made.valid()) return failure(open_error(path, errno));
-  if (owner != nullptr && ::fchown(made.get(), owner->user, owner->group) != 0) {
+  if (owner == nullptr || !is_made) return made;
+  if (!is_new(made.get())) return failure(ErrorCode::kRefused, shown_text(path) + " changes while it is made");
+  if (::fchown(made.get(), owner->user, owner->group) != 0) {
     return failure(system_error("give " + shown_text(path) + " to its owner", errno));
   }
   return made;
@@ -140,6 +158,14 @@ tl::unexpected<Error> link_out_of_tree(const std::string& path, CopyTreeKind kin
     error.hint = "the cache shares this file between models: set HF_HUB_DISABLE_SHARED_BLOBS=1 and download it again";
   }
   return failure(std::move(error));
+}
+
+/// A name that sparkplan-copy gives below kPartialFolder. A user of the directory could have moved another folder
+/// there.
+bool is_unfinished(std::string_view name) {
+  constexpr std::size_t kLengthOfPartial = 32;
+  const bool is_file = name.size() == kLengthOfPartial && name.find_first_not_of("0123456789abcdef") == name.npos;
+  return is_file || name == "journal" || name == "new-link";
 }
 
 /// The tools of the hub leave such files beside the blobs of a model while they work.
@@ -230,7 +256,7 @@ void Tree::remove_partial_folder() const {
   const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
   while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
-    (void)::unlinkat(folder->get(), item->d_name, 0);
+    if (is_unfinished(item->d_name)) (void)::unlinkat(folder->get(), item->d_name, 0);
   }
   (void)::unlinkat(root(), name.c_str(), AT_REMOVEDIR);
 }

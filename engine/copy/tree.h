@@ -59,7 +59,7 @@ class Tree {
   Result<struct stat> status_of(const std::string& path) const;
   /// Bytes that the user of this process may still write.
   std::int64_t free_bytes() const;
-  /// Removes the folder of unfinished files.
+  /// Removes the unfinished files, and their folder if nothing else is in it.
   void remove_partial_folder() const;
   /// On the disk, in the folder of unfinished files.
   std::int64_t partial_bytes() const;

@@ -26,13 +26,15 @@ struct NodeLine {
 
 std::string files_text(std::size_t files) { return counted(files, "file"); }
 
-std::string first_of(const std::vector<std::string>& names) {
+/// The first ones of `count` names.
+std::string first_of(const std::vector<std::string>& names, std::size_t count) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(printable(names[i]));
-  if (names.size() > kShown) shown.push_back(fmt::format("{} more", names.size() - kShown));
+  if (count > shown.size()) shown.push_back(fmt::format("{} more", count - shown.size()));
   return join(shown, ", ");
 }
+std::string first_of(const NameList& names) { return first_of(names.kept(), names.size()); }
 
 std::string lack_text(const Comparison& found) {
   std::vector<std::string> parts;
@@ -148,7 +150,7 @@ std::string text_of(const ContentReport& item, const TextStyle& style) {
 std::string kept_text(const PrunedTree& tree) {
   if (tree.kept_files == 0) return "";
   return fmt::format("; {} not removed (not brought by a sync, or changed since): {}",
-                     files_text(static_cast<std::size_t>(tree.kept_files)), first_of(tree.kept));
+                     files_text(static_cast<std::size_t>(tree.kept_files)), first_of(tree.kept, tree.kept.size()));
 }
 
 std::string pruned_text(const PrunedTree& tree) {
@@ -225,7 +227,7 @@ Value to_value(const ContentOfNode& node) {
                             {"bytes_sent", node.bytes_received},
                             {"seconds", node.seconds}});
   if (receives(node)) value.set("network", to_string(node.network));
-  if (!node.comparison.differing.empty()) value.set("differing", list_of(node.comparison.differing));
+  if (!node.comparison.differing.empty()) value.set("differing", list_of(node.comparison.differing.kept()));
   if (!node.changed.empty()) value.set("changed", list_of(node.changed));
   if (node.error) value.set("error", node.error->describe());
   return value;
@@ -354,7 +356,9 @@ std::string progress_text(const TransferProgress& progress) {
   std::string text = content_size_text(progress.done_bytes) + " of " + content_size_text(progress.total_bytes);
   const auto left = static_cast<double>(progress.total_bytes - progress.done_bytes);
   if (progress.bytes_per_second < 1) return text;
-  text += ", " + content_size_text(static_cast<std::int64_t>(progress.bytes_per_second)) + "/s";
+  // A node's claim can be a rate that no integer holds.
+  constexpr double kFastest = 1e18;
+  text += ", " + content_size_text(static_cast<std::int64_t>(std::min(progress.bytes_per_second, kFastest))) + "/s";
   return text + fmt::format(", {:.0f} s left", left / progress.bytes_per_second);
 }
 

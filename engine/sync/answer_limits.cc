@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -18,6 +20,28 @@ std::uint32_t number_at(const std::string& bytes, std::size_t at) {
 bool is_known(std::string_view digests, std::size_t chunk) {
   const auto digest = digests.substr(chunk * kCopyDigestBytes, kCopyDigestBytes);
   return digest.find_first_not_of('\0') != std::string_view::npos;
+}
+
+/// Sorts the entries. Receivers would refuse such a list, and their errors would not name the node that wrote it.
+Result<void> check_tree(std::vector<CopyEntry>& entries) {
+  const auto is_before = [](const CopyEntry& a, const CopyEntry& b) { return a.path < b.path; };
+  if (!std::is_sorted(entries.begin(), entries.end(), is_before)) std::sort(entries.begin(), entries.end(), is_before);
+  const auto twice = std::adjacent_find(entries.begin(), entries.end(),
+                                        [](const CopyEntry& a, const CopyEntry& b) { return a.path == b.path; });
+  if (twice != entries.end()) {
+    return failure(ErrorCode::kFailed, "the node lists " + shown_text(twice->path) + " twice");
+  }
+  for (const CopyEntry& entry : entries) {
+    const auto slash = entry.path.rfind('/');
+    if (slash == std::string::npos) continue;
+    const std::string_view folder = std::string_view(entry.path).substr(0, slash);
+    const auto found = std::lower_bound(entries.begin(), entries.end(), folder,
+                                        [](const CopyEntry& one, std::string_view path) { return one.path < path; });
+    if (found == entries.end() || found->path != folder || found->kind != CopyKind::kDirectory) {
+      return failure(ErrorCode::kFailed, "the node lists " + shown_text(entry.path) + " without its directory");
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -68,6 +92,7 @@ void ListingParts::add(CopyEntries part) {
 
 Result<std::vector<CopyEntry>> ListingParts::take() {
   if (too_large_) return failure(ErrorCode::kFailed, "the node lists more than a tree may have");
+  SPARK_CHECK(check_tree(entries_));
   return std::move(entries_);
 }
 

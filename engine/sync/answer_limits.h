@@ -61,7 +61,7 @@ class ListingParts {
   /// `with_chunks`: the entries keep their digests.
   explicit ListingParts(bool with_chunks) : with_chunks_(with_chunks) {}
   void add(CopyEntries part);
-  /// Errors: kFailed (over a bound).
+  /// By path. Errors: kFailed (over a bound, a name twice, a name without its directory).
   Result<std::vector<CopyEntry>> take();
 
  private:

@@ -19,10 +19,10 @@ bool same_properties(const CopyEntry& source, const CopyEntry& node, const std::
 void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison& found) {
   if (source.sum.empty() || node.sum.empty()) {
     if (source.size == 0) return;
-    found.unread.push_back(source.path);
+    found.unread.add(source.path);
     found.unread_bytes += source.size;
   } else if (source.sum != node.sum) {
-    found.differing.push_back(source.path);
+    found.differing.add(source.path);
     found.differing_bytes += source.size;
   }
 }
@@ -41,19 +41,19 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
   for (const CopyEntry& entry : source.entries) {
     const auto own = there.find(entry.path);
     if (own == there.end()) {
-      found.missing.push_back(entry.path);
+      found.missing.add(entry.path);
       found.missing_bytes += entry.size;
       continue;
     }
     const CopyEntry& other = *own->second;
     const bool other_size = entry.kind == CopyKind::kFile && entry.size != other.size;
     if (entry.kind != other.kind || entry.target != other.target || other_size) {
-      found.differing.push_back(entry.path);
+      found.differing.add(entry.path);
       found.differing_bytes += entry.size;
       continue;
     }
     if (entry.kind == CopyKind::kFile) compare_content(entry, other, found);
-    if (!same_properties(entry, other, declared_owner)) found.properties.push_back(entry.path);
+    if (!same_properties(entry, other, declared_owner)) found.properties.add(entry.path);
   }
   return found;
 }
@@ -78,15 +78,15 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
   return best;
 }
 
-std::vector<std::string> unshared_files(const std::vector<NamedListing>& listings, std::size_t source) {
+NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source) {
   std::set<std::string_view> others;
   for (std::size_t i = 0; i < listings.size(); ++i) {
     if (i == source || listings[i].listing == nullptr) continue;
     for (const CopyEntry& entry : listings[i].listing->entries) others.insert(entry.path);
   }
-  std::vector<std::string> unshared;
+  NameList unshared;
   for (const CopyEntry& entry : listings[source].listing->entries) {
-    if (entry.kind != CopyKind::kDirectory && !others.contains(entry.path)) unshared.push_back(entry.path);
+    if (entry.kind != CopyKind::kDirectory && !others.contains(entry.path)) unshared.add(entry.path);
   }
   return unshared;
 }

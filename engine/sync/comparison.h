@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,15 +23,51 @@ struct Listing {
   std::int64_t bytes() const;
 };
 
+/// Names, of which the first are kept: a source's names must not fill the memory once for every other node.
+class NameList {
+ public:
+  static constexpr std::size_t kMostKept = 2000;
+  static constexpr std::size_t kMostKeptBytes = std::size_t{1} << 20;
+
+  NameList() = default;
+  NameList(std::initializer_list<std::string> names) {
+    for (const std::string& name : names) add(name);
+  }
+
+  void add(const std::string& name) {
+    ++count_;
+    if (kept_.size() == kMostKept || bytes_ > kMostKeptBytes) return;
+    bytes_ += name.size();
+    kept_.push_back(name);
+  }
+  /// Of all names, also of those that were not kept.
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  bool is_cut() const { return count_ > kept_.size(); }
+  /// The first ones, in the order in which they were added.
+  const std::vector<std::string>& kept() const { return kept_; }
+  /// Only of a list that is not empty.
+  const std::string& front() const { return kept_.front(); }
+
+  friend bool operator==(const NameList& list, const std::vector<std::string>& names) {
+    return !list.is_cut() && list.kept_ == names;
+  }
+
+ private:
+  std::vector<std::string> kept_;
+  std::size_t bytes_ = 0;  ///< Of the names that were kept.
+  std::size_t count_ = 0;
+};
+
 /// The files of the source's tree that a node lacks. Files that only the node has are not compared: a sync leaves them.
 struct Comparison {
-  std::vector<std::string> missing;  ///< Names that are not there.
+  NameList missing;  ///< Names that are not there.
   std::int64_t missing_bytes = 0;
-  std::vector<std::string> differing;  ///< Files with other content, links with another target, names of another kind.
-  std::int64_t differing_bytes = 0;    ///< As large as they are on the source.
-  std::vector<std::string> unread;     ///< Files of equal size whose content one of the two nodes has not read yet.
+  NameList differing;                ///< Files with other content, links with another target, names of another kind.
+  std::int64_t differing_bytes = 0;  ///< As large as they are on the source.
+  NameList unread;                   ///< Files of equal size whose content one of the two nodes has not read yet.
   std::int64_t unread_bytes = 0;
-  std::vector<std::string> properties;  ///< Files and directories with another mode or owner.
+  NameList properties;  ///< Files and directories with another mode or owner.
 
   bool in_sync() const { return missing.empty() && differing.empty() && unread.empty() && properties.empty(); }
   std::int64_t bytes_to_send() const { return missing_bytes + differing_bytes; }
@@ -47,6 +85,6 @@ struct NamedListing {
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
 
 /// Pure. Files and links of the source whose name no other node has.
-std::vector<std::string> unshared_files(const std::vector<NamedListing>& listings, std::size_t source);
+NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source);
 
 }  // namespace sparkplan

@@ -59,23 +59,22 @@ std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, c
   return best;
 }
 
-std::vector<std::string> unshared_image(const std::string& name, const std::vector<NamedImage>& images,
-                                        std::size_t source) {
+NameList unshared_image(const std::string& name, const std::vector<NamedImage>& images, std::size_t source) {
   const auto has_it = std::count_if(images.begin(), images.end(), [&](const NamedImage& one) {
     return one.image != nullptr && one.image->id == images[source].image->id;
   });
-  return has_it == 1 ? std::vector<std::string>{name} : std::vector<std::string>{};
+  return has_it == 1 ? NameList{name} : NameList();
 }
 
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node) {
   Comparison found;
   if (node.id == source.id) return found;
   if (node.id.empty()) {
-    found.missing.push_back(name);
+    found.missing.add(name);
     found.missing_bytes = source.bytes;
     return found;
   }
-  found.differing.push_back("image " + short_id(node.id));
+  found.differing.add("image " + short_id(node.id));
   found.differing_bytes = source.bytes;
   return found;
 }

@@ -25,8 +25,7 @@ struct NamedImage {
 std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, const std::string& from);
 
 /// Pure. The image's name, if no other node has the source's; else nothing.
-std::vector<std::string> unshared_image(const std::string& name, const std::vector<NamedImage>& images,
-                                        std::size_t source);
+NameList unshared_image(const std::string& name, const std::vector<NamedImage>& images, std::size_t source);
 
 /// Pure. Images are equal if their ids are.
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node);

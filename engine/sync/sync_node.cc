@@ -1,7 +1,10 @@
 #include "engine/sync/sync_node.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "engine/sync/sync_run.h"
@@ -30,16 +33,21 @@ Result<std::string> tree_on(const SyncNode& node, const ContentItem& item) {
   return tree_of(item, variables == node.spec->sections.end() ? nullptr : &variables->second);
 }
 
-/// Above these, a node reads all of its files in place of a list of names.
-constexpr std::size_t kMostNamesToRead = 2000;
-constexpr std::size_t kMostNameBytesToRead = std::size_t{1} << 20;
-
-/// The names to read, for CopyLook; empty: all.
+/// The names to read, for CopyLook; empty: all. Above these numbers, a node reads all of its files.
 std::vector<std::string> names_to_read(const std::vector<std::string>& names) {
   std::size_t bytes = 0;
   for (const std::string& name : names) bytes += name.size();
-  if (names.size() > kMostNamesToRead || bytes > kMostNameBytesToRead) return {};
+  if (names.size() > NameList::kMostKept || bytes > NameList::kMostKeptBytes) return {};
   return names;
+}
+
+/// The bytes that the node reads for a CopyLook of these files, as it has listed them before.
+std::int64_t bytes_to_read(const Listing& listing, const std::vector<std::string>& names) {
+  if (names.empty()) return listing.bytes();
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  std::int64_t bytes = 0;
+  for (const CopyEntry& entry : listing.entries) bytes += wanted.contains(entry.path) ? entry.size : 0;
+  return bytes;
 }
 
 bool is_unreachable(const Error& error) {
@@ -111,12 +119,13 @@ Result<void> begin_anew(SyncNode& node) {
 Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   Listing listing;
   listing.exists = true;
-  SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names_to_read(access.paths)}));
+  const auto names = names_to_read(access.paths);
+  SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names}));
   ListingParts parts(false);
   const auto take = [&](CopyAnswer& answer) {
     if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
   };
-  const std::int64_t to_read = access.read ? node.listing.bytes() : 0;
+  const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
   listing.changed = std::move(looked.changed);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,7 +73,9 @@ struct TreeAccess {
   bool ignore_known = false;       ///< Computes all of them.
   std::int64_t rate = 0;           ///< Bytes per second; 0: no limit.
   std::vector<std::string> paths;  ///< For `read`: only these files; empty: all.
-  std::string stage;               ///< Of an image: stage_of().
+  /// Bytes for whose reading a node gets time, whatever it claims to have.
+  std::int64_t most_to_read = std::numeric_limits<std::int64_t>::max();
+  std::string stage;  ///< Of an image: stage_of().
   AnswerPatience patience;
 };
 

@@ -112,7 +112,7 @@ class SyncRun {
       if (nodes_[i].error && !nodes_[i].skipped) fail(nodes_[i], *nodes_[i].error);
     }
     on_each([&](SyncNode& node) {
-      look(node, report.item, {}, false);
+      look(node, report.item, access(false));
       if (node.is_read && is_model(report.item)) ++node.models_opened;
     });
     const auto source = find_source(report);
@@ -125,9 +125,9 @@ class SyncRun {
     send(report, *source);
   }
 
-  /// Lists the tree. With `paths`, reads these files first.
-  void look(SyncNode& node, const ContentItem& item, const std::vector<std::string>& paths, bool read) {
-    show(node, read ? "reading " + item.name : "comparing " + item.name);
+  /// Lists the tree. Reads files first if `access` says so.
+  void look(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+    show(node, access.read ? "reading " + item.name : "comparing " + item.name);
     if (!is_model(item)) {
       auto image = look_at_image(node, item, options_.patience);
       if (!image) return fail(node, std::move(image).error());
@@ -135,7 +135,7 @@ class SyncRun {
       node.is_read = true;
       return show(node, "waiting", Activity::kWaiting);
     }
-    auto listing = list_tree(node, item, access(read, paths));
+    auto listing = list_tree(node, item, access);
     if (!listing) return fail(node, std::move(listing).error());
     node.listing = std::move(*listing);
     node.is_read = true;
@@ -226,9 +226,14 @@ class SyncRun {
 
   /// True if a node has read files, so that the comparison has to be made again.
   bool read_what_is_unread(ContentReport& report, std::size_t source) {
+    // Of an honest node, also of one with other large trees below the same directory.
+    constexpr std::int64_t kMostTimesTheSource = 5;
     std::vector<std::string> of_any;
+    bool any_is_cut = false;
     for (const ContentOfNode& shown : report.nodes) {
-      of_any.insert(of_any.end(), shown.comparison.unread.begin(), shown.comparison.unread.end());
+      const NameList& unread = shown.comparison.unread;
+      of_any.insert(of_any.end(), unread.kept().begin(), unread.kept().end());
+      any_is_cut = any_is_cut || unread.is_cut();
     }
     std::sort(of_any.begin(), of_any.end());
     of_any.erase(std::unique(of_any.begin(), of_any.end()), of_any.end());
@@ -236,9 +241,14 @@ class SyncRun {
     on_each([&](SyncNode& node) {
       if (has_failed(node) || !node.listing.exists) return;
       const bool is_source = &node == &nodes_[source];
-      const auto& paths = is_source ? of_any : node.shown->comparison.unread;
+      const NameList& unread = node.shown->comparison.unread;
+      const auto& paths = is_source ? of_any : unread.kept();
       if (paths.empty() && !options_.verify) return;
-      look(node, report.item, options_.verify ? std::vector<std::string>() : paths, true);
+      TreeAccess reading = access(true);
+      if (!options_.verify && !(is_source ? any_is_cut : unread.is_cut())) reading.paths = paths;
+      // What a node claims to have beside the source's tree gives it no time.
+      if (!is_source) reading.most_to_read = kMostTimesTheSource * nodes_[source].listing.bytes();
+      look(node, report.item, reading);
     });
     return !has_failed(nodes_[source]);
   }
@@ -365,13 +375,12 @@ class SyncRun {
     show(node, "done", Activity::kWaiting);
   }
 
-  TreeAccess access(bool read, const std::vector<std::string>& paths) const {
+  TreeAccess access(bool read) const {
     TreeAccess access;
     access.write = read;
     access.read = read;
     access.ignore_known = read && options_.verify;
     access.rate = options_.rate;
-    access.paths = paths;
     access.patience = options_.patience;
     return access;
   }

@@ -47,10 +47,10 @@ struct ContentReport {
   ContentItem item;
   std::int64_t bytes = 0;  ///< On the source.
   std::size_t files = 0;
-  std::string image_id;               ///< On the source; empty for models.
-  std::optional<Error> error;         ///< No node has it, its source was not read, or consent is missing.
-  std::vector<std::string> unshared;  ///< Without `from`: files of the source that no other node has.
-  std::vector<ContentOfNode> nodes;   ///< In the order of the cluster; then the controller, if it is the source.
+  std::string image_id;              ///< On the source; empty for models.
+  std::optional<Error> error;        ///< No node has it, its source was not read, or consent is missing.
+  NameList unshared;                 ///< Without `from`: files of the source that no other node has.
+  std::vector<ContentOfNode> nodes;  ///< In the order of the cluster; then the controller, if it is the source.
 };
 
 struct SyncReport {

@@ -29,6 +29,8 @@ Error too_little_space(const CopyBegun& begun) {
                                             gigabytes(begun.free_bytes) + " are free");
 }
 
+Error too_late() { return make_error(ErrorCode::kUnreachable, "the node takes too long"); }
+
 }  // namespace
 
 Transfer::Transfer(const Cluster& cluster, const std::vector<TransferMember>& members, std::size_t source,
@@ -100,7 +102,11 @@ bool Transfer::introduce(std::size_t i) {
 bool Transfer::send(std::size_t i, const CopyCommand& command) {
   if (options_.stop.stop_requested()) return fail(i, make_error(ErrorCode::kInterrupted, "stopped"));
   auto sent = members_[i].client->send(command);
-  return sent ? true : fail(i, std::move(sent).error());
+  if (!sent) return fail(i, std::move(sent).error());
+  // A node that reads its commands slowly gets no more time than one that answers slowly.
+  const std::lock_guard lock(mutex_);
+  if (!states_[i].left() && is_too_late(i, Clock::now())) fail_locked(i, too_late());
+  return !states_[i].left();
 }
 
 bool Transfer::exchange(std::size_t i, const std::deque<CopyCommand>& commands) {
@@ -122,6 +128,12 @@ bool Transfer::exchange(std::size_t i, const std::deque<CopyCommand>& commands) 
   return true;
 }
 
+bool Transfer::is_too_late(std::size_t i, Clock::time_point now) const {
+  const State& state = states_[i];
+  const bool is_bound = !state.begun || (i != source_ && !state.complete);
+  return is_bound && now - created_ > (state.begun ? options_.patience.total : options_.patience.begin);
+}
+
 void Transfer::check_time(std::size_t i) {
   State& state = states_[i];
   const TransferPatience& patience = options_.patience;
@@ -130,10 +142,7 @@ void Transfer::check_time(std::size_t i) {
   if (now - state.last_sign > (state.begun ? patience.silence : 4 * patience.silence)) {
     return fail_locked(i, make_error(ErrorCode::kUnreachable, "the node gives no sign of life"));
   }
-  const bool is_bound = !state.begun || (i != source_ && !state.complete);
-  if (is_bound && now - created_ > (state.begun ? patience.total : patience.begin)) {
-    return fail_locked(i, make_error(ErrorCode::kUnreachable, "the node takes too long"));
-  }
+  if (is_too_late(i, now)) return fail_locked(i, too_late());
   if (!late_ && now - created_ > patience.late_begin) {
     late_ = true;
     link_all();

@@ -79,6 +79,8 @@ class Transfer {
   /// Between two answers of one member the others have the lock.
   bool exchange(std::size_t i, const std::deque<CopyCommand>& commands);
   void check_time(std::size_t i);
+  /// True if the member has had all of its time.
+  bool is_too_late(std::size_t i, std::chrono::steady_clock::time_point now) const;
   /// A sender that gets nothing itself comes first: its receivers can get nothing either.
   void check_advance(std::size_t i, std::chrono::steady_clock::time_point now);
   void take(std::size_t i, const CopyAnswer& answer);

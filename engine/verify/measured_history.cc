@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/bounded_text.h"
+#include "engine/core/ids.h"
 #include "engine/core/text.h"
 #include "engine/fleet/history/history.h"
 #include "engine/fleet/session/fan_out.h"
@@ -25,6 +26,8 @@ constexpr std::size_t kFewestAfter = 2;
 constexpr double kLeastStep = 0.1;
 constexpr double kLeastDistances = 4;
 constexpr std::size_t kMostBeside = 6;  ///< One node can claim hundreds of runs.
+/// Above every bandwidth and every latency.
+constexpr double kLargestValue = 1e12;
 
 struct FigureRow {
   std::string_view name;
@@ -71,65 +74,125 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-using RunsByNumber = std::map<std::int64_t, const MeasuredRun*>;
+/// A run as its node describes it.
+struct DescribedRun {
+  std::string id;  ///< Empty: the node names none.
+  std::shared_ptr<const Versions> versions;
+};
+using RunsByNumber = std::map<std::int64_t, DescribedRun>;
+
+/// Thousands of values share a run: its versions are kept once.
+RunsByNumber runs_of(const NodeMeasurements& node) {
+  RunsByNumber runs;
+  for (const MeasuredRun& run : node.measured.runs) {
+    runs.try_emplace(run.number, DescribedRun{is_past_run(run.run) ? run.run : std::string(),
+                                              std::make_shared<const Versions>(run.versions)});
+  }
+  return runs;
+}
+
+/// A node stores no other numbers.
+bool is_measured(double value) { return std::isfinite(value) && value > 0 && value <= kLargestValue; }
 
 std::vector<PastValue> values_of(const StoredValues& stored, const RunsByNumber& runs) {
   std::vector<PastValue> values;
   const std::size_t count = stored.values.size();
   for (std::size_t at = count > kMostValues ? count - kMostValues : 0; at < count; ++at) {
-    if (!std::isfinite(stored.values[at])) continue;
+    if (!is_measured(stored.values[at])) continue;
     PastValue value{stored.values[at]};
     const auto run = at < stored.runs.size() ? runs.find(stored.runs[at]) : runs.end();
     if (run != runs.end()) {
-      // A node could write anything there.
-      if (!time_of_run(run->second->run).empty()) value.run = run->second->run;
-      value.versions = run->second->versions;
+      value.run = run->second.id;
+      value.versions = run->second.versions;
     }
     values.push_back(std::move(value));
   }
   return values;
 }
 
+/// The runs of one node with their times, in the order of its journals.
+struct TimedRuns {
+  struct Run {
+    std::string time;
+    const JournaledRun* run = nullptr;
+  };
+  const NodeMeasurements* node = nullptr;
+  std::vector<Run> runs = {};
+};
+
+/// A node can keep thousands of checks, so that the times are not read again for each of them.
+std::vector<TimedRuns> timed_runs(const std::vector<NodeMeasurements>& nodes) {
+  std::vector<TimedRuns> all;
+  for (const NodeMeasurements& node : nodes) {
+    TimedRuns& timed = all.emplace_back();
+    timed.node = &node;
+    for (const JournaledRun& run : node.runs) {
+      std::string time = time_of_run(run.run);
+      if (!time.empty()) timed.runs.push_back({std::move(time), &run});
+    }
+  }
+  return all;
+}
+
+/// The first lines, and the number of the others.
+class BesideLines {
+ public:
+  template <class MakeLine>
+  void add(MakeLine make_line) {
+    if (lines_.size() < kMostBeside) {
+      lines_.push_back(make_line());
+    } else {
+      ++more_;
+    }
+  }
+  std::vector<std::string> lines() && {
+    if (more_ > 0) lines_.push_back("and " + std::to_string(more_) + " more");
+    return std::move(lines_);
+  }
+
+ private:
+  std::vector<std::string> lines_;
+  std::size_t more_ = 0;
+};
+
 /// "kernel 6.11 -> 6.14 on spark-01"
-void add_versions(const PastValue& before, const PastValue& after, const std::string& node,
-                  std::vector<std::string>& beside) {
-  for (const auto& [name, version] : after.versions) {
-    const auto old = before.versions.find(name);
-    if (old == before.versions.end() || old->second == version) continue;
-    beside.push_back(name + " " + old->second + " -> " + version + " on " + node);
+void add_versions(const PastValue& before, const PastValue& after, const std::string& node, BesideLines& beside) {
+  if (!before.versions || !after.versions) return;
+  for (const auto& version : *after.versions) {
+    const auto old = before.versions->find(version.first);
+    if (old == before.versions->end() || old->second == version.second) continue;
+    beside.add([&] { return version.first + " " + old->second + " -> " + version.second + " on " + node; });
   }
 }
 
 /// The node's runs between the two runs of `verify`.
-void add_runs(const NodeMeasurements& node, const std::string& from, const std::string& to,
-              std::vector<std::string>& beside) {
-  for (const JournaledRun& run : node.runs) {
-    const std::string time = time_of_run(run.run);
-    if (time.empty() || time <= from || time > to) continue;
-    beside.push_back(shown_text(run.operation) + (run.who.empty() ? "" : " by " + shown_text(run.who)) + ", " +
-                     std::to_string(run.changes) + (run.changes == 1 ? " change, " : " changes, ") + time + ", on " +
-                     node.node);
+void add_runs(const TimedRuns& timed, const std::string& from, const std::string& to, BesideLines& beside) {
+  for (const TimedRuns::Run& one : timed.runs) {
+    if (one.time <= from || one.time > to) continue;
+    beside.add([&] {
+      const JournaledRun& run = *one.run;
+      return shown_text(run.operation) + (run.who.empty() ? "" : " by " + shown_text(run.who)) + ", " +
+             std::to_string(run.changes) + (run.changes == 1 ? " change, " : " changes, ") + one.time + ", on " +
+             timed.node->node;
+    });
   }
 }
 
-void explain(ValueChange& change, const CheckHistory& history, const Cluster& cluster,
-             const std::vector<NodeMeasurements>& nodes) {
+/// `involved`: the nodes that the check's id names.
+void explain(ValueChange& change, const CheckHistory& history, const std::vector<std::string>& involved,
+             const std::vector<TimedRuns>& nodes) {
   const PastValue& before = history.values[change.at - 1];
   const PastValue& after = history.values[change.at];
-  add_versions(before, after, history.node, change.beside);
+  BesideLines beside;
+  add_versions(before, after, history.node, beside);
   if (!before.run.empty() && !after.run.empty()) {
-    const auto involved = nodes_in(history.id, cluster);
-    for (const NodeMeasurements& node : nodes) {
-      if (is_in(involved, node.node)) {
-        add_runs(node, time_of_run(before.run), time_of_run(after.run), change.beside);
-      }
+    const std::string from = time_of_run(before.run);
+    const std::string to = time_of_run(after.run);
+    for (const TimedRuns& timed : nodes) {
+      if (is_in(involved, timed.node->node)) add_runs(timed, from, to, beside);
     }
   }
-  if (change.beside.size() > kMostBeside) {
-    const std::size_t more = change.beside.size() - kMostBeside;
-    change.beside.resize(kMostBeside);
-    change.beside.push_back("and " + std::to_string(more) + " more");
-  }
+  change.beside = std::move(beside).lines();
 }
 
 /// The sum of the distances from the median.
@@ -187,6 +250,8 @@ const std::vector<Figure>& all_figures() {
   return figures;
 }
 
+bool is_past_run(const std::string& run) { return is_run_id(run) && !time_of_run(run).empty(); }
+
 std::optional<Figure> figure_of(std::string_view id) {
   const auto level = level_from(id.substr(0, id.find('/')));
   if (level == Level::kTcp) return Figure::kTcp;
@@ -237,20 +302,22 @@ std::optional<ValueChange> change_in(const std::vector<double>& values, bool les
 }
 
 std::vector<CheckHistory> check_histories(const Cluster& cluster, const std::vector<NodeMeasurements>& nodes) {
+  const auto timed = timed_runs(nodes);
   std::vector<CheckHistory> histories;
   for (const NodeMeasurements& node : nodes) {
-    RunsByNumber runs;
-    for (const MeasuredRun& run : node.measured.runs) runs.emplace(run.number, &run);
+    const RunsByNumber runs = runs_of(node);
     for (const auto& [id, stored] : node.measured.checks) {
       // A node can keep what an earlier file declared, or invent an id.
       const auto figure = figure_of(id);
-      if (!figure || !is_in(nodes_in(id, cluster), node.node)) continue;
+      if (!figure) continue;
+      const auto involved = nodes_in(id, cluster);
+      if (!is_in(involved, node.node)) continue;
       CheckHistory history{id, node.node, values_of(stored, runs)};
       if (history.values.empty()) continue;
       std::vector<double> values;
       for (const PastValue& one : history.values) values.push_back(one.value);
       history.change = change_in(values, is_time(*figure));
-      if (history.change) explain(*history.change, history, cluster, nodes);
+      if (history.change) explain(*history.change, history, involved, timed);
       histories.push_back(std::move(history));
     }
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ const std::vector<Figure>& all_figures();
 /// Pure. The kind that the id of a stored check belongs to: "rdma/spark-01/spark-02/A/latency". Nothing for other ids.
 std::optional<Figure> figure_of(std::string_view id);
 
+/// Pure. True for the id of a run with its time. A node could write anything in its place.
+bool is_past_run(const std::string& run);
+
 /// The stored measurements of one node.
 struct NodeMeasurements {
   std::string node;
@@ -38,11 +42,15 @@ struct NodeMeasurements {
 /// Asks the selected nodes, all at once. Replaces an agent of another build, and writes nothing else.
 std::vector<NodeMeasurements> read_measurements(const Cluster& cluster, const RunOptions& options);
 
+/// By name: "kernel", "nccl".
+using Versions = std::map<std::string, std::string>;
+
 /// A stored value.
 struct PastValue {
   double value = 0;
-  std::string run = {};                              ///< The id of the run. Empty: an older version stored the value.
-  std::map<std::string, std::string> versions = {};  ///< Of the node, in that run.
+  std::string run = {};  ///< The id of the run. Empty: an older version stored the value.
+  /// Of the node, in that run: all values of the run share them. Null: not known.
+  std::shared_ptr<const Versions> versions = {};
 };
 
 /// A value that is another one than before.
@@ -72,7 +80,7 @@ struct CheckHistory {
 /// the values are times.
 std::optional<ValueChange> change_in(const std::vector<double>& values, bool less_is_better);
 
-/// Pure. By id. Left out are ids that are no check of a node of this cluster, and numbers that are not finite.
+/// Pure. By id. Left out are ids that are no check of a node of this cluster, and numbers that are no measurement.
 std::vector<CheckHistory> check_histories(const Cluster& cluster, const std::vector<NodeMeasurements>& nodes);
 
 /// The worst value of one kind in one run.

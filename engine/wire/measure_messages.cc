@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 
 namespace sparkplan {
 namespace {
@@ -175,6 +176,11 @@ void list_fields(FieldVisitor& field, StoredValues& stored) {
 void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply) {
   field("runs", reply.runs, kRequired.at_most(kMostStoredValues));
   field("checks", reply.checks, kRequired.at_most(kMostMeasurements));
+  if (!field.reading()) return;
+  std::size_t values = 0;
+  for (const auto& [id, stored] : reply.checks) values += stored.values.size();
+  field.check("checks", values <= kMostRepliedValues,
+              "expected at most " + std::to_string(kMostRepliedValues) + " values of all checks");
 }
 
 void list_fields(FieldVisitor& field, ReadStorageReply& reply) {

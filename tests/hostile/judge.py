@@ -14,6 +14,8 @@ OF_A_NODE = (0, 2, 3, 4, 5, 6, 7, 8, 9)
 TREACHEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 # Written by every run, with the run's id and time.
 OF_THE_RUN = re.compile(r"^(var/lib/sparkplan|run/sparkplan)(/|$)")
+# Lists of which one entry is about several nodes.
+SHARED = {("diagnostics", "verify"), ("runs", "verify-history")}
 VOLATILE = {"duration_s", "time", "run", "seconds", "uptime_seconds", "last_run", "last_run_time", "config_digest",
             "memory_available_bytes", "measured_at"}
 
@@ -34,6 +36,15 @@ def is_of_honest(entry):
     return all(name in scenes.HONEST for name in names)
 
 
+def honest_content(command, document):
+    """What a sync reports of honest nodes. The source decides what the others receive, also if it is the liar."""
+    if command.name == "sync-from-liar":
+        return {}
+    nodes = [(item["name"], [node for node in item["nodes"] if node["name"] in scenes.HONEST])
+             for item in document["items"]]
+    return {"items": nodes, "pruned": [one for one in document.get("pruned", []) if one["node"] in scenes.HONEST]}
+
+
 def honest_part(command, out):
     """The part of standard output about the honest nodes, in a form that is comparable between runs."""
     if not command.schema:
@@ -43,11 +54,13 @@ def honest_part(command, out):
         lines = [line for line in out.splitlines() if re.match(rf"[\s~+!-]*({'|'.join(scenes.HONEST)})\b", line)]
         return re.sub(r"generation \d+|last run \S+|[\d.]+ s\b", "", "\n".join(lines))
     document = json.loads(out)
+    if command.schema == "sync":
+        return without_volatile(honest_content(command, document))
     part = {}
     for key, value in document.items():
         if key in ("nodes",):
             part[key] = [one for one in value if isinstance(one, dict) and one.get("name") in scenes.HONEST]
-        elif isinstance(value, list) and (key, command.schema) != ("diagnostics", "verify"):
+        elif isinstance(value, list) and (key, command.schema) not in SHARED:
             part[key] = [one for one in value if isinstance(one, dict) and is_of_honest(one)]
     return without_volatile(part)
 

@@ -12,7 +12,8 @@ QUOTAS = {"plan": 150, "plan-text": 50, "plan-saved": 40, "drift": 50, "drift-te
           "apply-text": 30, "release": 50, "release-other": 30, "history": 50, "rollback": 50, "unlock": 15, "facts": 20,
           "facts-text": 20, "doctor": 20, "verify": 15, "init": 50, "facts-live": 80, "facts-live-text": 40,
           "doctor-live": 120, "doctor-live-text": 30, "plan-live": 100, "verify-live": 180, "verify-live-text": 50,
-          "init-live": 100}
+          "init-live": 100, "verify-history": 90, "verify-history-text": 30, "sync": 120, "sync-text": 30,
+          "sync-from-liar": 120, "sync-prune": 40}
 
 
 def is_table(value):

@@ -113,10 +113,10 @@ def refusals(roster):
         yield label, {**copy.deepcopy(roster), **fields}
 
 
-def case(command, label, edits, wanted="as-honest", **other):
+def case(command, label, edits, wanted="as-honest", message="facts", **other):
     return {"name": f"{command}/meaning/{label}", "distinct": f"meaning/{label}", "command": command, "limit": 60,
             "wanted": wanted, "codes": [], **other,
-            "lie": {"how": "field", "message": "facts", "edits": edits}}
+            "lie": {"how": "field", "message": message, "edits": edits}}
 
 
 # A roster over the limits of engine/model/manifest.h is invalid: only its node fails.
@@ -245,8 +245,60 @@ def export_cases(full):
             for label, claim in claims.items() for command in ("plan", "apply")]
 
 
+def measurement_cases():
+    """Claims about earlier measurements: `verify --history` reads them and must show those of the other nodes."""
+    versions = {f"v{i}": values.CONTROLS + "v" * 200 for i in range(16)}
+    runs = [{"number": i + 1, "run": f"{9000 + i % 900}0101T120000Z-{i:08x}", "versions": versions}
+            for i in range(1000)]
+    slow = {"values": [100, 100, 100, 1], "runs": [1, 2, 3, 4]}
+    claims = {
+        "values-40000": {"runs": runs[:50], "checks": {f"nccl/all/{i}": {"values": [100.5] * 50, "runs": [*range(1, 51)]}
+                                                       for i in range(800)}},
+        "checks-10000": {"runs": runs[:4], "checks": {f"nccl/all/{i}": slow for i in range(10_000)}},
+        "runs-of-later-centuries": {"runs": runs, "checks": {f"tcp/liar/{i}": {
+            "values": [1.0] * 50, "runs": [*range(50 * i + 1, 50 * i + 51)]} for i in range(20)}},
+        "checks-of-others": {"runs": runs[:4], "checks": {"tcp/h1/h2/A": slow, "tcp/actor/h1/A": slow, "": slow}},
+        "check-of-controls": {"runs": runs[:4], "checks": {f"tcp/liar/{values.CONTROLS}": slow}},
+        "strange-numbers": {"runs": runs[:4], "checks": {"tcp/liar/actor/A": {
+            "values": [1e308, -1e308, 5e-324, 0, 1e308, 1e308, -1], "runs": [values.INT_MAX] * 7}}},
+        "one-number-for-all-runs": {"runs": [{**run, "number": 1} for run in runs], "checks": {"tcp/liar/actor/A": slow}},
+        "runs-without-values": {"runs": runs, "checks": {"tcp/liar/actor/A": {"values": [], "runs": [1] * 1000}}},
+    }
+    cases = [case(command, f"measurements/{label}", [[["reply"], claim]], "as-honest", "measurement_history")
+             for label, claim in claims.items() for command in ("verify-history", "verify-history-text")]
+    too_many = {"runs": [], "checks": {f"nccl/all/{i}": {"values": [1.5] * 1000, "runs": []} for i in range(41)}}
+    cases.append(case("verify-history", "measurements/values-41000", [[["reply"], too_many]], "alone",
+                      "measurement_history"))
+    return cases
+
+
+def content_cases():
+    """Claims about content: a source that no receiver could follow, and records of earlier syncs."""
+    def entry(path, kind="file", **other):
+        return {"path": path, "kind": kind, "size": 1, "mode": 0o644, "mtime_ns": 0, "user": "root", "group": "root",
+                "sum": "a" * 64, **other}
+    lists = {
+        "name-twice": [entry("a"), entry("a")],
+        "name-without-directory": [entry("x/y")],
+        "name-below-a-file": [entry("x"), entry("x/y")],
+        "name-upwards": [entry("../x")],
+        "link-upwards": [entry("x", "link", target="../../etc")],
+        "names-long": [entry(f"{i:03}" + "n" * 250) for i in range(500)],
+        "names-of-controls": [entry(values.CONTROLS.replace("/", ""))],
+        "size-of-2-tib": [entry("x", size=1 << 41)],
+        "size-of-40-tb": [entry(f"x{i:02}", size=1 << 41) for i in range(22)],
+        "setuid": [entry("x", mode=0o4755)],
+    }
+    cases = [case(command, f"content/{label}", [[["entries"], entries]], "any", "copy-entries")
+             for label, entries in lists.items() for command in ("sync", "sync-from-liar", "sync-text")]
+    trees = [{"path": f"/srv/{i}", "real_path": "/srv/models/one", "owner": "root"} for i in range(3)]
+    trees.append({"path": "/srv/" + "p" * 4000, "real_path": values.CONTROLS, "owner": values.CONTROLS})
+    cases.append(case("sync-prune", "content/trees", [[["trees"], trees]], "any", "copy-trees"))
+    return cases
+
+
 def meaning_cases(baselines, trap_key, full):
     said = next(entry for entry in baselines["plan"]["honest"]["said"] if entry["kind"] == "facts")
     roster = said["message"]["reply"]["manifest"]["roster"]
     return [*roster_cases(roster, trap_key, full), *known_roster_cases(roster), *identity_cases(full),
-            *optional_cases(full), *export_cases(full)]
+            *optional_cases(full), *export_cases(full), *measurement_cases(), *content_cases()]

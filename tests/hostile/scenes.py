@@ -39,7 +39,13 @@ storage:
   - {target: /mnt/models, source: {nvme_tcp: {address: 192.168.0.100, port: 4420, subsystem: models}}, type: ext4,
      options: [ro]}
 """
-FILES = {"before.yaml": BEFORE, "after.yaml": AFTER, "live.yaml": LIVE}
+# Content for the nodes behind sshd: a directory tree takes no part in a sync.
+SYNC = "".join(line for line in NODES.splitlines(True) if "local, root" not in line) + """
+models: [{path: /srv/models/one, from: actor}]
+images: [{name: "local/vllm:1", from: actor}]
+"""
+FILES = {"before.yaml": BEFORE, "after.yaml": AFTER, "live.yaml": LIVE, "sync.yaml": SYNC,
+         "sync-from-liar.yaml": SYNC.replace("from: actor", "from: liar")}
 HONEST = ("actor", "h1", "h2")
 MEMBERS = ("liar", *HONEST)
 # A directory that no cluster.yaml names.
@@ -84,6 +90,12 @@ COMMANDS = {command.name: command for command in (
     Command("plan-live", ("plan", "live.yaml", "--json"), "live", schema="report"),
     Command("verify-live", ("verify", "live.yaml", "--json"), "live", schema="verify"),
     Command("verify-live-text", ("verify", "live.yaml"), "live"),
+    Command("verify-history", ("verify", "--history", "before.yaml", "--json"), schema="verify-history"),
+    Command("verify-history-text", ("verify", "--history", "before.yaml")),
+    Command("sync", ("sync", "sync.yaml", "--yes", "--json"), schema="sync"),
+    Command("sync-text", ("sync", "sync.yaml", "--yes")),
+    Command("sync-from-liar", ("sync", "sync-from-liar.yaml", "--yes", "--json"), schema="sync"),
+    Command("sync-prune", ("sync", "sync.yaml", "--yes", "--prune", "--json"), schema="sync"),
     Command("init-live", ("init", f"root@{ADDRESSES['liar']}", f"root@{ADDRESSES['actor']}", "-o", "-"), "live"),
     Command("init", ("init", f"root@{ADDRESSES['liar']}", f"root@{ADDRESSES['actor']}", "-o", "-")),
 )}

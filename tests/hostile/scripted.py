@@ -56,7 +56,7 @@ def about_ends(cases, command, messages):
     for at in ("start", "preamble", *messages):
         for status in (0, 1, 2, 126, 127, 255):
             # 127: the node has no agent. Such a node has no history, and release has nothing to restore.
-            wanted = "any" if status == 127 and command in ("history", "release") else "alone"
+            wanted = "any" if status == 127 and command in ("history", "verify-history", "release") else "alone"
             add(command, at, "close", f"with-{status}", wanted=wanted, status=status)
         add(command, at, "stall", waits=True)
         if at == "start":
@@ -180,7 +180,9 @@ def stream_cases(full):
     about_hello(cases, "apply")
     about_installer(cases, "plan", full)
     for command, messages in (("apply", ("hello", "facts", "lock", "apply", "commit", "unlock")),
-                              ("history", ("hello", "facts", "history")), ("release", ("hello", "facts", "lock"))):
+                              ("history", ("hello", "facts", "history")),
+                              ("verify-history", ("hello", "facts", "measurement_history")),
+                              ("release", ("hello", "facts", "lock"))):
         shorter = Cases()
         about_ends(shorter, command, messages)
         about_protocol(shorter, command, messages)

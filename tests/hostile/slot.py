@@ -44,6 +44,19 @@ def make_tree(name, number):
     (tree / "etc/hosts").write_text("127.0.0.1 localhost\n")
 
 
+def add_measurements(name):
+    """What `verify` has stored on a node in five runs: the last two are slower, with another kernel."""
+    # Only of honest nodes: what happened beside a change is read from the nodes that the check names.
+    other = {"liar": "actor", "actor": "h1", "h1": "h2", "h2": "actor"}[name]
+    folder = TREES / name / "var/lib/sparkplan/verify"
+    folder.mkdir(mode=0o700)
+    history = {"id": f"tcp/{name}/{other}/A", "values": [100, 101, 99, 50, 51], "runs": [1, 2, 3, 4, 5]}
+    (folder / "history.jsonl").write_text(json.dumps(history) + "\n")
+    (folder / "runs.jsonl").write_text("".join(
+        json.dumps({"number": number, "run": f"2020030{number}T120000Z-4f9a1c07",
+                    "versions": {"kernel": "6.11" if number < 4 else "6.14"}}) + "\n" for number in range(1, 6)))
+
+
 class Slot:
     def __init__(self, keys):
         self.keys = keys
@@ -62,6 +75,8 @@ class Slot:
         for name in ("liar", "actor", "h2"):
             with open(TREES / name / "etc/sysctl.d/90-sparkplan.conf", "a", encoding="utf-8") as file:
                 file.write("net.core.somaxconn = 1\n")
+        for name in scenes.MEMBERS:
+            add_measurements(name)
         shutil.copytree(TREES, WORLD / "template", symlinks=True)
         self.keep_tree_state()
         baselines = {}
@@ -112,6 +127,8 @@ class Slot:
     def execute(self, case, arguments):
         for name in ("told", "trap", "pushed", "record.jsonl", "owned", "saved.plan"):
             (WORLD / name).unlink(missing_ok=True)
+        # Which node the copying programs take for the source.
+        world.write("source", "liar" if any("from-liar" in word for word in arguments) else "actor")
         world.write("lie.json", json.dumps({**case["lie"], "scene": scenes.COMMANDS[case["command"]].scene}))
         run = self.world.run(["--timeout", "5s", *arguments], case["limit"])
         run["out"], run["err"] = world.read_output("out"), world.read_output("err")
@@ -177,7 +194,7 @@ class Slot:
 def make_validators():
     import jsonschema
     validators = {}
-    for name in ("report", "history", "facts", "doctor", "verify"):
+    for name in ("report", "history", "facts", "doctor", "verify", "verify-history", "sync"):
         schema = json.loads((world.ROOT / f"schemas/{name}.schema.json").read_text())
         validators[name] = jsonschema.Draft7Validator(schema)
     return validators

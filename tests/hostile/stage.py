@@ -161,3 +161,98 @@ def be_rank(speaker, frames):
             return 0
         speaker.say("rank-" + command["command"], answer)
     return 0
+
+
+IMAGE_ID, IMAGE_BYTES = "5" * 64, 1000
+SPACE = 1 << 40
+
+
+def file_entry(path, size, letter):
+    return {"path": path, "kind": "file", "size": size, "mode": 0o644, "mtime_ns": SECOND, "user": "root",
+            "group": "root", "sum": letter * 64}
+
+
+class Copier:
+    """The answers of sparkplan-copy. Every member of a sync has the same tree, apart from a file that only the source
+    has; data is never sent, because both ends say that it has arrived."""
+
+    def __init__(self, has_all):
+        self.has_all = has_all
+        self.kind = "directory"
+        self.size = 0
+
+    def answers(self, command):
+        made = getattr(self, "on_" + command.get("command", "x"), None)
+        return [] if made is None else made(command)
+
+    def on_open(self, command):
+        self.kind = command.get("kind", "directory")
+        return [{"answer": "opened", "path": "/srv/" + command["path"].strip("/"), "exists": True,
+                 "was_received": not self.has_all, "free_bytes": SPACE, "partial_bytes": 0}]
+
+    def on_look(self, command):
+        if self.kind == "image":
+            entries = [file_entry("image.tar", IMAGE_BYTES, "c")]
+        else:
+            entries = [file_entry("a", 100, "a"),
+                       {"path": "d", "kind": "directory", "mode": 0o755, "mtime_ns": SECOND, "user": "root",
+                        "group": "root"},
+                       {"path": "e", "kind": "link", "mode": 0o777, "mtime_ns": SECOND, "user": "root", "group": "root",
+                        "target": "d"}]
+            if self.has_all:
+                entries.insert(2, file_entry("d/b", 200, "b"))
+        return [{"answer": "progress", "read_bytes": 1, "doing": "a"}, {"answer": "entries", "entries": entries},
+                {"answer": "looked", "changed": ["a"]}]
+
+    def on_expect(self, command):
+        self.size += sum(entry.get("size", 0) for entry in command["entries"])
+        return []
+
+    def on_begin(self, command):
+        self.source = command["source"]
+        begun = [{"answer": "begun", "missing_bytes": 200, "needed_bytes": 200, "free_bytes": SPACE}]
+        if self.source:
+            digest = bytes(8) + bytes([7]) * 32
+            begun.append({"answer": "digests", "records": base64.b64encode(digest).decode()})
+        return begun
+
+    def on_serve(self, command):
+        return [{"answer": "serving", "link": command["link"], "port": 40_000}]
+
+    def on_fetch(self, command):
+        if self.size == 0:
+            return []
+        done, self.size = self.size, 0  # A second link brings nothing more.
+        return [{"answer": "progress", "done_bytes": done, "received_bytes": 200, "sent_bytes": 0, "read_bytes": done,
+                 "doing": "d/b"}, {"answer": "complete", "received_bytes": 200}]
+
+    def on_image(self, command):
+        if command["action"] == "drop" or (command["action"] == "look" and not self.has_all):
+            return [{"answer": "image_state", "id": "", "bytes": 0}]
+        return [{"answer": "image_state", "id": command.get("id") or IMAGE_ID, "bytes": IMAGE_BYTES}]
+
+    def on_list_trees(self, command):
+        return [{"answer": "trees", "trees": [{"path": "/srv/models/old", "real_path": "/srv/models/old",
+                                               "owner": "root"}]}]
+
+    def on_prune(self, command):
+        return [{"answer": "pruned", "files": 3, "bytes": 100, "kept_files": 1, "kept": ["changed"]}]
+
+    def on_forget(self, command):
+        return [{"answer": "forgotten"}]
+
+
+def be_copier(name, speaker, frames):
+    """Acts as sparkplan-copy until its input ends. The file names the source: the node that has everything."""
+    status = speaker.may_speak()
+    if status is not True:
+        return status
+    speaker.greet()
+    speaker.say("copy-hello", {"answer": "hello", "build": build_id(f"{HERE}/sparkplan-copy"),
+                               "architecture": os.uname().machine})
+    with open("/run/hostile/source", encoding="utf-8") as file:
+        copier = Copier(name == file.read())
+    while (command := frames.next()) is not None:
+        for answer in copier.answers(command):
+            speaker.say("copy-" + answer["answer"], answer)
+    return 0

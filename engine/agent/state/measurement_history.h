@@ -17,8 +17,6 @@ inline constexpr std::size_t kMaxMeasurementsBytes = std::size_t{1} << 20;
 inline constexpr const char* kMeasuredRunsFile = "/var/lib/sparkplan/verify/runs.jsonl";
 /// The number of runs kept, the newest ones.
 inline constexpr std::size_t kKeptRuns = 200;
-/// The most values in a reply: with their runs they fill most of a message's memory.
-inline constexpr std::size_t kMostRepliedValues = 80'000;
 
 inline constexpr const char* kLastVerifyFile = "/var/lib/sparkplan/verify/last.json";
 

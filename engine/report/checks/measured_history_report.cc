@@ -1,6 +1,7 @@
 #include "engine/report/checks/measured_history_report.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,11 @@ namespace {
 
 constexpr std::size_t kMostShownRuns = 10;
 constexpr std::size_t kMostShownChanges = 30;
+// One node can invent runs and checks. Those of the others come first.
+constexpr std::size_t kMostRunsOfOneNode = 3;
+constexpr std::size_t kMostChangesOfOneNode = 10;
+/// An honest node has four.
+constexpr std::size_t kMostVersionColumns = 8;
 
 std::string unit_of_check(const CheckHistory& history) {
   const auto figure = figure_of(history.id);
@@ -33,13 +39,31 @@ std::string more_text(std::size_t all, std::size_t shown, std::string_view noun)
   return all > shown ? "and " + counted(all - shown, noun) + ": --json has all\n" : "";
 }
 
+/// The places to show, in their order: at most `most`. Of each owner, those behind the first `of_one` come last. What
+/// has no owner is of several nodes.
+std::vector<std::size_t> fair_choice(const std::vector<std::string>& owners, std::size_t most, std::size_t of_one) {
+  std::map<std::string, std::size_t> counts;
+  std::vector<std::size_t> chosen;
+  std::vector<std::size_t> others;
+  for (std::size_t at = 0; at < owners.size(); ++at) {
+    const bool is_early = owners[at].empty() || ++counts[owners[at]] <= of_one;
+    (is_early ? chosen : others).push_back(at);
+  }
+  chosen.insert(chosen.end(), others.begin(), others.end());
+  chosen.resize(std::min(chosen.size(), most));
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
 std::string runs_table(const std::vector<PastRun>& runs, const LocalClock& clock, const TextStyle& style) {
   TextTable table{{"RUN", "NODES"}, {}};
   for (const Figure figure : all_figures()) {
     table.header.push_back(std::string(to_string(figure)) + " " + std::string(unit_of(figure)));
   }
-  const std::size_t shown = std::min(runs.size(), kMostShownRuns);
-  for (std::size_t at = 0; at < shown; ++at) {
+  std::vector<std::string> owners;
+  for (const PastRun& run : runs) owners.push_back(run.nodes.size() == 1 ? run.nodes.front() : "");
+  const auto shown = fair_choice(owners, kMostShownRuns, kMostRunsOfOneNode);
+  for (const std::size_t at : shown) {
     const PastRun& run = runs[at];
     std::vector<std::string> cells{local_time_of(run.run, clock), fold_names(run.nodes)};
     for (const Figure figure : all_figures()) {
@@ -48,7 +72,7 @@ std::string runs_table(const std::vector<PastRun>& runs, const LocalClock& clock
     }
     table.add(std::move(cells));
   }
-  return table_text(table, 0, style) + more_text(runs.size(), shown, "earlier run");
+  return table_text(table, 0, style) + more_text(runs.size(), shown.size(), "more run");
 }
 
 /// Sentences about a change, for the lines below it.
@@ -63,9 +87,16 @@ std::vector<std::string> notes_of(const CheckHistory& history) {
 
 std::string slower_table(const std::vector<CheckHistory>& checks, const LocalClock& clock, const TextStyle& style) {
   TextTable table{{"SLOWER", "BEFORE", "NOW", "UNIT", "SINCE"}, {}};
-  std::size_t slower = 0;
+  std::vector<const CheckHistory*> slower;
+  std::vector<std::string> owners;
   for (const CheckHistory& history : checks) {
-    if (!is_slower(history) || ++slower > kMostShownChanges) continue;
+    if (!is_slower(history)) continue;
+    slower.push_back(&history);
+    owners.push_back(history.node);
+  }
+  const auto shown = fair_choice(owners, kMostShownChanges, kMostChangesOfOneNode);
+  for (const std::size_t at : shown) {
+    const CheckHistory& history = *slower[at];
     const ValueChange& change = *history.change;
     std::string since = local_time_of(history.values[change.at].run, clock);
     if (!change.lasting) since += since.empty() ? "one run" : ", one run";
@@ -76,13 +107,21 @@ std::string slower_table(const std::vector<CheckHistory>& checks, const LocalClo
                            {std::move(since), Colour::kNone}},
                           notes_of(history)});
   }
-  return table_text(table, 0, style) + more_text(slower, std::min(slower, kMostShownChanges), "more slower check");
+  return table_text(table, 0, style) + more_text(slower.size(), shown.size(), "more slower check");
+}
+
+std::string version_in(const Versions& versions, const std::string& name) {
+  const auto found = versions.find(name);
+  return found == versions.end() ? "" : found->second;
 }
 
 std::string values_table(const CheckHistory& history, const LocalClock& clock, const TextStyle& style) {
   std::set<std::string> names;
   for (const PastValue& value : history.values) {
-    for (const auto& [name, version] : value.versions) names.insert(name);
+    if (!value.versions) continue;
+    for (const auto& version : *value.versions) {
+      if (names.size() < kMostVersionColumns) names.insert(version.first);
+    }
   }
   TextTable table{{"TIME", "VALUE"}, {}};
   for (const std::string& name : names) table.header.push_back(shown_text(name));
@@ -95,8 +134,8 @@ std::string values_table(const CheckHistory& history, const LocalClock& clock, c
         {time.empty() ? "?" : time, Colour::kNone},
         {number_text(value.value) + " " + unit, changes && history.change->worse ? Colour::kYellow : Colour::kNone}};
     for (const std::string& name : names) {
-      const auto version = value.versions.find(name);
-      cells.push_back({version == value.versions.end() ? "" : shown_text(version->second), Colour::kNone});
+      const std::string version = value.versions ? version_in(*value.versions, name) : "";
+      cells.push_back({shown_text(version), Colour::kNone});
     }
     table.rows.push_back({std::move(cells), changes ? notes_of(history) : std::vector<std::string>()});
   }
@@ -120,12 +159,8 @@ Value time_value(const std::string& run) { return run.empty() ? Value() : Value(
 Value value_of(const CheckHistory& history) {
   Value values{Value::List{}};
   for (const PastValue& one : history.values) {
-    Value versions = Value::map();
-    for (const auto& [name, version] : one.versions) versions.set(name, version);
-    values.push_back(Value::map({{"run", one.run.empty() ? Value() : Value(one.run)},
-                                 {"time", time_value(one.run)},
-                                 {"value", one.value},
-                                 {"versions", std::move(versions)}}));
+    values.push_back(Value::map(
+        {{"run", one.run.empty() ? Value() : Value(one.run)}, {"time", time_value(one.run)}, {"value", one.value}}));
   }
   Value change;
   if (history.change) {
@@ -159,7 +194,15 @@ Value value_of(const PastRun& run) {
 
 Value value_of(const NodeMeasurements& node) {
   const std::string_view status = node.error ? "failed" : node.applied ? "read" : "never_applied";
-  Value value = Value::map({{"name", node.node}, {"status", status}});
+  // Each run is here once: with thousands of values, its versions would fill the memory.
+  Value runs{Value::List{}};
+  for (const MeasuredRun& run : node.measured.runs) {
+    if (!is_past_run(run.run)) continue;
+    Value versions = Value::map();
+    for (const auto& [name, version] : run.versions) versions.set(name, version);
+    runs.push_back(Value::map({{"run", run.run}, {"time", time_value(run.run)}, {"versions", std::move(versions)}}));
+  }
+  Value value = Value::map({{"name", node.node}, {"status", status}, {"runs", std::move(runs)}});
   if (node.error) {
     value.set("error", Value::map({{"code", to_string(node.error->code)},
                                    {"message", node.error->describe()},

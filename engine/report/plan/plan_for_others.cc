@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -80,22 +82,36 @@ class HiddenTexts {
     for (const std::string_view line : split_lines(text)) add(line);
   }
 
+  /// Looks once at each place of the message: a node can report thousands of secrets, and thousands of messages.
   void hide_in(std::string& message) const {
-    for (const std::string& text : texts_) {
-      for (auto at = message.find(text); at != std::string::npos; at = message.find(text, at + kHidden.size())) {
-        message.replace(at, text.size(), kHidden);
-      }
+    if (texts_.empty()) return;
+    std::string shown;
+    std::size_t end = 0;  // Of what is hidden so far: texts can overlap.
+    for (std::size_t at = 0; at < message.size(); ++at) {
+      const std::size_t length = length_at(std::string_view(message).substr(at));
+      if (length > 0 && at >= end) shown += kHidden;
+      end = std::max(end, at + length);
+      if (at >= end) shown += message[at];
     }
+    message = std::move(shown);
   }
 
  private:
-  /// A shorter text may be a part of a longer one.
-  struct LongestFirst {
-    bool operator()(const std::string& a, const std::string& b) const {
-      return a.size() != b.size() ? a.size() > b.size() : a < b;
+  /// Of the longest text that `rest` begins with. 0: there is none.
+  std::size_t length_at(std::string_view rest) const {
+    while (rest.size() >= kShortestHidden) {
+      // All beginnings of `rest` come before it, and the longest one last.
+      const auto after = texts_.upper_bound(rest);
+      if (after == texts_.begin()) return 0;
+      const std::string& before = *std::prev(after);
+      const auto differ = std::mismatch(before.begin(), before.end(), rest.begin(), rest.end());
+      if (differ.first == before.end()) return before.size();
+      rest = rest.substr(0, static_cast<std::size_t>(differ.second - rest.begin()));
     }
-  };
-  std::set<std::string, LongestFirst> texts_;
+    return 0;
+  }
+
+  std::set<std::string, std::less<>> texts_;
 };
 
 /// Hides secrets in the values of a report first, then what messages quote of them.

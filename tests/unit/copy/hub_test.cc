@@ -184,7 +184,7 @@ TEST_CASE("copy prune: what an interrupted transfer of an image has left is coun
   }
   write_file(stage / kImageArchive, random_text(1000, 1));
   write_file(stage / "image.tar.part", random_text(500, 2));
-  write_file(stage / kPartialFolder / "unfinished", random_text(2000, 3));
+  write_file(stage / kPartialFolder / std::string(32, 'a'), random_text(2000, 3));
   CHECK(is_recorded(stage));
   open.existing = true;
   for (const bool remove : {false, true}) {

@@ -51,6 +51,12 @@ std::string header(const std::string& name, std::int64_t size, char type) {
   return with_checksum(block);
 }
 
+std::string link(const std::string& name, const std::string& target) {
+  std::string block = header(name, 0, '2');
+  block.replace(157, target.size(), target);
+  return with_checksum(block);
+}
+
 std::string filled(std::string content) {
   content.resize((content.size() + 511) / 512 * 512, '\0');
   return content;
@@ -162,7 +168,7 @@ TEST_CASE("image archive: the forms that docker and podman write are accepted") 
   CHECK(check(tar_of(platforms), CopyEngine::kDocker, platforms.back().first.substr(13)));
   const std::string with_folders = entry("blobs/", "", '5') + entry("blobs/sha256/", "", '5') +
                                    entry(std::string(64, 'd') + "/", "", '5') +
-                                   entry(std::string(64, 'd') + "/layer.tar", "", '2');
+                                   link(std::string(64, 'd') + "/layer.tar", "../" + kLayer + "/layer.tar");
   CHECK(check(with_folders + tar_of(docker_files(kConfig)), CopyEngine::kDocker, id));
 }
 
@@ -255,6 +261,18 @@ TEST_CASE("image archive: names that no engine writes are refused") {
   for (const std::string name : {"blobs", "manifest.json", "index.json"}) {
     CHECK(is_refused(entry(name, "", '2') + usual, ErrorCode::kUnsupported));
   }
+}
+
+TEST_CASE("image archive: a link leads to a layer of the archive, and nowhere else") {
+  const std::string usual = tar_of(docker_files(kConfig));
+  const std::string name = std::string(64, 'd') + "/layer.tar";
+  CHECK(check(link(name, "../" + kLayer + "/layer.tar") + usual, CopyEngine::kDocker, sha256(kConfig)));
+  for (const std::string target : {"", "/etc/shadow", "../../../etc/shadow", "../x", "layer.tar", "../blobs"}) {
+    INFO(target);
+    CHECK(is_refused(link(name, target) + usual, ErrorCode::kUnsupported));
+  }
+  // Links in a ring end nowhere.
+  CHECK(is_refused(link(name, "../" + name) + usual, ErrorCode::kUnsupported));
 }
 
 TEST_CASE("image archive: a list or a configuration of any size is refused unread") {

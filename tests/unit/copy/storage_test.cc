@@ -4,6 +4,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
@@ -85,6 +86,79 @@ TEST_CASE("copy: a FIFO in the place of a listed file, an unfinished one or the 
   const auto begun = journal.open(tree->root());
   REQUIRE_FALSE(begun);
   CHECK(begun.error().code == ErrorCode::kRefused);
+}
+
+TEST_CASE("copy: an unfinished file that is another file's name is not written") {
+  const test::ScratchDirectory folder;
+  fs::create_directories(folder.path() / "tree" / kPartialFolder);
+  write_file(folder.path() / "victim", "secret");
+  const std::string partial = sha256(std::string("file") + '\0' + "3").substr(0, 32);
+  fs::create_hard_link(folder.path() / "victim", folder.path() / "tree" / kPartialFolder / partial);
+  auto tree = Tree::open((folder.path() / "tree").string());
+  REQUIRE(tree);
+  auto index = DigestIndex::open((folder.path() / "tree").string(), false);
+  REQUIRE(index);
+  std::vector<CopyEntry> entries(1);
+  entries[0].path = "file";
+  entries[0].size = 3;
+  entries[0].digests = packed({digest_of("abc", 3)});
+  Content content(*tree, *index);
+  REQUIRE(content.expect(entries));
+  const auto begun = content.begin(CopyBegin{false, true});
+  REQUIRE_FALSE(begun);
+  CHECK(begun.error().code == ErrorCode::kRefused);
+  CHECK(fs::file_size(folder.path() / "victim") == 6);
+}
+
+TEST_CASE("copy: of a folder in the place of the unfinished files, only their names are removed") {
+  const test::ScratchDirectory folder;
+  const fs::path partial = folder.path() / kPartialFolder;
+  fs::create_directories(partial);
+  const std::string unfinished = sha256("file").substr(0, 32);
+  for (const std::string name : {unfinished, std::string("journal"), std::string("precious")}) {
+    write_file(partial / name, "text");
+  }
+  const auto tree = Tree::open(folder.path().string());
+  REQUIRE(tree);
+  tree->remove_partial_folder();
+  CHECK(fs::exists(partial / "precious"));
+  CHECK_FALSE(fs::exists(partial / "journal"));
+  CHECK_FALSE(fs::exists(partial / unfinished));
+  fs::remove(partial / "precious");
+  tree->remove_partial_folder();
+  CHECK_FALSE(fs::exists(partial));
+}
+
+TEST_CASE("copy: a directory that is moved to the name of a new one keeps its owner") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root gives directories away");
+    return;
+  }
+  constexpr uid_t kUser = 12'345;
+  const test::ScratchDirectory folder;
+  const fs::path victim = folder.path() / "victim";
+  const fs::path name = folder.path() / "new";
+  fs::create_directories(victim / "content");
+  std::atomic<bool> ends = false;
+  std::thread mover([&] {
+    while (!ends) {
+      (void)::rename(victim.c_str(), name.c_str());
+      (void)::rename(name.c_str(), victim.c_str());
+    }
+  });
+  for (int attempt = 0; attempt < 3000; ++attempt) {
+    (void)Tree::make(name.string(), kUser, kUser);
+    (void)::rmdir(name.c_str());
+  }
+  ends = true;
+  mover.join();
+  // It may be under either name; what sparkplan-copy made is empty.
+  for (const fs::path& one : {victim, name}) {
+    struct stat status {};
+    if (::stat((one / "content").c_str(), &status) != 0) continue;
+    REQUIRE(::stat(one.c_str(), &status) == 0);
+    CHECK(status.st_uid == 0);
+  }
 }
 
 TEST_CASE("copy: an edit shows in the stamp, also if its time is set back") {

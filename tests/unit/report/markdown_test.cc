@@ -1,5 +1,7 @@
 #include "engine/report/plan/plan_markdown.h"
 
+#include <chrono>
+
 #include "engine/core/text.h"
 #include "engine/report/plan/plan_for_others.h"
 #include "tests/support/catch.h"
@@ -173,6 +175,35 @@ TEST_CASE("a message that quotes a hidden value hides it, too") {
   CHECK(shown.diagnostics[0].hint == "replace (hidden)");
   CHECK(shown.diagnostics[0].notes[0].message == "(hidden) first stands here");
   for (const char* secret : {"hf-value", "hf-in-sync", "pw-of-app"}) CHECK_FALSE(has(to_markdown(report), secret));
+}
+
+TEST_CASE("thousands of secrets and of messages on one node hold up no report, and all are hidden") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  std::string content;
+  for (int number = 0; number < 20'000; ++number) content += "token = value-" + std::to_string(100'000 + number) + "\n";
+  node.plan.changes = {sample_change("file//etc/app.conf", Action::kUpdate, {{"content", content, "port = 1\n"}})};
+  for (int number = 0; number < 20'000; ++number) {
+    BlockedResource blocked;
+    blocked.id = {"sysctl", std::to_string(number)};
+    blocked.error.message = std::string(60, 'v') + " value-" + std::to_string(100'000 + number) + " is refused";
+    node.plan.blocked.push_back(std::move(blocked));
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  const Report shown = for_others(sample_report("plan", {node}));
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
+  CHECK(shown.nodes[0].plan.blocked.front().error.message == std::string(60, 'v') + " (hidden) is refused");
+  CHECK(shown.nodes[0].plan.blocked.back().error.message == std::string(60, 'v') + " (hidden) is refused");
+}
+
+TEST_CASE("hidden texts that overlap in a message leave nothing of each other") {
+  NodeReport node = sample_node(1, NodeStatus::kFailed);
+  node.plan.changes = {sample_change("profile_env/A_TOKEN", Action::kCreate, {{"value", Value(), "abcde"}}),
+                       sample_change("profile_env/B_TOKEN", Action::kCreate, {{"value", Value(), "cdefgh"}}),
+                       sample_change("profile_env/C_TOKEN", Action::kCreate, {{"value", Value(), "abcdexyz"}})};
+  node.error = Error{ErrorCode::kFailed, "x abcdefgh, abcdexyz, abcd", {}, {}, ""};
+  const Report shown = for_others(sample_report("plan", {node}));
+  REQUIRE(shown.nodes[0].error);
+  CHECK(shown.nodes[0].error->message == "x (hidden), (hidden), abcd");
 }
 
 TEST_CASE("markdown has no secret") {

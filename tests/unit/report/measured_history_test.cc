@@ -1,6 +1,8 @@
 // The text and the JSON of `verify --history`.
 #include "engine/report/checks/measured_history_report.h"
 
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
@@ -24,7 +26,7 @@ MeasuredHistoryReport sample(const std::string& check = "") {
   for (std::size_t at = 0; at < values.size(); ++at) {
     PastValue value{values[at]};
     if (at > 0) value.run = "202603" + std::to_string(10 + at) + "T120000Z-4f9a1c07";
-    value.versions["kernel"] = at < 3 ? "6.11" : "6.14\x1b[31m";
+    value.versions = std::make_shared<const Versions>(Versions{{"kernel", at < 3 ? "6.11" : "6.14\x1b[31m"}});
     history.values.push_back(std::move(value));
   }
   ValueChange change;
@@ -94,8 +96,44 @@ TEST_CASE("a long history is cut, and says how much is left out") {
   }
   const std::string text = to_text(report, noon(), {});
   INFO(text);
-  CHECK(has(text, "and 8 earlier runs: --json has all\n"));
+  CHECK(has(text, "and 8 more runs: --json has all\n"));
   CHECK(has(text, "and 71 more slower checks: --json has all\n"));
+}
+
+TEST_CASE("runs and checks that one node invents do not push those of the others out of sight") {
+  MeasuredHistoryReport report = sample();
+  const CheckHistory first = report.checks[0];
+  // The same runs on both nodes, then a hundred later ones and a hundred slower checks of one node alone.
+  report.checks.push_back(first);
+  report.checks.back().id = "tcp/spark-02/spark-01/A";
+  report.checks.back().node = "spark-02";
+  for (int number = 0; number < 100; ++number) {
+    CheckHistory invented = first;
+    invented.id = "nccl/all/" + std::to_string(number);
+    invented.values.back().run = std::to_string(9000 + number) + "0101T120000Z-4f9a1c07";
+    report.checks.insert(report.checks.begin(), std::move(invented));
+  }
+  const std::string text = to_text(report, noon(), {});
+  INFO(text);
+  for (const char* day : {"Mar 14", "Mar 13", "Mar 12", "Mar 11"}) CHECK(has(text, day + std::string(" 12:00 ")));
+  CHECK(has(text, "spark-[01-02]"));
+  CHECK(has(text, "tcp/spark-02/spark-01/A  100 "));
+  CHECK(has(text, "and 94 more runs: --json has all\n"));
+  CHECK(has(text, "and 72 more slower checks: --json has all\n"));
+}
+
+TEST_CASE("a node that describes its runs with hundreds of versions has a table of a few columns") {
+  MeasuredHistoryReport report = sample(kId);
+  std::size_t number = 0;
+  for (PastValue& value : report.checks[0].values) {
+    Versions versions;
+    for (int i = 0; i < 16; ++i) versions["x" + std::to_string(number++)] = "1";
+    value.versions = std::make_shared<const Versions>(std::move(versions));
+  }
+  const std::string text = to_text(report, noon(), {});
+  const std::string header = text.substr(text.find("TIME"), text.find('\n', text.find("TIME")) - text.find("TIME"));
+  INFO(header);
+  CHECK(std::count(header.begin(), header.end(), 'x') == 8);
 }
 
 TEST_CASE("the history of one check has all its values with their versions") {
@@ -112,6 +150,7 @@ TEST_CASE("the history of one check has all its values with their versions") {
 TEST_CASE("the JSON of a history fits its schema") {
   MeasuredHistoryReport report = sample();
   report.nodes[1].error = Error{ErrorCode::kUnreachable, "no answer", {}, {}, ""};
+  report.nodes[0].measured.runs = {{1, "20260314T120000Z-4f9a1c07", {{"kernel", "6.14"}}}, {2, "yesterday", {}}};
   const auto json = nlohmann::json::parse(public_json(to_json_value(report)));
   CHECK(testing::schema_faults(json, "verify-history") == "");
   const auto& check = json.at("history").at(0);
@@ -125,6 +164,10 @@ TEST_CASE("the JSON of a history fits its schema") {
   CHECK(json.at("runs").at(0).at("figures").at("tcp").at("check") == kId);
   CHECK(json.at("nodes").at(0).at("status") == "read");
   CHECK(json.at("nodes").at(1).at("status") == "failed");
+  const auto& run = json.at("nodes").at(0).at("runs").at(0);
+  CHECK(json.at("nodes").at(0).at("runs").size() == 1);
+  CHECK(run.at("time") == "2026-03-14T12:00:00Z");
+  CHECK(run.at("versions").at("kernel") == "6.14");
   nlohmann::json wrong = json;
   wrong.at("history").at(0).erase("change");
   CHECK_FALSE(testing::schema_faults(wrong, "verify-history") == "");

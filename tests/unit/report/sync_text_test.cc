@@ -110,4 +110,9 @@ TEST_CASE("sync text: what a prune removes, keeps and does not remove") {
   CHECK(json.find("pruned")->list_items()->front().text_or("status", "") == "refused");
 }
 
+TEST_CASE("sync text: a rate that no integer holds is shown as the largest one") {
+  const auto claimed = static_cast<double>(std::numeric_limits<std::int64_t>::max());
+  CHECK(progress_text({0, 100, 0, claimed}) == "0 bytes of 100 bytes, 1000000 TB/s, 0 s left");
+}
+
 }  // namespace sparkplan

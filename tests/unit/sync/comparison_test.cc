@@ -40,6 +40,20 @@ TEST_CASE("content: missing files are counted with their bytes") {
   CHECK_FALSE(found.in_sync());
 }
 
+TEST_CASE("content: of a source's names, few are kept for each node, and all are counted") {
+  std::vector<CopyEntry> entries;
+  for (int i = 0; i < 3000; ++i) entries.push_back(file("f" + std::to_string(i), 1, "1"));
+  const auto many = compare_listings(listing(entries), Listing(), "");
+  CHECK(many.missing.size() == 3000);
+  CHECK(many.missing.is_cut());
+  CHECK(many.missing.kept().size() == NameList::kMostKept);
+  for (CopyEntry& entry : entries) entry.path += std::string(4000, 'x');
+  const auto longs = compare_listings(listing(entries), Listing(), "");
+  CHECK(longs.missing.size() == 3000);
+  CHECK(longs.missing.kept().size() < 300);
+  CHECK(longs.missing_bytes == 3000);
+}
+
 TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {
   const auto source = listing({file("digest", 10, "1"), file("size", 20, "2"), file("unread", 30, "3")});
   const auto node = listing({file("digest", 10, "x"), file("size", 21, "2"), file("unread", 30, "")});

@@ -70,6 +70,28 @@ TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests th
   CHECK(with_chunks.take()->front().digests.size() == kCopyDigestBytes);
 }
 
+TEST_CASE("listing: a name twice, or without its directory, is refused, and the order does not matter") {
+  const auto taken = [](const std::vector<std::pair<std::string, CopyKind>>& names) {
+    CopyEntries part;
+    for (const auto& [path, kind] : names) {
+      CopyEntry& entry = part.entries.emplace_back();
+      entry.path = path;
+      entry.kind = kind;
+    }
+    ListingParts parts(false);
+    parts.add(std::move(part));
+    return parts.take();
+  };
+  const auto whole = taken({{"a/b", CopyKind::kFile}, {"a-b", CopyKind::kFile}, {"a", CopyKind::kDirectory}});
+  REQUIRE(whole);
+  CHECK(whole->front().path == "a");
+  CHECK(whole->back().path == "a/b");
+  CHECK_FALSE(taken({{"a", CopyKind::kFile}, {"b", CopyKind::kFile}, {"a", CopyKind::kFile}}));
+  CHECK_FALSE(taken({{"a/b", CopyKind::kFile}}));
+  CHECK_FALSE(taken({{"a", CopyKind::kFile}, {"a/b", CopyKind::kFile}}));
+  CHECK_FALSE(taken({{"a", CopyKind::kLink}, {"a/b", CopyKind::kFile}}));
+}
+
 TEST_CASE("transfer: an honest node's answers stay within its allowance, a flood does not") {
   AnswerBudget honest(kBegin);
   for (int second = 0; second < 5000; ++second) CHECK(honest.take(kBegin + seconds(second)));

@@ -86,6 +86,31 @@ TEST_CASE("sync run: progress without end does not hold a listing") {
   CHECK(report.items[0].nodes[2].status == ContentStatus::kPresent);
 }
 
+TEST_CASE("sync run: what a node claims to have beside the source's files gives it no time to read them") {
+  Bench bench(2);
+  bench.options.dry_run = true;
+  bench.options.patience.total = std::chrono::milliseconds(300);
+  for (NodeSpec& node : bench.cluster.nodes) {
+    Value records{Value::List{}};
+    records.push_back(Value::map({{"path", "/srv/models/one"}, {"from", "n1"}}));
+    node.sections.insert_or_assign("models", records);
+  }
+  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
+  const auto usual = with_files({file("a", 1, ""), file("own", std::int64_t{1} << 40U, "")});
+  bench.nodes[1].reaction = [usual](const CopyCommand& command, Peer& self) {
+    const auto* look = std::get_if<CopyLook>(&command);
+    if (look == nullptr || !look->read) return usual(command, self);
+    self.on_read = [read = std::int64_t{0}](Peer& peer) mutable {
+      CopyProgress progress;
+      progress.read_bytes = ++read;
+      say(peer, progress);
+    };
+  };
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kUnreachable);
+  CHECK(report.items[0].nodes[0].status == ContentStatus::kPresent);
+}
+
 TEST_CASE("sync run: a node that works for long gets signs of life, as its program ends without them") {
   Bench bench(2);
   bench.options.dry_run = true;

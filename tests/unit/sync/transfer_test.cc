@@ -41,15 +41,18 @@ struct Bench {
       const std::string address = has_addresses ? "10.0.0." + std::to_string(11 + i) : "";
       members.push_back({{&cluster.nodes[i], i == 0 && from_controller, address}, &clients[i], false});
     }
-    std::vector<CopyEntry> entries(1);
-    entries[0].path = "file";
-    entries[0].size = kSize;
+    std::vector<CopyEntry> entries(files);
+    for (std::size_t i = 0; i < files; ++i) {
+      entries[i].path = "file" + std::to_string(i);
+      entries[i].size = kSize;
+    }
     return transfer(cluster, members, 0, entries, options);
   }
 
   std::vector<CopyNode> nodes;
   Cluster cluster;
   TransferOptions options;
+  std::size_t files = 1;
   bool has_addresses = false;    ///< On the management network: 10.0.0.11 and so on.
   bool from_controller = false;  ///< The first node stands for the controller.
 };
@@ -138,6 +141,17 @@ TEST_CASE("transfer: a node that never begins fails, silent or not, and the othe
   CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
   CHECK_FALSE(outcomes[2].error);
   CHECK(outcomes[2].seconds < 1.5);
+}
+
+TEST_CASE("transfer: a node that takes the list of files slowly has the deadline of one that begins slowly") {
+  Bench bench(2);
+  bench.files = 10 * kMostEntriesInFrame;
+  bench.options.patience.begin = milliseconds(0);  // Over before the first part of the list was taken.
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
+  CHECK(bench.nodes[1].all<CopyExpect>().size() < 10);
+  CHECK(bench.nodes[1].all<CopyBegin>().empty());
 }
 
 TEST_CASE("transfer: a node that goes away once it is complete leaves those behind it to another") {

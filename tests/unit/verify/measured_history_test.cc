@@ -1,7 +1,9 @@
 // The earlier measurements of `verify`, as the nodes report them.
 #include "engine/verify/measured_history.h"
 
+#include <chrono>
 #include <limits>
+#include <string>
 
 #include "tests/support/catch.h"
 #include "tests/unit/verify/sample_context.h"
@@ -132,7 +134,7 @@ TEST_CASE("what a node claims of other nodes, of checks that are none, and of nu
   add("", {1});
   add("gossip/spark-01/x", {1});
   add("mtu/spark-01/spark-02/A", {9000});
-  add(kId, {1, std::numeric_limits<double>::quiet_NaN(), 2});
+  add(kId, {1, std::numeric_limits<double>::quiet_NaN(), -5, 0, 1e300, 2});
   add("nccl/all/all_reduce", {20});
   node.measured.runs[0].run = "yesterday\x1b[31m";
   const auto histories = check_histories(sample.cluster, {node});
@@ -155,6 +157,39 @@ TEST_CASE("a node that claims many values and many runs is bounded") {
   histories = check_histories(sample.cluster, {node});
   REQUIRE(histories.size() == 1);
   CHECK(histories[0].values.size() == 50);
+}
+
+TEST_CASE(
+    "thousands of slower checks that a node invents cost their reader little time, and their versions no memory") {
+  const testing::SampleContext sample(3);
+  NodeMeasurements node;
+  node.node = "spark-01";
+  Versions versions;
+  for (int i = 0; i < 16; ++i) versions[std::to_string(i)] = std::string(300, 'v');
+  node.measured.runs = {{1, run_at(10), versions}, {2, run_at(20), versions}};
+  for (std::size_t at = 0; at < kMostRepliedValues / 4; ++at) {
+    node.measured.checks["nccl/all/" + std::to_string(at)] = {{100, 100, 100, 1}, {1, 1, 1, 2}};
+  }
+  for (int at = 0; at < 256; ++at) node.runs.push_back(applied(14));
+  auto second = only_runs("spark-02", node.runs);
+  auto third = only_runs("spark-03", node.runs);
+  const auto begun = std::chrono::steady_clock::now();
+  const auto histories = check_histories(sample.cluster, {node, second, third});
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
+  REQUIRE(histories.size() == kMostRepliedValues / 4);
+  CHECK(histories.front().change->beside.back() == "and 762 more");
+  // One map for all values of a run.
+  CHECK(histories.front().values[0].versions == histories.back().values[2].versions);
+}
+
+TEST_CASE("a node that replies more values than a reply may have fails alone") {
+  MeasurementHistoryReply reply;
+  for (std::size_t at = 0; at <= kMostRepliedValues / 1000; ++at) {
+    reply.checks["tcp/" + std::to_string(at)].values.assign(1000, 1);
+  }
+  CHECK_FALSE(decode<MeasurementHistoryReply>(encode(reply)));
+  reply.checks.erase(reply.checks.begin());
+  CHECK(decode<MeasurementHistoryReply>(encode(reply)));
 }
 
 TEST_CASE("a run has the worst value of each kind, and the nodes that keep values of it") {
