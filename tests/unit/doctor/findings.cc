@@ -23,6 +23,23 @@ void change(std::string& capture, Edit edit) {
   REQUIRE((times == 1 || (everywhere && times > 0)));
 }
 
+std::string file(const std::string& path, const std::string& text) { return "== file " + path + "\n" + text + "\n"; }
+
+Edit nccl_conf(const std::string& line) {
+  const std::string head = "== file /etc/nccl.conf\n";
+  return {head, head + line + "\n"};
+}
+
+Edit route(const std::string& json) {
+  const std::string first = R"([{"dst":"default")";
+  return {first, "[" + json + ",\n" + first.substr(1)};
+}
+
+Edit unit(const std::string& name) {
+  return {"Id=" + name + "\nLoadState=not-found\nActiveState=inactive",
+          "Id=" + name + "\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled"};
+}
+
 std::vector<Finding> findings_of(const std::string& first, const std::string& second, bool ring) {
   const CapturedNode one = captured_node(first);
   const CapturedNode other = captured_node(second);

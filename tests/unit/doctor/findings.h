@@ -19,6 +19,15 @@ struct Edit {
 /// Edits the capture. `from` must occur exactly once, unless it begins with "*".
 void change(std::string& capture, Edit edit);
 
+/// A file as a section of a capture.
+std::string file(const std::string& path, const std::string& text);
+/// Adds a line to /etc/nccl.conf.
+Edit nccl_conf(const std::string& line);
+/// Adds a route, as `ip -json route` prints it.
+Edit route(const std::string& json);
+/// A unit that the capture lists as not found runs, and starts at boot.
+Edit unit(const std::string& name);
+
 /// Failures and warnings.
 using Problems = std::set<std::pair<std::string, CheckStatus>>;
 Problems problems_in(const std::vector<Finding>& findings);

@@ -146,4 +146,12 @@ inline std::size_t count(const std::string& text, const std::string& part) {
 
 inline bool in_sync(const Look& look) { return look.plan.in_sync() && look.plan.steps.empty(); }
 
+/// The first finding of that code; null without one.
+inline const Diagnostic* find_code(const Look& look, const std::string& code) {
+  for (const Diagnostic& one : look.diagnostics) {
+    if (one.code == code) return &one;
+  }
+  return nullptr;
+}
+
 }  // namespace sparkplan::test
