@@ -18,7 +18,7 @@ struct RankReport {
   std::optional<RankEnded> ended;  ///< Nothing: its end is unknown.
   std::string output;              ///< The end of both streams, if the run kept it.
   bool output_is_cut = false;      ///< Its beginning is missing.
-  std::string program = {};        ///< What was started: the command, or its launcher.
+  std::string program = {};        ///< The program that was started: the command, or its launcher.
 
   bool succeeded() const { return ended && ended->ending == RankEnding::kExited && ended->exit_code == 0; }
 };
@@ -56,7 +56,7 @@ bool failed_preflight(const JobReport& report);
 
 /// "exit code 3", "signal 9 (Killed)", "command not found", "stopped", "time limit". For an end that is no success.
 std::string ending_text(const RankEnded& ended);
-/// The same of a rank with `ended`. Names the program if it was not started: "command not found: mpirun".
+/// How a rank with `ended` came to its end. Names the program if it was not started: "command not found: mpirun".
 std::string ending_text(const RankReport& rank);
 
 }  // namespace sparkplan

@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-/// The first half of a stage's name is that of the image, the second one that of the id.
+/// A stage's name has two halves: a digest of the image's name, and one of its id.
 constexpr std::size_t kHalfOfStage = 16;
 /// Its size decides how long the nodes may take.
 constexpr std::int64_t kLargestArchive = 1'000'000'000'000;

@@ -100,7 +100,7 @@ int connect_to(const sockaddr_storage& address, socklen_t size, Clock::time_poin
   return -1;
 }
 
-/// What the user can try after a connection failed with this errno.
+/// A hint for the user after a connection failed with this errno.
 std::string what_to_try(int error, const std::string& address, std::uint16_t port) {
   const std::string ping = "`ping " + printable(address) + "`";
   if (error == ECONNREFUSED)

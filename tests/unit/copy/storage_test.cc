@@ -115,7 +115,7 @@ TEST_CASE("copy: of a folder in the place of the unfinished files, only their na
   const fs::path partial = folder.path() / kPartialFolder;
   fs::create_directories(partial);
   const std::string unfinished = sha256("file").substr(0, 32);
-  for (const std::string name : {unfinished, std::string("journal"), std::string("precious")}) {
+  for (const std::string& name : {unfinished, std::string("journal"), std::string("precious")}) {
     write_file(partial / name, "text");
   }
   const auto tree = Tree::open(folder.path().string());
