@@ -104,7 +104,7 @@ std::string_view engine_name(const ContentItem& item) {
 std::string text_of(const NodeLine& line, const TextStyle& style) {
   FlowingLine flowing("  " + paint(std::string(1, line.symbol), colour_of_symbol(line.symbol), style), 3, 4, style);
   flowing.add({fold_names(line.nodes), Colour::kBold, 1});
-  for (const std::string_view word : split(line.text, ' ')) flowing.add({std::string(word), Colour::kNone, 1});
+  flowing.add_words(line.text, Colour::kNone, 1);
   const std::string hint = line.hint.empty() ? "" : wrapped("hint: " + line.hint, 6, style);
   return std::move(flowing).text() + hint;
 }
@@ -161,7 +161,7 @@ std::string pruned_text(const PrunedTree& tree) {
          (tree.removed ? " removed" : "") + kept_text(tree);
 }
 
-/// What a node has beyond the directories that are shown.
+/// The directories of a node that are not shown, counted.
 struct UnshownTrees {
   std::size_t trees = 0;
   std::size_t with_error = 0;

@@ -84,7 +84,8 @@ void add_size_charts(Page& page, const std::vector<Check>& checks) {
   std::size_t number = 0;
   for (const std::string& group : order) {
     if (++number > kMostCharts || body.size() > kMostSectionBytes) {
-      body.element("p", "And more: --json has the series of every check.").newline();
+      const std::size_t left = order.size() - number + 1;
+      body.element("p", "And " + counted(left, "more chart") + ": --json has the series of every check.").newline();
       return;
     }
     body.element("h3", group).newline();

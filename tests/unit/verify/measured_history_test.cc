@@ -84,6 +84,14 @@ TEST_CASE("a newest value that is worse than the usual one is a change that may 
   CHECK_FALSE(change_in({100, 100, 50}, false));
 }
 
+TEST_CASE("an improvement of the past does not hide that the newest value is slow") {
+  const auto change = change_in({50, 50, 50, 100, 100, 100, 100, 100, 100, 60}, false);
+  REQUIRE(change);
+  CHECK(change->at == 9);
+  CHECK(change->before == 100);
+  CHECK(change->worse);
+}
+
 TEST_CASE("noise, a single bad value in the past and a small change are no change") {
   CHECK_FALSE(change_in({}, false));
   CHECK_FALSE(change_in({100}, false));
@@ -227,7 +235,9 @@ TEST_CASE("the kind and the unit of a stored value follow from the id of its che
   CHECK(unit("link/a/A") == "none");
   CHECK(unit("latency") == "none");
   CHECK(unit("") == "none");
-  for (const Figure figure : all_figures()) CHECK_FALSE(to_string(figure).empty());
+  std::vector<std::string> names;
+  for (const Figure figure : all_figures()) names.emplace_back(to_string(figure));
+  CHECK(names == std::vector<std::string>{"tcp", "rdma", "latency", "nccl", "storage"});
 }
 
 }  // namespace sparkplan

@@ -1,6 +1,7 @@
 // Hostile exports of a node: too many, too large, of any shape.
 #include "resources/ssh_trust/exports.h"
 
+#include "engine/resource/artifact.h"
 #include "resources/ssh_trust/export_limits.h"
 #include "tests/unit/resources/ssh_trust/ssh_trust_fleet.h"
 
