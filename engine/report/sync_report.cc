@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/sync/image.h"
 
@@ -344,12 +345,13 @@ Value to_json_value(const SyncReport& report) {
   return value;
 }
 
-Value to_json_value(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
-  return Value::map({{"name", item.name},
-                     {"node", node},
-                     {"bytes_done", progress.done_bytes},
-                     {"bytes_total", progress.total_bytes},
-                     {"bytes_per_second", progress.bytes_per_second}});
+std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
+  return public_json(Value::map({{"name", item.name},
+                                 {"node", node},
+                                 {"bytes_done", progress.done_bytes},
+                                 {"bytes_total", progress.total_bytes},
+                                 {"bytes_per_second", progress.bytes_per_second}}),
+                     -1);
 }
 
 std::string progress_text(const TransferProgress& progress) {

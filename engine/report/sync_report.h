@@ -24,8 +24,8 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
 /// Pure. Schema: schemas/sync.schema.json.
 Value to_json_value(const SyncReport& report);
 
-/// Pure. One object of progress on standard error.
-Value to_json_value(const ContentItem& item, const std::string& node, const TransferProgress& progress);
+/// Pure. One object of progress on one line, without its end, for standard error.
+std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress);
 
 /// "41.3 of 141.2 GB, 2.31 GB/s, 43 s left"
 std::string progress_text(const TransferProgress& progress);

@@ -30,7 +30,7 @@ class TransferDisplay {
 
   void tell(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
     if (json_) {
-      const auto line = public_json(to_json_value(item, node, progress));
+      const auto line = progress_json(item, node, progress);
       const std::lock_guard lock(mutex_);
       return console_.remark(line);
     }
