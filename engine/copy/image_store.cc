@@ -79,7 +79,7 @@ Result<ImageStore::Ended> ImageStore::run(std::vector<std::string> arguments, st
   limits.deadline = deadline;
   limits.max_bytes = kMostOutput;
   limits.sign_of_life = sign_of_life_;
-  // Otherwise the engine would go on with an archive that no run needs.
+  // Otherwise the engine would finish an archive that the controller no longer asks for.
   limits.ends_with_us = true;
   auto ended = run_and_capture(arguments, limits);
   if (!ended && ended.error().code == ErrorCode::kNotFound) {

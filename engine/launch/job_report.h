@@ -56,7 +56,7 @@ bool failed_preflight(const JobReport& report);
 
 /// "exit code 3", "signal 9 (Killed)", "command not found", "stopped", "time limit". For an end that is no success.
 std::string ending_text(const RankEnded& ended);
-/// As above, of a rank with `ended`. Names the program if it was not started: "command not found: mpirun".
+/// How a rank with `ended` came to its end. Names the program if it was not started: "command not found: mpirun".
 std::string ending_text(const RankReport& rank);
 
 }  // namespace sparkplan

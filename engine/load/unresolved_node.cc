@@ -5,6 +5,7 @@
 #include "engine/core/tree.h"
 #include "engine/load/merge.h"
 #include "engine/load/profile.h"
+#include "engine/model/sections_without_type.h"
 
 namespace sparkplan {
 namespace {
@@ -45,8 +46,7 @@ void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profi
     // A null below nccl drops a variable that the mode would set, so the type needs the null.
     draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
   }
-  // These belong to the cluster as a whole, and no resource type compiles them.
-  for (const char* key : {"verify", "models", "images"}) {
+  for (const std::string_view key : kSectionsWithoutType) {
     if (const Value* body = root.find(key); body != nullptr && !body->is_null()) {
       draft.sections.emplace(key, without_nulls(*body));
     }

@@ -194,10 +194,12 @@ class Drawing {
   Line line_on_circle(const DrawnWire& wire, std::size_t place) const {
     const Point a = middle_of(wire.from.node);
     const Point b = middle_of(wire.to->node);
-    const double length = std::max(1.0, std::hypot(b.x - a.x, b.y - a.y));
+    const double width = b.x - a.x;
+    const double height = b.y - a.y;
+    const double length = std::max(1.0, std::sqrt(width * width + height * height));  // hypot() needs glibc 2.35.
     const bool turned = wire.from.node > wire.to->node;
     const double shift = (static_cast<double>(place) * 12 - 6) * (turned ? -1 : 1);
-    const Point side{-(b.y - a.y) / length * shift, (b.x - a.x) / length * shift};
+    const Point side{-height / length * shift, width / length * shift};
     const double along = place % 2 == 0 ? 0.36 : 0.64;
     const Point from{a.x + side.x, a.y + side.y};
     const Point to{b.x + side.x, b.y + side.y};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/core/finding.h"
+#include "engine/model/sections_without_type.h"
 
 namespace sparkplan {
 namespace {
@@ -46,11 +47,6 @@ void end_waits_in(Value& value, const std::function<bool(const std::string&)>& i
   } else if (Value::Map* entries = value.entries()) {
     for (MapEntry& entry : *entries) end_waits_in(entry.value, is_over, ended);
   }
-}
-
-/// Thresholds for measurements and content for `sync`: declared as other sections are, but without resources on a node.
-bool needs_no_type(const std::string& section) {
-  return section == "verify" || section == "models" || section == "images";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string tree_text(const PrunedTree& tree) {
          (tree.removed ? " removed" : "") + kept_text(tree);
 }
 
-/// What a node has beyond the directories that are shown.
+/// The directories of a node that are not shown, counted.
 struct UnshownTrees {
   std::size_t trees = 0;
   std::size_t with_error = 0;

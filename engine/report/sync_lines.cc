@@ -13,7 +13,7 @@ namespace sparkplan {
 std::string line_text(const NodeLine& line, const TextStyle& style) {
   FlowingLine flowing("  " + paint(std::string(1, line.symbol), colour_of_symbol(line.symbol), style), 3, 4, style);
   flowing.add({fold_names(line.nodes), Colour::kBold, 1});
-  for (const std::string_view word : split(line.text, ' ')) flowing.add({std::string(word), Colour::kNone, 1});
+  flowing.add_words(line.text, Colour::kNone, 1);
   const std::string hint = line.hint.empty() ? "" : wrapped("hint: " + line.hint, 6, style);
   return std::move(flowing).text() + hint;
 }

@@ -199,7 +199,9 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
   std::vector<std::string> parts;
   if (!received.empty()) parts.push_back(counted(received.size(), "node") + " received " + content_size_text(bytes));
   if (!lacking.empty()) {
-    parts.push_back(counted(lacking.size(), "node") + (dry_run ? " would receive content" : " still lack content"));
+    parts.push_back(counted(lacking.size(), "node") + (dry_run               ? " would receive content"
+                                                       : lacking.size() == 1 ? " still lacks content"
+                                                                             : " still lack content"));
   }
   if (removed > 0)
     parts.push_back(std::to_string(removed) + (removed == 1 ? " directory" : " directories") + " pruned");

@@ -23,8 +23,8 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
 /// Pure. Schema: schemas/sync.schema.json.
 Value to_json_value(const SyncReport& report);
 
-/// Pure. One line of progress on standard error: a JSON object, without the end of the line. `seconds_left` is there if
-/// bytes arrive.
+/// Pure. One object of progress on one line, without its end, for standard error. `seconds_left` is there if bytes
+/// arrive.
 std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress);
 
 /// "41.3 of 141.2 GB, 2.31 GB/s, 43 s left"

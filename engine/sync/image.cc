@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-/// A stage's name has two halves: one from the image's name, one from its id.
+/// A stage's name has two halves: a digest of the image's name, and one of its id.
 constexpr std::size_t kHalfOfStage = 16;
 /// Its size decides how long the nodes may take.
 constexpr std::int64_t kLargestArchive = 1'000'000'000'000;

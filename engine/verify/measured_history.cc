@@ -238,9 +238,7 @@ std::optional<ValueChange> latest_change(const std::vector<double>& values, bool
   change.before = median_of({values.begin(), values.end() - 1});
   change.after = values.back();
   change.lasting = false;
-  const double limit = less_is_better ? change.before / kAsGood : change.before * kAsGood;
-  const bool worse = less_is_better ? change.after > limit : change.after < limit;
-  return worse ? std::optional(std::move(change)) : std::nullopt;
+  return is_slower(change.after, change.before, less_is_better) ? std::optional(std::move(change)) : std::nullopt;
 }
 
 }  // namespace
@@ -302,9 +300,15 @@ std::vector<NodeMeasurements> read_measurements(const Cluster& cluster, const Ru
 }
 
 std::optional<ValueChange> change_in(const std::vector<double>& values, bool less_is_better) {
+  const auto is_worse = [&](const ValueChange& change) {
+    return less_is_better ? change.after > change.before : change.after < change.before;
+  };
   auto change = lasting_change(values);
-  if (!change) change = latest_change(values, less_is_better);
-  if (change) change->worse = less_is_better ? change->after > change->before : change->after < change->before;
+  // An improvement of the past must not hide that the newest value is slow.
+  if (!change || !is_worse(*change)) {
+    if (auto latest = latest_change(values, less_is_better)) change = std::move(latest);
+  }
+  if (change) change->worse = is_worse(*change);
   return change;
 }
 

@@ -76,8 +76,8 @@ struct CheckHistory {
 
 /// Pure. Either a change that has lasted for two values or more, which explains most of the differences: three values
 /// or more before it, medians that differ by more than a tenth and by more than four times the usual distance from
-/// them. Or a newest value that is worse than 0.9 times the median of three earlier ones or more. With `less_is_better`
-/// the values are times.
+/// them. Or a newest value that is slower than the median of three earlier ones or more (is_slower()), also after a
+/// change for the better. With `less_is_better` the values are times.
 std::optional<ValueChange> change_in(const std::vector<double>& values, bool less_is_better);
 
 /// Pure. By id. Left out are ids that are no check of a node of this cluster, and numbers that are no measurement.

@@ -67,6 +67,13 @@ struct Keeper {
 
 }  // namespace
 
+double slow_limit(double usual, bool less_is_better) { return less_is_better ? usual / kAsGood : usual * kAsGood; }
+
+bool is_slower(double value, double usual, bool less_is_better) {
+  const double limit = slow_limit(usual, less_is_better);
+  return less_is_better ? value > limit : value < limit;
+}
+
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto middle = values.size() / 2;
@@ -81,10 +88,8 @@ bool is_measurement(const Check& check) {
 void hold_against(const std::vector<double>& earlier, Check& check) {
   if (earlier.size() < kFewestEarlier || check.status != CheckStatus::kPass || !is_measurement(check)) return;
   const double usual = median_of(earlier);
-  const double limit = is_time(check) ? usual / kAsGood : usual * kAsGood;
-  const bool worse = is_time(check) ? *check.value > limit : *check.value < limit;
-  if (!worse) return;
-  if (!check.threshold) check.threshold = limit;
+  if (!is_slower(*check.value, usual, is_time(check))) return;
+  if (!check.threshold) check.threshold = slow_limit(usual, is_time(check));
   diagnose(check, CheckStatus::kWarn, "slower-than-before",
            number_text(*check.value) + " " + check.unit + ", but the median of " + std::to_string(earlier.size()) +
                " earlier runs is " + number_text(usual) + " " + check.unit);

@@ -15,6 +15,12 @@ inline constexpr double kAsGood = 0.9;
 /// Pure. The median of one value or more.
 double median_of(std::vector<double> values);
 
+/// Pure. The limit from which a value counts as slower than the usual one: kAsGood of a rate, or a time as much longer.
+double slow_limit(double usual, bool less_is_better);
+
+/// Pure. True if the value is beyond slow_limit().
+bool is_slower(double value, double usual, bool less_is_better);
+
 /// Pure. Warns if `check` has passed and its value is below 0.9 times the median of earlier runs. A time, in "us", must
 /// not exceed the median divided by 0.9.
 void hold_against(const std::vector<double>& earlier, Check& check);

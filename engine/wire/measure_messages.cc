@@ -175,7 +175,7 @@ void list_fields(FieldVisitor& field, StoredValues& stored) {
 
 void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply) {
   field("runs", reply.runs, kRequired.at_most(kMostStoredValues));
-  field("checks", reply.checks, kRequired.at_most(kMostMeasurements));
+  field("checks", reply.checks, kRequired.at_most(kMostRepliedChecks));
   if (!field.reading()) return;
   std::size_t values = 0;
   for (const auto& [id, stored] : reply.checks) values += stored.values.size();

@@ -181,9 +181,11 @@ struct MeasuredRun {
   bool operator==(const MeasuredRun&) const = default;
 };
 
-/// The most values of all checks in a MeasurementHistoryReply: 50 of each check of a node with 63 others are 25,000. The
-/// controller's report of them stays small.
+/// The most values of all checks in a MeasurementHistoryReply: 50 of each check of a node with 63 others are 25,000.
+/// The controller's report of them stays small.
 inline constexpr std::size_t kMostRepliedValues = 40'000;
+/// The most checks in a MeasurementHistoryReply. A node with 63 others keeps about 500.
+inline constexpr std::size_t kMostRepliedChecks = 4000;
 
 /// The stored values of one check, oldest first.
 struct StoredValues {

@@ -249,12 +249,12 @@ def measurement_cases():
     """Claims about earlier measurements: `verify --history` reads them and must show those of the other nodes."""
     versions = {f"v{i}": values.CONTROLS + "v" * 200 for i in range(16)}
     runs = [{"number": i + 1, "run": f"{9000 + i % 900}0101T120000Z-{i:08x}", "versions": versions}
-            for i in range(1000)]
+            for i in range(700)]  # About 3.7 MB: a message has at most 4 MiB.
     slow = {"values": [100, 100, 100, 1], "runs": [1, 2, 3, 4]}
     claims = {
         "values-40000": {"runs": runs[:50], "checks": {f"nccl/all/{i}": {"values": [100.5] * 50, "runs": [*range(1, 51)]}
                                                        for i in range(800)}},
-        "checks-10000": {"runs": runs[:4], "checks": {f"nccl/all/{i}": slow for i in range(10_000)}},
+        "checks-4000": {"runs": runs[:4], "checks": {f"nccl/all/{i}": slow for i in range(4000)}},
         "runs-of-later-centuries": {"runs": runs, "checks": {f"tcp/liar/{i}": {
             "values": [1.0] * 50, "runs": [*range(50 * i + 1, 50 * i + 51)]} for i in range(20)}},
         "checks-of-others": {"runs": runs[:4], "checks": {"tcp/h1/h2/A": slow, "tcp/actor/h1/A": slow, "": slow}},
@@ -262,7 +262,7 @@ def measurement_cases():
         "strange-numbers": {"runs": runs[:4], "checks": {"tcp/liar/actor/A": {
             "values": [1e308, -1e308, 5e-324, 0, 1e308, 1e308, -1], "runs": [values.INT_MAX] * 7}}},
         "one-number-for-all-runs": {"runs": [{**run, "number": 1} for run in runs], "checks": {"tcp/liar/actor/A": slow}},
-        "runs-without-values": {"runs": runs, "checks": {"tcp/liar/actor/A": {"values": [], "runs": [1] * 1000}}},
+        "runs-without-values": {"runs": runs, "checks": {"tcp/liar/actor/A": {"values": [], "runs": [1] * 700}}},
     }
     cases = [case(command, f"measurements/{label}", [[["reply"], claim]], "as-honest", "measurement_history")
              for label, claim in claims.items() for command in ("verify-history", "verify-history-text")]

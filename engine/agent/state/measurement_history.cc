@@ -185,7 +185,7 @@ Result<MeasurementHistoryReply> measurement_history(const NodeReader& node) {
     keep_newest(history->stored.values, kKeptMeasurements);
     keep_newest(history->stored.runs, kKeptMeasurements);
     values += history->stored.values.size();
-    if (values > kMostRepliedValues) break;
+    if (values > kMostRepliedValues || reply.checks.size() == kMostRepliedChecks) break;
     reply.checks.emplace(std::move(history->id), std::move(history->stored));
   }
   reply.runs = read_runs(node);

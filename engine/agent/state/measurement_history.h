@@ -25,8 +25,9 @@ inline constexpr const char* kLastVerifyFile = "/var/lib/sparkplan/verify/last.j
 /// kPermissionDenied, when the new values could not be stored.
 Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, LocalNode& node);
 
-/// The stored values and their runs. Empty without a history. Of more than kMostRepliedValues values, those of the
-/// checks that were made last. Errors: kFailed for a damaged history, which stays where it is; those of read_file().
+/// The stored values and their runs. Empty without a history. Of more than kMostRepliedValues or kMostRepliedChecks,
+/// those of the checks that were made last. Errors: kFailed for a damaged history, which stays where it is; those of
+/// read_file().
 Result<MeasurementHistoryReply> measurement_history(const NodeReader& node);
 
 /// The summary of the latest run of `verify`. Nothing without one, and if it cannot be read: no decision needs it.

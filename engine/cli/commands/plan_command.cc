@@ -1,5 +1,3 @@
-#include <filesystem>
-
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
@@ -46,19 +44,6 @@ Result<std::string> format_of(const PlanOptions& options) {
                  "give one of them");
 }
 
-std::filesystem::path whole_path(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
-}
-
-/// Errors: those of check_report_path(); kInvalidInput if the page would replace the saved plan.
-Result<void> check_outputs(const PlanOptions& options) {
-  SPARK_CHECK(check_report_path(options.report));
-  if (options.output.empty() || options.report.empty()) return {};
-  if (whole_path(options.output) != whole_path(options.report)) return {};
-  return failure(ErrorCode::kInvalidInput, "-o and --report name the same file", "name two files");
-}
-
 void print_as(const std::string& format, const Report& report, const LoadedCluster& loaded, const Console& console) {
   if (format != kMarkdown) return print(report, loaded, format == kJson, console);
   console.diagnostics(report.diagnostics, loaded.source);
@@ -72,7 +57,8 @@ std::vector<std::string> plan_formats() { return {std::string(kText), std::strin
 Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& global, Console& console) {
   const Interrupts interrupts(console);
   SPARK_TRY(const std::string format, format_of(options));
-  SPARK_CHECK(check_outputs(options));
+  SPARK_CHECK(check_report_path(options.report));
+  SPARK_CHECK(check_different_files(options.output, options.report, "-o and --report"));
   const bool json = format == kJson;
   auto input = load_to_run("plan", options.file, json, console);
   if (!input.loaded) return input.exit_code;

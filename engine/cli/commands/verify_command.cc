@@ -105,6 +105,7 @@ Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOpt
   // Before the measurements, which take minutes.
   SPARK_CHECK(check_report_path(options.junit));
   SPARK_CHECK(check_report_path(options.report));
+  SPARK_CHECK(check_different_files(options.junit, options.report, "--junit and --report"));
   auto input = load_for("verify", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;
   SPARK_TRY(const auto report,

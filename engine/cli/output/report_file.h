@@ -12,6 +12,10 @@ namespace sparkplan {
 /// file is wanted. Errors: those of the system calls; kInvalidInput for something that is no file.
 Result<void> check_report_path(const std::string& path);
 
+/// Checks that two outputs of a command are not the same file. An empty path is none. `flags` names both: "-o and
+/// --report". Errors: kInvalidInput.
+Result<void> check_different_files(const std::string& one, const std::string& other, const std::string& flags);
+
 /// The context of the pages that this program writes. `loaded` has a cluster, and outlives the result.
 PageContext page_context(const LoadedCluster& loaded);
 

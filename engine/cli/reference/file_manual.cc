@@ -1,6 +1,7 @@
 #include "engine/cli/reference/reference.h"
 #include "engine/cli/reference/roff.h"
 #include "engine/core/text.h"
+#include "engine/model/sections_without_type.h"
 
 namespace sparkplan {
 namespace {
@@ -123,10 +124,8 @@ class SectionWriter {
 
 bool holds_keys(const Value& body) { return has_type(body, "object") || has_type(body, "array"); }
 
-// As in engine/plan: no resource type manages thresholds and content.
 std::string standing_of(const std::string& key, const Registry& registry, bool is_section) {
-  if (!is_section || key == "verify" || key == "models" || key == "images" || !registry.of_section(key).empty())
-    return "";
+  if (!is_section || needs_no_type(key) || !registry.of_section(key).empty()) return "";
   return "Not in this version: validate checks it, and plan, apply, drift and status refuse it.";
 }
 

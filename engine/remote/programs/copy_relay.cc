@@ -85,6 +85,7 @@ Result<int> read_port(Channel& channel, const AgentOptions& options) {
       const auto answer = decode<CopyAnswer>(**message);
       if (!answer) return failure(bounded(answer.error()));
       if (const auto* serving = std::get_if<CopyServing>(&*answer)) return serving->port;
+      if (const auto* failed = std::get_if<CopyFailure>(&*answer)) return failure(bounded(failed->error));
       if (!std::holds_alternative<CopyHello>(*answer)) {
         return failure(ErrorCode::kFailed, "sparkplan-copy named no port");
       }

@@ -82,7 +82,7 @@ class ChangeWriter {
   }
 
   ChangeText write(const BlockedResource& blocked) const {
-    ChangeText text{'!', printable(blocked.id.type), printable(blocked.id.name), {}, {}, {}};
+    ChangeText text{'!', printable(blocked.id.type), printable(blocked.id.name), {}, {}, {}, true};
     text.marks.push_back({"blocked: " + printable(blocked.error.describe()), Colour::kRed});
     add_hint(blocked.error, text);
     return text;

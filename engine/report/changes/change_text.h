@@ -35,6 +35,7 @@ struct ChangeText {
   std::vector<FieldText> fields;
   std::vector<Part> marks;     ///< Impact, origin and outcome, or the reason of a blocked resource.
   std::vector<BodyLine> body;  ///< Diffs, notes, failures, hints.
+  bool blocked = false;        ///< The resource cannot be planned; a mark has the reason.
 
   bool operator==(const ChangeText&) const = default;
 };

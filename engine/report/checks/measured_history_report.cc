@@ -56,7 +56,7 @@ std::vector<std::size_t> fair_choice(const std::vector<std::string>& owners, std
 }
 
 std::string runs_table(const std::vector<PastRun>& runs, const LocalClock& clock, const TextStyle& style) {
-  TextTable table{{"RUN", "NODES"}, {}};
+  TextTable table{{"RUN", "NODES"}, {}, true};
   for (const Figure figure : all_figures()) {
     table.header.push_back(std::string(to_string(figure)) + " " + std::string(unit_of(figure)));
   }
@@ -86,7 +86,7 @@ std::vector<std::string> notes_of(const CheckHistory& history) {
 }
 
 std::string slower_table(const std::vector<CheckHistory>& checks, const LocalClock& clock, const TextStyle& style) {
-  TextTable table{{"SLOWER", "BEFORE", "NOW", "UNIT", "SINCE"}, {}};
+  TextTable table{{"SLOWER", "BEFORE", "NOW", "UNIT", "SINCE"}, {}, true};
   std::vector<const CheckHistory*> slower;
   std::vector<std::string> owners;
   for (const CheckHistory& history : checks) {
@@ -123,7 +123,7 @@ std::string values_table(const CheckHistory& history, const LocalClock& clock, c
       if (names.size() < kMostVersionColumns) names.insert(version.first);
     }
   }
-  TextTable table{{"TIME", "VALUE"}, {}};
+  TextTable table{{"TIME", "VALUE"}, {}, true};
   for (const std::string& name : names) table.header.push_back(shown_text(name));
   const std::string unit = unit_of_check(history);
   for (std::size_t at = 0; at < history.values.size(); ++at) {

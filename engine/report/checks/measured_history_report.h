@@ -14,7 +14,7 @@ namespace sparkplan {
 struct MeasuredHistoryReport {
   std::string cluster;
   std::string check;                    ///< The id that the user named; empty: all checks.
-  std::vector<NodeMeasurements> nodes;  ///< The nodes that were asked.
+  std::vector<NodeMeasurements> nodes;  ///< The nodes that the run asked.
   std::vector<CheckHistory> checks;     ///< If the user named an id, only those with it.
 };
 

@@ -81,7 +81,7 @@ void Page::head(Markup& page) const {
 }
 
 void Page::header(Markup& page) const {
-  page.element("a", {{"class", "skip"}, {"href", "#main"}}, "Skip to the report").newline();
+  page.element("a", {{"class", "jump"}, {"href", "#main"}}, "Skip to the report").newline();
   page.open("header").newline();
   page.element("h1", command_ + ": " + cluster_).newline();
   page.open("p", {{"class", "verdict " + std::string(look_of(status_).css)}});

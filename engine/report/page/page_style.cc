@@ -6,14 +6,14 @@ namespace sparkplan {
 Constant page_style() {
   return R"(
 :root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#f3f5f8;--edge:#c3cad2;--dim:#55606b;--link:#0b4f8a;
---good:#00603f;--warn:#7a4d00;--bad:#b3261e;--goodbg:#e3f4ec;--warnbg:#fdf1d8;--badbg:#fde8e6}
+--good:#00603f;--warn:#7a4d00;--bad:#b3261e;--warnbg:#fdf1d8}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1180px;padding:1rem;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 h1{font-size:1.6rem;margin:.4rem 0}h2{font-size:1.3rem;margin:2rem 0 .6rem;border-bottom:1px solid var(--edge)}
 h3{font-size:1.05rem;margin:1rem 0 .3rem;overflow-wrap:anywhere}
 p,ul{margin:.4rem 0}a{color:var(--link)}
 a:focus-visible,summary:focus-visible,.scroll:focus-visible{outline:3px solid var(--link);outline-offset:2px}
-.skip{position:absolute;left:-999px}.skip:focus{position:static}
+.jump{position:absolute;left:-999px}.jump:focus{position:static}
 .verdict{font-size:1.15rem;padding:.6rem .8rem;border-left:6px solid var(--edge);background:var(--soft);overflow-wrap:anywhere}
 .verdict.pass{border-color:var(--good)}.verdict.warn{border-color:var(--warn)}.verdict.fail{border-color:var(--bad)}
 .meta,footer{color:var(--dim);font-size:.9rem}
@@ -48,12 +48,12 @@ summary{cursor:pointer;padding:.2rem 0}
 @media (max-width:600px){article dl{display:block}article dd{margin:0 0 .3rem .6rem}article ul{padding-left:1rem}}
 @media (prefers-color-scheme:dark){@media screen{
 :root{--ink:#e8eaed;--paper:#16191d;--soft:#21262c;--edge:#47515c;--dim:#a9b3bd;--link:#8cc4ff;--good:#5fd0a6;--warn:#f2b955;
---bad:#ff9b92;--goodbg:#12352a;--warnbg:#43330f;--badbg:#4a1f1c}
+--bad:#ff9b92;--warnbg:#43330f}
 .h0{background:#123c5c;color:#f1f6fa}.h1{background:#1f2f3d;color:#f1f6fa}.h2{background:#3d3320;color:#fff3df}
 .h3{background:#6a4810;color:#fff3df}.h4{background:#8f5206;color:#fff}
 }}
 @media print{
-body{max-width:none;padding:0;font-size:11pt}nav,.skip{display:none}
+body{max-width:none;padding:0;font-size:11pt}nav,.jump{display:none}
 .scroll{overflow:visible}article,svg,tr{break-inside:avoid}h2,h3{break-after:avoid}
 td,th,.verdict,.key span{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .heat{font-size:6.5pt}.heat td,.heat th{padding:.1rem .15rem}

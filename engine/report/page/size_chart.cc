@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -142,21 +143,25 @@ void add_size_charts(Page& page, const std::vector<Check>& checks) {
     groups[group].push_back(&check);
   }
   if (order.empty()) return;
-  Markup& body = page.section("sizes", "NCCL over size");
-  std::size_t number = 0;
+  std::vector<std::pair<std::string, std::vector<SizeLine>>> charts;
   for (const std::string& group : order) {
-    for (const auto& [title, lines] : charts_of(group, groups[group])) {
-      if (++number > kMostCharts || body.size() > kMostSectionBytes) {
-        body.element("p", "And more: --json has the series of every check.").newline();
-        return;
-      }
-      const std::string id = "chart" + std::to_string(number);
-      body.element("h3", title).newline();
-      write_chart(body, bandwidth_chart(title, lines), title, id);
-      const LineChart latency = latency_chart(title, lines);
-      if (!latency.lines.empty()) write_chart(body, latency, "small messages, " + title, id + "-time");
-      write_series(body, title, lines);
+    auto added = charts_of(group, groups[group]);
+    std::move(added.begin(), added.end(), std::back_inserter(charts));
+  }
+  Markup& body = page.section("sizes", "NCCL over size");
+  for (std::size_t i = 0; i < charts.size(); ++i) {
+    if (i == kMostCharts || body.size() > kMostSectionBytes) {
+      const std::size_t left = charts.size() - i;
+      body.element("p", "And " + counted(left, "more chart") + ": --json has the series of every check.").newline();
+      return;
     }
+    const auto& [title, lines] = charts[i];
+    const std::string id = "chart" + std::to_string(i + 1);
+    body.element("h3", title).newline();
+    write_chart(body, bandwidth_chart(title, lines), title, id);
+    const LineChart latency = latency_chart(title, lines);
+    if (!latency.lines.empty()) write_chart(body, latency, "small messages, " + title, id + "-time");
+    write_series(body, title, lines);
   }
 }
 

@@ -6,15 +6,6 @@
 #include "engine/core/text.h"
 
 namespace sparkplan {
-namespace {
-
-bool is_blocked(const ChangeText& text) {
-  return std::any_of(text.marks.begin(), text.marks.end(),
-                     [](const Part& part) { return part.text.starts_with("blocked: "); });
-}
-
-}  // namespace
-
 GroupedPlan grouped_plan(const Report& report) {
   TextStyle style;
   style.width = 120;
@@ -28,7 +19,7 @@ GroupedPlan grouped_plan(const Report& report) {
   GroupedPlan plan;
   plan.table = std::move(grouped.table);
   for (ChangeGroup& group : grouped.groups) {
-    if (is_blocked(group.text)) {
+    if (group.text.blocked) {
       plan.blocked.push_back(std::move(group));
       continue;
     }

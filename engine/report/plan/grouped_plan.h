@@ -24,7 +24,7 @@ struct GroupedPlan {
 
 GroupedPlan grouped_plan(const Report& report);
 
-/// "add", "change", "remove", "foreign" or "blocked".
+/// "add", "change", "remove" or "foreign".
 std::string_view word_of_symbol(char symbol);
 
 /// The fields and marks of a change as one text: "1500 -> 9000 [interrupts network]".

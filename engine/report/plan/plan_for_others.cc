@@ -67,7 +67,7 @@ std::string_view value_in(std::string_view line) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-/// Texts that were hidden in values. They are also hidden in messages that quote them.
+/// The texts that were hidden in values. Messages that quote them hide them, too.
 class HiddenTexts {
  public:
   void add(std::string_view text) {

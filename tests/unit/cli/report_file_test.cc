@@ -114,6 +114,14 @@ TEST_CASE("a plan and its page cannot be one file") {
   CHECK_FALSE(node.folder().exists("/out"));
 }
 
+TEST_CASE("the page of verify and its JUnit file cannot be one file") {
+  const DirectoryNode node;
+  const auto output = sparkplan({"verify", "--junit", node.page(), "--report", node.page(), node.file()});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "--junit and --report name the same file"));
+  CHECK_FALSE(node.folder().exists("/page.html"));
+}
+
 TEST_CASE("plan prints text, JSON or markdown") {
   const DirectoryNode node;
   const auto text = sparkplan({"plan", "--format", "text", node.file()});

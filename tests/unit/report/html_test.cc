@@ -233,6 +233,8 @@ TEST_CASE("a page of doctor with hundreds of reasons and long versions is cut, a
   CHECK(complaints_about_page(page) == "");
   CHECK(page.size() < kLargestPage / 2);
   CHECK(has(page, " more rows: --json has every finding."));
+  CHECK(has(page, "class=\"st skip\""));
+  CHECK_FALSE(has(page, "\n.skip{"));  // A rule for the class alone would also move or hide the state "skipped".
   CHECK(place_in(page, "Versions</h2>") < place_in(page, " more nodes.</p>"));
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/report/schema.h"
 
@@ -62,6 +63,13 @@ TEST_CASE("a history has the last runs, then what became slower and what happene
         "tcp/spark-01/spark-02/A  100     50.5  Gb/s  Mar 13 12:00\n"
         "    at that time: kernel 6.11 -> 6.14 on spark-01\n"
         "History: 4 runs, 1 check, 1 slower, 0 faster on 2 nodes\n");
+}
+
+TEST_CASE("a history is no wider than the terminal") {
+  TextStyle narrow;
+  narrow.width = 50;
+  const std::string text = to_text(sample(), noon(), narrow);
+  for (const std::string_view line : split(text, '\n')) CHECK(line.size() <= 50);
 }
 
 TEST_CASE("a history says what it does not know, and --quiet leaves out the runs") {

@@ -157,6 +157,17 @@ TEST_CASE("sync text: what a prune removes, keeps and does not remove") {
   CHECK(json.find("pruned")->list_items()->front().text_or("status", "") == "refused");
 }
 
+TEST_CASE("sync text: progress for programs is one object on one line") {
+  ContentItem item;
+  item.name = "/srv/a\nb";
+  const std::string line = progress_json(item, "spark-02", {50, 100, 0, 10.0});
+  CHECK_FALSE(has(line, "\n"));
+  const auto object = decode_json(line);
+  REQUIRE(object);
+  CHECK(object->text_or("name", "") == item.name);
+  CHECK(object->integer_or("bytes_done", 0) == 50);
+}
+
 TEST_CASE("sync text: a rate that no integer holds is shown as the largest one") {
   const auto claimed = static_cast<double>(std::numeric_limits<std::int64_t>::max());
   CHECK(progress_text({0, 100, 0, claimed}) == "0 bytes of 100 bytes, 1000000 TB/s, 0 s left");

@@ -97,10 +97,11 @@ TEST_CASE("transfer: a node that never begins fails, silent or not, and the othe
 TEST_CASE("transfer: a node that takes the list of files slowly has the deadline of one that begins slowly") {
   Bench bench(2);
   bench.files = 10 * kMostEntriesInFrame;
-  bench.options.patience.begin = milliseconds(0);  // Over before the first part of the list was taken.
+  // Over before the first part of the list was taken. The source is too late then as well, and either error can be
+  // first.
+  bench.options.patience.begin = milliseconds(0);
   const auto outcomes = bench.run();
   REQUIRE(outcomes[1].error);
-  CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
   CHECK(bench.nodes[1].all<CopyExpect>().size() < 10);
   CHECK(bench.nodes[1].all<CopyBegin>().empty());
 }
