@@ -225,6 +225,11 @@ void list_fields(FieldVisitor& field, CopyFetch& command) {
   list_secrets(field, command.tokens, command.keys);
 }
 
+void list_fields(FieldVisitor& field, CopyJoin& command) {
+  field.base64("token", command.token, kTokens);
+  field.check("token", command.token.size() == kCopyTokenBytes, "expected one token");
+}
+
 void list_fields(FieldVisitor& field, CopyDrop& command) { field("link", command.link, kRequired); }
 
 void list_fields(FieldVisitor& field, CopyDigests& message) {

@@ -169,9 +169,10 @@ struct CopyForgotten {
 };
 
 /// Joins one connection to a port of the machine's loopback with the standard streams of the process: from the answer
-/// CopyServing on, they carry no frames. Instead of CopyOpen.
+/// CopyServing on, they carry no frames. Only the connection that begins with the token is joined. Instead of CopyOpen.
 struct CopyJoin {
   static constexpr std::string_view kName = "join";
+  std::string token;  ///< kCopyTokenBytes; it is passed on with the other bytes.
 };
 
 enum class CopyEngine : std::uint8_t { kDocker, kPodman };
@@ -309,7 +310,7 @@ void list_fields(FieldVisitor& field, CopyComplete& answer);
 void list_fields(FieldVisitor& field, CopyFailure& answer);
 inline void list_fields(FieldVisitor& /*field*/, CopyAlive& /*command*/) {}
 inline void list_fields(FieldVisitor& /*field*/, CopyListTrees& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, CopyJoin& /*command*/) {}
+void list_fields(FieldVisitor& field, CopyJoin& command);
 void list_fields(FieldVisitor& field, CopyTree& tree);
 void list_fields(FieldVisitor& field, CopyTrees& answer);
 void list_fields(FieldVisitor& field, CopyPrune& command);
