@@ -118,7 +118,7 @@ void list_fields(FieldVisitor& field, CopyEntry& entry) {
   field("target", entry.target, kOptional.no_longer_than(kLongestCopyPath).unless(entry.target.empty()));
   field("sparse", entry.sparse, kOptional.unless(!entry.sparse));
   field("last", entry.last, kOptional.unless(!entry.last));
-  field("sum", entry.sum, kShortText);
+  field("sum", entry.sum, kOptional.no_longer_than(2 * kCopyDigestBytes));
   field.base64("digests", entry.digests, kOptional.no_longer_than(kLongestDigests).unless(entry.digests.empty()));
   if (!field.reading()) return;
   field.check("path", is_path_below_tree(entry.path), "expected a path below the tree");

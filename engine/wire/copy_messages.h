@@ -28,9 +28,10 @@ inline constexpr std::size_t kMostCopyStreams = 16;
 inline constexpr std::size_t kMostCopyTrees = 1000;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
-/// The chunks of all files of a tree (40 TB), and the bytes of all its names, links' targets and owners.
+/// The chunks of all files of a tree (40 TB).
 inline constexpr std::int64_t kMostCopyChunks = 5'000'000;
-inline constexpr std::size_t kMostCopyNameBytes = std::size_t{64} << 20;
+/// The bytes of all names, links' targets and owners of a tree. With that, a listing takes less than 100 MB of memory.
+inline constexpr std::size_t kMostCopyNameBytes = std::size_t{20} << 20;
 
 /// The program's first message.
 struct CopyHello {
