@@ -75,7 +75,7 @@ TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests th
 }
 
 TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
-  // Each text of its own block, as far as the names allow that.
+  // Texts that are too long for their object, as far as the bytes of names last.
   constexpr std::size_t kLongEnough = 26;
   ListingParts parts(false);
   for (std::size_t i = 0; i < kMostCopyEntries; i += kMostEntriesInFrame) {
