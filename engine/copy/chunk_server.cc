@@ -28,15 +28,6 @@ std::uint32_t number_from(const char* bytes) {
   return number;
 }
 
-/// Takes the same time for every text of that length.
-bool equal(std::string_view one, std::string_view other) {
-  unsigned difference = one.size() == other.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
-    difference |= static_cast<unsigned>(static_cast<std::uint8_t>(one[i]) ^ static_cast<std::uint8_t>(other[i]));
-  }
-  return difference == 0;
-}
-
 std::optional<std::string> read_token(int socket) {
   std::string token(kCopyTokenBytes, '\0');
   const auto end = Clock::now() + std::chrono::milliseconds(kTokenPatienceMs);
@@ -101,7 +92,7 @@ std::optional<std::string> ChunkServer::use(std::string_view token) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < used_.size(); ++i) {
     const auto at = i * kCopyTokenBytes;
-    if (!equal(token, std::string_view(command_.tokens).substr(at, kCopyTokenBytes)) || used_[i]) continue;
+    if (!same_token(token, std::string_view(command_.tokens).substr(at, kCopyTokenBytes)) || used_[i]) continue;
     used_[i] = true;
     return command_.keys.empty() ? "" : command_.keys.substr(at, kCopyTokenBytes);
   }

@@ -131,6 +131,9 @@ class Content {
   Result<void> place_link(const CopyEntry& entry);
   /// The user and group that an entry is to have. Errors: kNotFound.
   Result<std::pair<uid_t, gid_t>> owner_of(const CopyEntry& entry) const;
+  /// False: the file has other names and another mode or owner. sparkplan gives its files one name, so a user may have
+  /// linked a file of another user here, to have it changed.
+  Result<bool> may_give_properties(const struct stat& status, const CopyEntry& entry) const;
   Result<void> give_properties(int file, const CopyEntry& entry) const;
   Result<void> finish();
   Result<void> finish_directories();

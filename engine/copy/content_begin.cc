@@ -63,11 +63,17 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
   file.old = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(stamp.size)));
   const bool equal =
       stamp.size == entry.size && std::all_of(file.old.begin(), file.old.end(), is_known) && file.old == file.digests;
+  bool is_linked = false;
   if (equal) {
     SPARK_TRY(const auto opened, tree_.open_file(entry.path, O_RDONLY));
-    SPARK_TRY(const FileStamp now, stamp_of_open(opened.get(), entry.path));
+    // One look: a name that is removed between two looks would change the number of names, and the stamp too late.
+    struct stat now {};
+    if (::fstat(opened.get(), &now) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
     // Meanwhile the name may lead to another file. The index does not know that one.
-    if (now == stamp) {
+    const bool is_same = stamp_of(now) == stamp;
+    SPARK_TRY(const bool may_give, may_give_properties(now, entry));
+    is_linked = is_same && !may_give;
+    if (is_same && may_give) {
       SPARK_CHECK(give_properties(opened.get(), entry));
       SPARK_TRY(const FileStamp given, stamp_of_open(opened.get(), entry.path));
       const bool brought = index_.is_brought(entry.path, stamp);
@@ -76,7 +82,9 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
     }
   }
   if (replace) return false;
-  return failure(ErrorCode::kRefused, shown_text(entry.path) + " has other content",
+  const std::string what =
+      is_linked ? " has other names, and another mode or owner than declared" : " has other content";
+  return failure(ErrorCode::kRefused, shown_text(entry.path) + what,
                  "look at the file; `sparkplan sync --yes` replaces it");
 }
 

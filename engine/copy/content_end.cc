@@ -159,6 +159,15 @@ Result<std::pair<uid_t, gid_t>> Content::owner_of(const CopyEntry& entry) const 
   return std::pair(account.user, group);
 }
 
+Result<bool> Content::may_give_properties(const struct stat& status, const CopyEntry& entry) const {
+  if (status.st_nlink <= 1) return true;
+  constexpr mode_t kAll = 07777;
+  if ((status.st_mode & kAll) != static_cast<mode_t>(entry.mode)) return false;
+  if (::geteuid() != 0) return true;
+  SPARK_TRY(const auto owner, owner_of(entry));
+  return status.st_uid == owner.first && status.st_gid == owner.second;
+}
+
 /// Only root gives files away; any other user's files are that user's.
 Result<void> Content::give_properties(int file, const CopyEntry& entry) const {
   if (::geteuid() == 0) {

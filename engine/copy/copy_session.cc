@@ -93,8 +93,8 @@ Result<void> CopySession::handle(CopyCommand command) {
   if (const auto* given = std::get_if<CopyOpen>(&command)) return open(*given);
   if (std::holds_alternative<CopyAlive>(command)) return {};
   if (std::holds_alternative<CopyListTrees>(command)) return list_trees();
-  if (std::holds_alternative<CopyJoin>(command)) {
-    ::_exit(run_relay([this](int port) { answers_.send(CopyServing{0, port}); }));
+  if (const auto* given = std::get_if<CopyJoin>(&command)) {
+    ::_exit(run_relay(given->token, [this](int port) { answers_.send(CopyServing{0, port}); }));
   }
   if (const auto* given = std::get_if<CopyForget>(&command)) return forget(*given);
   if (const auto* given = std::get_if<CopyImage>(&command)) return handle_image(*given);

@@ -164,6 +164,14 @@ Result<void> PeerStream::receive_raw(char* into, std::size_t size) {
 
 void PeerStream::shut_down() const { ::shutdown(socket_.get(), SHUT_RDWR); }
 
+bool same_token(std::string_view one, std::string_view other) {
+  unsigned difference = one.size() == other.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    difference |= static_cast<unsigned>(static_cast<std::uint8_t>(one[i]) ^ static_cast<std::uint8_t>(other[i]));
+  }
+  return difference == 0;
+}
+
 void prepare_socket(int socket) {
   const auto set = [socket](int level, int name, int value) {
     (void)::setsockopt(socket, level, name, &value, sizeof value);

@@ -5,20 +5,28 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/carried/controller_stream.h"
 #include "engine/copy/address.h"
 #include "engine/copy/peer_stream.h"
+#include "engine/wire/copy_messages.h"
 
 namespace sparkplan::copy {
 namespace {
 
-constexpr int kListensForMs = 60'000;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kListensFor{60};
 constexpr int kLongestSilenceMs = 600'000;
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 constexpr int kFailedStatus = 1;
+/// Connections at a time that have not shown the token yet.
+constexpr std::size_t kMostStrangers = 64;
 
 bool write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -37,27 +45,63 @@ bool pass_on(int from, int to, std::vector<char>& buffer) {
   return count > 0 && write_all(to, {buffer.data(), static_cast<std::size_t>(count)});
 }
 
-/// The connection, or an invalid descriptor if standard input ends first.
-FileDescriptor accept_one(const FileDescriptor& listener) {
-  std::array<pollfd, 2> waiting{{{listener.get(), POLLIN, 0}, {STDIN_FILENO, 0, 0}}};
-  if (::poll(waiting.data(), waiting.size(), kListensForMs) <= 0 || waiting[0].revents == 0) {
-    return FileDescriptor();
+/// A connection that has not shown the whole token yet.
+struct Stranger {
+  FileDescriptor socket;
+  std::string shown = {};
+};
+
+/// Reads no byte behind the token. False: the connection has ended.
+bool read_token(Stranger& stranger, std::size_t size) {
+  std::array<char, kCopyTokenBytes> bytes{};
+  const auto count = ::recv(stranger.socket.get(), bytes.data(), size - stranger.shown.size(), MSG_DONTWAIT);
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  stranger.shown.append(bytes.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+/// The connection that has shown the token. An invalid descriptor: standard input has ended, or the time is over.
+FileDescriptor accept_with(const std::string& token, const FileDescriptor& listener) {
+  std::deque<Stranger> strangers;
+  const auto end = Clock::now() + kListensFor;
+  while (true) {
+    std::vector<pollfd> waiting{{listener.get(), POLLIN, 0}, {STDIN_FILENO, 0, 0}};
+    for (const Stranger& stranger : strangers) waiting.push_back({stranger.socket.get(), POLLIN, 0});
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (left <= 0) return FileDescriptor();
+    if (::poll(waiting.data(), waiting.size(), static_cast<int>(left)) < 0) continue;
+    if (waiting[1].revents != 0) return FileDescriptor();
+    // The real one sends its token at once, so strangers do not push it out.
+    for (std::size_t i = strangers.size(); i-- > 0;) {
+      if (waiting[i + 2].revents == 0) continue;
+      const bool is_open = read_token(strangers[i], token.size());
+      if (is_open && same_token(strangers[i].shown, token)) return std::move(strangers[i].socket);
+      if (is_open && strangers[i].shown.size() < token.size()) continue;
+      strangers.erase(strangers.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (waiting[0].revents == 0) continue;
+    FileDescriptor accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!accepted.valid()) continue;
+    if (strangers.size() == kMostStrangers) strangers.pop_front();
+    strangers.push_back({std::move(accepted)});
   }
-  return FileDescriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
 }
 
 }  // namespace
 
-int run_relay(const std::function<void(int port)>& tell_port) {
+int run_relay(const std::string& token, const std::function<void(int port)>& tell_port) {
   auto own = socket_address("127.0.0.1", 0);
-  const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!own || !listener.valid() || ::bind(listener.get(), own->get(), own->size) != 0 ||
-      ::listen(listener.get(), 1) != 0 || ::getsockname(listener.get(), own->get(), &own->size) != 0) {
+  FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (token.size() != kCopyTokenBytes || !own || !listener.valid() ||
+      ::bind(listener.get(), own->get(), own->size) != 0 ||
+      ::listen(listener.get(), static_cast<int>(kMostStrangers)) != 0 ||
+      ::getsockname(listener.get(), own->get(), &own->size) != 0) {
     return kFailedStatus;
   }
   tell_port(port_of(*own));
-  const FileDescriptor peer = accept_one(listener);
-  if (!peer.valid()) return kInputEndedStatus;
+  const FileDescriptor peer = accept_with(token, listener);
+  listener = FileDescriptor();
+  if (!peer.valid() || !write_all(STDOUT_FILENO, token)) return kInputEndedStatus;
   prepare_socket(peer.get());
   std::vector<char> buffer(kPiece);
   while (true) {

@@ -21,7 +21,8 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kMostOutput = std::size_t{64} << 10;
 constexpr std::size_t kMostContainers = 256;
-/// Between two looks that have to find nothing: the engine may still work on a request of a client that was killed.
+/// Between two looks that have to find nothing: docker's daemon may still work on a request of a client that was
+/// killed.
 constexpr milliseconds kSecondLook{300};
 constexpr milliseconds kOneCommand{4000};
 constexpr milliseconds kTimeToDie{500};
@@ -85,16 +86,14 @@ std::optional<std::vector<std::string>> containers_of(const std::string& engine,
   return ids;
 }
 
+/// docker sends SIGKILL at once. podman waits for the time of `--stop-timeout` first, which is 0 for our containers.
 void kill_and_remove(const std::string& engine, const std::vector<std::string>& ids, milliseconds patience) {
-  const auto end = Clock::now() + patience;
-  const auto with = [&](std::vector<std::string> argv) {
-    argv.insert(argv.end(), ids.begin(), ids.end());
-    (void)output_of(argv, std::min(kOneCommand, left_until(end)));
-  };
-  // podman's `rm --force` alone waits ten seconds for the end of a container.
-  with({engine, "kill"});
-  with({engine, "rm", "--force"});
+  std::vector<std::string> argv{engine, "rm", "--force"};
+  argv.insert(argv.end(), ids.begin(), ids.end());
+  (void)output_of(argv, std::min(kOneCommand, patience));
 }
+
+bool is_engine(const std::string& engine) { return engine == "docker" || engine == "podman"; }
 
 }  // namespace
 
@@ -121,15 +120,24 @@ std::optional<std::string> output_of(const std::vector<std::string>& argv, milli
   return text;
 }
 
-std::vector<std::string> remove_containers(const std::string& engine, const std::string& id, milliseconds patience) {
-  if ((engine != "docker" && engine != "podman") || id.empty()) return {};
+void remove_found_containers(const std::string& engine, const std::string& id, milliseconds patience) {
+  if (!is_engine(engine) || id.empty()) return;
   const auto end = Clock::now() + patience;
+  const auto found = containers_of(engine, id, std::min(kOneCommand, left_until(end)));
+  if (found && !found->empty()) kill_and_remove(engine, *found, left_until(end));
+}
+
+std::vector<std::string> remove_containers(const std::string& engine, const std::string& id, milliseconds patience) {
+  if (!is_engine(engine) || id.empty()) return {};
+  const auto end = Clock::now() + patience;
+  // podman has no daemon that could still make one.
+  const bool once = engine == "podman";
   bool none_before = false;
   std::vector<std::string> left{engine + " does not answer"};
   while (left_until(end).count() > 0) {
     const auto found = containers_of(engine, id, std::min(kOneCommand, left_until(end)));
     if (found) left = *found;
-    if (found && found->empty() && none_before) return {};
+    if (found && found->empty() && (once || none_before)) return {};
     none_before = found && found->empty();
     if (found && !found->empty()) kill_and_remove(engine, *found, left_until(end));
     ::poll(nullptr, 0, static_cast<int>(std::min(kSecondLook, left_until(end)).count()));

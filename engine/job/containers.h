@@ -14,8 +14,12 @@ inline constexpr const char* kContainerLabel = "sparkplan.job";
 /// deadline.
 std::optional<std::string> output_of(const std::vector<std::string>& argv, std::chrono::milliseconds patience);
 
-/// Kills and removes all containers of the job, by `engine`: "docker" or "podman"; any other does nothing. A container
-/// that an engine is still about to make is found, too. Returns those that are left after `patience`, or a reason.
+/// Asks `engine` once for the containers of the job, and kills and removes these. "docker" or "podman"; any other does
+/// nothing. While clients of the engine run, more may come.
+void remove_found_containers(const std::string& engine, const std::string& id, std::chrono::milliseconds patience);
+
+/// As above, until the engine has none, for a job whose clients have ended. A container that docker is still about to
+/// make is found, too. Returns those that are left after `patience`, or a reason.
 std::vector<std::string> remove_containers(const std::string& engine, const std::string& id,
                                            std::chrono::milliseconds patience);
 

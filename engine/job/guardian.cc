@@ -42,7 +42,7 @@ int name_pipe = -1;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variable
   const std::string engine(id.empty() ? "" : text.data() + id.size() + 1);
   // First the containers: their engine removes them best while their own processes still live. A child that has ended
   // by itself has done that, and each look takes the engine some time.
-  if (!engine.empty() && !WIFEXITED(status)) (void)remove_containers(engine, id, kContainers);
+  if (!engine.empty() && !WIFEXITED(status)) remove_found_containers(engine, id, kContainers);
   end_job(id, 0, kSweep);
   // A client that was still running may have asked for one more.
   if (!engine.empty()) (void)remove_containers(engine, id, kContainers);

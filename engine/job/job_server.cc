@@ -275,7 +275,7 @@ void JobServer::kill_all() {
   const std::string engine = job_ ? job_->containers.engine : "";
   // First the containers: their engine removes them best while their own processes still live. After the sweep, no
   // client is left that could ask for one more.
-  if (!engine.empty()) (void)remove_containers(engine, job_->id, limits_.containers);
+  if (!engine.empty()) remove_found_containers(engine, job_->id, limits_.containers);
   reap();  // The clients of the containers, with their exit codes.
   left_ = end_job(job_ ? job_->id : "", 0, limits_.sweep);
   if (!engine.empty()) containers_left_ = remove_containers(engine, job_->id, limits_.containers);

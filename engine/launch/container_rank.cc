@@ -59,6 +59,8 @@ RankSpec in_container(RankSpec rank, const JobRequest& request, const JobMember&
   const auto put = [&](std::initializer_list<std::string> words) { argv.insert(argv.end(), words); };
   put({"--name", "sparkplan-" + id + "-rank-" + number});
   put({"--label", "sparkplan.job=" + id, "--label", "sparkplan.rank=" + number});
+  // Else `podman rm --force` waits ten seconds for the end of a container.
+  if (request.engine == ContainerEngine::kPodman) put({"--stop-timeout", "0"});
   const auto flags = job_container_flags(request.engine, member.hardware);
   argv.insert(argv.end(), flags.begin(), flags.end());
   for (const BindMount& mount : job_mounts(*member.node)) put({"--mount", mount_text(mount)});

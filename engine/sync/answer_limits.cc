@@ -11,6 +11,8 @@
 namespace sparkplan {
 namespace {
 
+constexpr std::size_t kMostWithoutReserve = 16'384;
+
 std::uint32_t number_at(const std::string& bytes, std::size_t at) {
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[at + i]);
@@ -78,13 +80,19 @@ bool AnswerClock::is_over(Clock::time_point now) const {
 void ListingParts::add(CopyEntries part) {
   for (CopyEntry& entry : part.entries) {
     if (too_large_) return;
-    if (!with_chunks_) entry.digests = std::string();
+    // An assignment of an empty text would keep the memory.
+    if (!with_chunks_) entry.digests.clear();
+    for (std::string* text : {&entry.path, &entry.target, &entry.user, &entry.group, &entry.sum, &entry.digests}) {
+      text->shrink_to_fit();
+    }
     chunks_ += chunks_of(entry.size);
     name_bytes_ += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
     too_large_ = entries_.size() == kMostCopyEntries || chunks_ > kMostCopyChunks || name_bytes_ > kMostCopyNameBytes;
     if (too_large_) {
       entries_ = {};
     } else {
+      // Growth by doubling would take twice the memory for a moment. Memory that is not used is only reserved.
+      if (entries_.size() == kMostWithoutReserve) entries_.reserve(kMostCopyEntries);
       entries_.push_back(std::move(entry));
     }
   }

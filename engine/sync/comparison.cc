@@ -1,9 +1,7 @@
 #include "engine/sync/comparison.h"
 
-#include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 
 namespace sparkplan {
 namespace {
@@ -13,6 +11,12 @@ bool same_properties(const CopyEntry& source, const CopyEntry& node, const std::
   const bool same_owner =
       declared_owner.empty() ? source.user == node.user && source.group == node.group : node.user == declared_owner;
   return same_owner && source.mode == node.mode;
+}
+
+/// Moves `at` to the name, or behind its place. Both lists are sorted by path. False: the name is not in the listing.
+bool advance_to(const std::string& path, std::vector<CopyEntry>::const_iterator& at, const Listing& listing) {
+  while (at != listing.entries.end() && at->path < path) ++at;
+  return at != listing.entries.end() && at->path == path;
 }
 
 /// Compares a file with the node's file of the same name and size.
@@ -35,17 +39,15 @@ std::int64_t Listing::bytes() const {
 }
 
 Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner) {
-  std::map<std::string_view, const CopyEntry*> there;
-  for (const CopyEntry& entry : node.entries) there.emplace(entry.path, &entry);
   Comparison found;
+  auto own = node.entries.begin();
   for (const CopyEntry& entry : source.entries) {
-    const auto own = there.find(entry.path);
-    if (own == there.end()) {
+    if (!advance_to(entry.path, own, node)) {
       found.missing.add(entry.path);
       found.missing_bytes += entry.size;
       continue;
     }
-    const CopyEntry& other = *own->second;
+    const CopyEntry& other = *own;
     const bool other_size = entry.kind == CopyKind::kFile && entry.size != other.size;
     if (entry.kind != other.kind || entry.target != other.target || other_size) {
       found.differing.add(entry.path);
@@ -79,14 +81,18 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
 }
 
 NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source) {
-  std::set<std::string_view> others;
+  const auto& entries = listings[source].listing->entries;
+  std::vector<bool> shared(entries.size(), false);
   for (std::size_t i = 0; i < listings.size(); ++i) {
     if (i == source || listings[i].listing == nullptr) continue;
-    for (const CopyEntry& entry : listings[i].listing->entries) others.insert(entry.path);
+    auto other = listings[i].listing->entries.begin();
+    for (std::size_t at = 0; at < entries.size(); ++at) {
+      if (advance_to(entries[at].path, other, *listings[i].listing)) shared[at] = true;
+    }
   }
   NameList unshared;
-  for (const CopyEntry& entry : listings[source].listing->entries) {
-    if (entry.kind != CopyKind::kDirectory && !others.contains(entry.path)) unshared.add(entry.path);
+  for (std::size_t at = 0; at < entries.size(); ++at) {
+    if (entries[at].kind != CopyKind::kDirectory && !shared[at]) unshared.add(entries[at].path);
   }
   return unshared;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -140,12 +139,11 @@ Result<void> add_digests(SyncNode& node, const TreeAccess& access) {
   };
   SPARK_TRY(const auto looked, await<CopyLooked>(*node.client, access.patience, 0, take));
   SPARK_TRY(auto entries, parts.take());
-  std::map<std::string_view, CopyEntry*> there;
-  for (CopyEntry& entry : entries) there.emplace(entry.path, &entry);
+  auto now = entries.begin();
   for (CopyEntry& entry : node.listing.entries) {
-    const auto now = there.find(entry.path);
-    if (now == there.end() || now->second->size != entry.size || now->second->mtime_ns != entry.mtime_ns) continue;
-    entry.digests = std::move(now->second->digests);
+    while (now != entries.end() && now->path < entry.path) ++now;
+    if (now == entries.end() || now->path != entry.path) continue;
+    if (now->size == entry.size && now->mtime_ns == entry.mtime_ns) entry.digests = std::move(now->digests);
   }
   return {};
 }

@@ -318,7 +318,9 @@ class SyncRun {
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
       if (options_.progress) options_.progress(report.item, members[member].end.node->name.str(), progress);
     };
-    options.relay = [&](std::size_t member) { return CopyRelay::open(*members[member].end.node, run_.agent); };
+    options.relay = [&](std::size_t member, const std::string& token) {
+      return CopyRelay::open(*members[member].end.node, run_.agent, token);
+    };
     auto outcomes = transfer(cluster_, members, source_member, nodes_[source].listing.entries, options);
     for (std::size_t i = 0; i < outcomes.size(); ++i)
       take(report.nodes[of_member[i]], nodes_[of_member[i]], outcomes[i]);

@@ -62,8 +62,9 @@ struct TransferOptions {
   std::stop_token stop;
   TransferPatience patience;
   std::function<void(std::size_t member, const TransferProgress& progress)> progress;
-  /// A way from the controller to a member, if the controller is the source. Called from several threads.
-  std::function<Result<CopyRelay>(std::size_t member)> relay;
+  /// A way from the controller to a member, if the controller is the source, for a connection that begins with `token`.
+  /// Called from several threads.
+  std::function<Result<CopyRelay>(std::size_t member, const std::string& token)> relay;
 };
 
 /// Brings the source's tree to all other members, from node to node. A member that fails is left out, and the ones that

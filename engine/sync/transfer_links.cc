@@ -160,10 +160,17 @@ void Transfer::fetch(std::int64_t id, const TransferLink& link, int port) {
 }
 
 void Transfer::relay(std::int64_t id, std::size_t to, int port, const std::stop_token& stop) {
-  auto relay = options_.relay(to);
+  const auto is_wanted = [&] { return !over_ && !states_[to].left() && states_[to].live_links.contains(id); };
+  std::string token;
   {
     const std::lock_guard lock(mutex_);
-    if (over_ || states_[to].left() || !states_[to].live_links.contains(id)) return;
+    if (!is_wanted()) return;
+    token = links_.at(id).tokens;
+  }
+  auto relay = options_.relay(to, token);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_wanted()) return;
     if (!relay) return lose(id, to, relay.error());
     fetch(id, links_.at(id), relay->port());
   }

@@ -118,7 +118,7 @@ void list_fields(FieldVisitor& field, CopyEntry& entry) {
   field("target", entry.target, kOptional.no_longer_than(kLongestCopyPath).unless(entry.target.empty()));
   field("sparse", entry.sparse, kOptional.unless(!entry.sparse));
   field("last", entry.last, kOptional.unless(!entry.last));
-  field("sum", entry.sum, kShortText);
+  field("sum", entry.sum, kOptional.no_longer_than(2 * kCopyDigestBytes));
   field.base64("digests", entry.digests, kOptional.no_longer_than(kLongestDigests).unless(entry.digests.empty()));
   if (!field.reading()) return;
   field.check("path", is_path_below_tree(entry.path), "expected a path below the tree");
@@ -223,6 +223,11 @@ void list_fields(FieldVisitor& field, CopyFetch& command) {
   field("port", command.port, kRequired.within(1, 65535));
   field("own", command.own, kRequired);
   list_secrets(field, command.tokens, command.keys);
+}
+
+void list_fields(FieldVisitor& field, CopyJoin& command) {
+  field.base64("token", command.token, kTokens);
+  field.check("token", command.token.size() == kCopyTokenBytes, "expected one token");
 }
 
 void list_fields(FieldVisitor& field, CopyDrop& command) { field("link", command.link, kRequired); }

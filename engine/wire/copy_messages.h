@@ -28,9 +28,10 @@ inline constexpr std::size_t kMostCopyStreams = 16;
 inline constexpr std::size_t kMostCopyTrees = 1000;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
-/// The chunks of all files of a tree (40 TB), and the bytes of all its names, links' targets and owners.
+/// The chunks of all files of a tree (40 TB).
 inline constexpr std::int64_t kMostCopyChunks = 5'000'000;
-inline constexpr std::size_t kMostCopyNameBytes = std::size_t{64} << 20;
+/// The bytes of all names, links' targets and owners of a tree. With that, a listing takes less than 100 MB of memory.
+inline constexpr std::size_t kMostCopyNameBytes = std::size_t{20} << 20;
 
 /// The program's first message.
 struct CopyHello {
@@ -169,9 +170,10 @@ struct CopyForgotten {
 };
 
 /// Joins one connection to a port of the machine's loopback with the standard streams of the process: from the answer
-/// CopyServing on, they carry no frames. Instead of CopyOpen.
+/// CopyServing on, they carry no frames. Only the connection that begins with the token is joined. Instead of CopyOpen.
 struct CopyJoin {
   static constexpr std::string_view kName = "join";
+  std::string token;  ///< kCopyTokenBytes; it is passed on with the other bytes.
 };
 
 enum class CopyEngine : std::uint8_t { kDocker, kPodman };
@@ -309,7 +311,7 @@ void list_fields(FieldVisitor& field, CopyComplete& answer);
 void list_fields(FieldVisitor& field, CopyFailure& answer);
 inline void list_fields(FieldVisitor& /*field*/, CopyAlive& /*command*/) {}
 inline void list_fields(FieldVisitor& /*field*/, CopyListTrees& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, CopyJoin& /*command*/) {}
+void list_fields(FieldVisitor& field, CopyJoin& command);
 void list_fields(FieldVisitor& field, CopyTree& tree);
 void list_fields(FieldVisitor& field, CopyTrees& answer);
 void list_fields(FieldVisitor& field, CopyPrune& command);

@@ -27,6 +27,8 @@ void list_fields(FieldVisitor& field, FactsRequest& request) {
   field("everything", request.everything, kOptional.unless(!request.everything));
   field("known_rosters", request.known_rosters,
         kOptional.no_longer_than(kDigestLength).unless(request.known_rosters.empty()).at_most(kMostOfferedRosters));
+  field("patience_ms", request.patience_ms,
+        kOptional.within(0, kLongestAgentPatienceMs).unless(request.patience_ms == 0));
 }
 
 void list_fields(FieldVisitor& field, ObserveNodeRequest& request) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ namespace sparkplan {
 
 /// The most rosters that a controller offers to a node.
 inline constexpr std::size_t kMostOfferedRosters = 4;
+/// The longest FactsRequest::patience_ms, and the patience of an agent without one.
+inline constexpr std::int64_t kLongestAgentPatienceMs = 3'600'000;
 /// The length of sha256().
 inline constexpr std::size_t kDigestLength = 64;
 
@@ -53,6 +56,9 @@ struct FactsRequest {
   /// digest_of() rosters that the controller has. A node with one of them replies with its digest, so that a thousand
   /// nodes do not send a thousand members each.
   std::vector<std::string> known_rosters = {};
+  /// The agent ends after that time without a request, unless it holds the lock. 0: an hour. Only for runs that send
+  /// pings while they wait.
+  std::int64_t patience_ms = 0;
 };
 
 struct ObserveNodeRequest {

@@ -21,7 +21,7 @@ namespace sparkplan {
 
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 7;
+inline constexpr std::int64_t kProtocolMinor = 8;
 /// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;
 /// The first minor version whose agent knows FactsRequest::everything.
@@ -32,6 +32,8 @@ inline constexpr std::int64_t kMinorOfForesight = 4;
 inline constexpr std::int64_t kMinorOfKnownRosters = 5;
 /// The first minor version whose agent knows ObserveNodeRequest::secret and ApplyRequest::secrets.
 inline constexpr std::int64_t kMinorOfSecrets = 5;
+/// The first minor version whose agent knows FactsRequest::patience_ms.
+inline constexpr std::int64_t kMinorOfPatience = 8;
 
 /// The agent's first message, sent without a request.
 struct Hello {

@@ -27,9 +27,6 @@ CODES = {"rank": 10, "starter": 4, "agent": 4, "connection": 4}
 # Until then, nothing may be left: 5 s after the controller was killed, 30 s after a connection was lost. In all
 # other cases the time counts from the end of the run.
 DEADLINES_S = {"rank": 15, "starter": 15, "agent": 15, "controller": 5, "connection": 30}
-# The processes of a container end as fast. After that, the process starter asks podman several times whether any
-# container is left.
-ENGINE_DEADLINE_S = 15
 MOMENT_DEADLINE_S = 30
 RUN_DEADLINE_S = 60
 ADDRESS_DEADLINE_S = 30
@@ -73,8 +70,7 @@ class Cycle:
 
     @property
     def deadline_s(self):
-        seconds = DEADLINES_S[self.kind]
-        return max(seconds, ENGINE_DEADLINE_S) if self.contained else seconds
+        return DEADLINES_S[self.kind]
 
     def __str__(self):
         words = [f"cycle {self.number}: {self.way or self.kind}, {self.moment}, on spark-{self.place + 1:02}"]

@@ -15,8 +15,6 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
-constexpr std::chrono::milliseconds kPatience = std::chrono::hours(1);
 /// A controller waits for each answer, and only sends stops meanwhile.
 constexpr std::size_t kMostPending = 16;
 
@@ -114,7 +112,7 @@ Result<void> serve(const Registry& registry, const std::filesystem::path& root, 
   AgentSession session(
       registry, std::move(node), [&] { return requests.stop_asked(); }, tell);
   while (true) {
-    SPARK_TRY(const auto request, requests.next(session.holds_lock() ? kLockedPatience : kPatience));
+    SPARK_TRY(const auto request, requests.next(session.patience()));
     if (!request) return {};
     if (std::holds_alternative<StopNotice>(request->request)) continue;  // The stop arrived after its apply had ended.
     requests.forget_stop();

@@ -23,6 +23,8 @@
 namespace sparkplan {
 namespace {
 
+constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
+
 void write_audit_line(const std::string& line) {
   ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
   ::syslog(LOG_NOTICE, "%s", line.c_str());
@@ -43,6 +45,8 @@ AgentSession::AgentSession(const Registry& registry, LocalNode node, std::functi
   node_.give_signs_of_life([doing, tell] { tell(*doing); });
   see_files_on_trial();
 }
+
+std::chrono::milliseconds AgentSession::patience() const { return lock_ ? kLockedPatience : patience_; }
 
 tl::unexpected<Error> AgentSession::needs_lock() {
   return failure(ErrorCode::kBug, "the node was not locked before it was changed");
@@ -107,6 +111,7 @@ Result<OfferedManifest> AgentSession::check_records(const FactsRequest& request)
 }
 
 Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
+  if (request.patience_ms > 0) patience_ = std::chrono::milliseconds(request.patience_ms);
   const LocalNode::OneMoment moment(node_);
   FactsReply reply;
   SPARK_TRY(reply.facts, read_facts(node_, request.everything));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,7 +29,8 @@ class AgentSession {
 
   /// Calls the handler of the request's type. A request without a handler does not compile.
   Result<Value> answer(const Request& request);
-  bool holds_lock() const { return lock_.has_value(); }
+  /// The time without a request after which the agent ends.
+  std::chrono::milliseconds patience() const;
 
  private:
   Result<FactsReply> handle(const FactsRequest& request);
@@ -91,6 +93,8 @@ class AgentSession {
   LocalNode node_;
   std::function<bool()> stop_asked_;
   std::function<void(std::string_view)> tell_;
+  /// Without the lock.
+  std::chrono::milliseconds patience_{kLongestAgentPatienceMs};
   std::optional<NodeLock> lock_;
   LockHolder holder_;                          ///< The holder of `lock_`.
   RunPurpose purpose_;                         ///< The purpose of the run that took the lock.

@@ -24,6 +24,8 @@ namespace {
 constexpr int kMostRanksPerNode = 64;
 constexpr std::chrono::milliseconds kShortestWatch{1000};
 constexpr std::string_view kPerGpu = "gpus";
+/// Of the agents of the preflight: as long as a process starter waits for a lost connection.
+constexpr std::chrono::milliseconds kAgentPatience{20'000};
 /// Beside the question for the load of the GPUs, which is rank 0.
 constexpr int kNcclQuestion = 1;
 
@@ -152,6 +154,7 @@ class PreparedJob {
   void read_nodes(Console& console) {
     ProgressDisplay progress(console, cluster_);
     auto options = run_;
+    options.agent_patience = kAgentPatience;
     options.progress = progress.listener();
     FleetSession session(cluster_, builtin_registry(), std::move(options), {.plans = true});
     PlanRun planning(session);

@@ -1,14 +1,11 @@
 #include "engine/cli/commands/sync_command.h"
 
-#include <chrono>
-#include <map>
-#include <mutex>
-
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/printing.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
+#include "engine/cli/terminal/transfer_display.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/report/sync_report.h"
@@ -16,41 +13,6 @@
 
 namespace sparkplan {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Without live lines, a node's progress is a line every ten seconds.
-constexpr std::chrono::seconds kLineInterval{10};
-
-/// Prints the progress of transfers: on live lines, as lines, or as JSON objects.
-class TransferDisplay {
- public:
-  TransferDisplay(const Console& console, ProgressDisplay& display, bool json)
-      : console_(console), display_(display), json_(json) {}
-
-  void tell(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
-    if (json_) {
-      const auto line = progress_json(item, node, progress);
-      const std::lock_guard lock(mutex_);
-      return console_.remark(line);
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      const auto now = Clock::now();
-      auto& next = next_line_[node];
-      if (!console_.live_progress() && now < next) return;
-      next = now + kLineInterval;
-    }
-    display_.tell(node, item.name + ": " + progress_text(progress), Activity::kWorking);
-  }
-
- private:
-  const Console& console_;
-  ProgressDisplay& display_;
-  const bool json_;
-  std::mutex mutex_;
-  std::map<std::string, Clock::time_point> next_line_;
-};
 
 Result<std::int64_t> bytes_per_second(const std::string& text) {
   if (text.empty()) return 0;

@@ -16,13 +16,14 @@ namespace sparkplan {
 inline constexpr std::chrono::seconds kHeartbeat{10};
 
 /// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. Each item belongs to
-/// one thread until the return. A thread without work calls `keep_alive(item)` for its own items every `heartbeat`.
-/// Neither function may throw: work on a node's data is inside last_line(). If one throws, all other items are still
-/// worked on, and the first exception is rethrown.
+/// one thread until the return. With as many workers as items, each thread has one item. A thread without work calls
+/// `keep_alive(item)` for its own items every `heartbeat`. Neither function may throw: work on a node's data is inside
+/// last_line(). If one throws, all other items are still worked on, and the first exception is rethrown.
 template <class Items, class Work, class KeepAlive>
 void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
              std::chrono::milliseconds heartbeat = kHeartbeat) {
-  std::atomic<std::size_t> next{0};
+  const auto count = std::min(std::max<std::size_t>(workers, 1), items.size());
+  std::atomic<std::size_t> next{count};
   std::size_t unfinished = items.size();
   std::mutex mutex;
   std::condition_variable finished;
@@ -31,9 +32,9 @@ void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
     const std::lock_guard lock(mutex);
     if (!escaped) escaped = std::current_exception();
   };
-  const auto loop = [&] {
+  const auto loop = [&](std::size_t first) {
     std::vector<typename Items::value_type*> mine;
-    for (std::size_t i = next++; i < items.size(); i = next++) {
+    for (std::size_t i = first; i < items.size(); i = next++) {
       try {
         work(items[i]);
       } catch (...) {
@@ -56,8 +57,7 @@ void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
   };
   {
     std::vector<std::jthread> threads;
-    const auto count = std::min(std::max<std::size_t>(workers, 1), items.size());
-    for (std::size_t i = 0; i < count; ++i) threads.emplace_back(loop);
+    for (std::size_t i = 0; i < count; ++i) threads.emplace_back(loop, i);
   }
   if (escaped) std::rethrow_exception(escaped);
 }

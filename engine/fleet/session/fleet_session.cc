@@ -76,9 +76,11 @@ void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work) {
     if (node.active()) work_on(node, work);
   };
   const auto keep = [&](FleetNode& node) { keep_alive(node); };
-  if (!locked_) return fan_out(nodes_, options_.workers, active_only, keep, options_.heartbeat);
-  // The agent of a locked node ends without messages. So while a node waits for its turn, its own thread keeps the
-  // connection alive, and a semaphore limits the turns.
+  if (!locked_ && options_.agent_patience.count() == 0) {
+    return fan_out(nodes_, options_.workers, active_only, keep, options_.heartbeat);
+  }
+  // The agent of a locked node, or one with a patience, soon ends without messages. So while a node waits for its turn,
+  // its own thread keeps the connection alive, and a semaphore limits the turns.
   std::counting_semaphore<> turns(static_cast<std::ptrdiff_t>(options_.workers));
   const auto in_turn = [&](FleetNode& node) {
     if (!node.active()) return;
@@ -200,7 +202,8 @@ Result<void> FleetSession::connect(FleetNode& node, AgentOptions options) {
   options.progress = [this, name = node.name()](std::string_view doing) {
     if (options_.progress) options_.progress(name, "applying " + std::string(doing), Activity::kWorking);
   };
-  const auto request = facts_request(node);
+  auto request = facts_request(node);
+  request.patience_ms = options_.agent_patience.count();
   SPARK_TRY(auto client, AgentClient::open(*node.spec, options, request));
   SPARK_TRY(auto known, checked(client.take_facts(), request, registry_));
   // Only for itself: what one node claims about its version costs the others nothing.

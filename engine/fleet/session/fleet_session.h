@@ -42,6 +42,9 @@ struct RunOptions {
   std::stop_token stop;
   /// Called from several threads with a node's current step. The text is never empty.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
+  /// An agent ends after that time without a request; FactsRequest::patience_ms. Every node then gets messages each
+  /// `heartbeat` while nodes are worked on. 0: an hour, without that.
+  std::chrono::milliseconds agent_patience{0};
   bool extended = false;  ///< Also reads Facts::extended.
   /// --yes-prune: members that the file no longer names are contacted, and an apply releases them.
   bool contact_departing = false;

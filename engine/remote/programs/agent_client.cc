@@ -70,12 +70,14 @@ Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request
   const auto minor = hello_.protocol_minor;
   const bool knows_all = (!request.observe_managed || minor >= kMinorOfObserveManaged) &&
                          (!request.everything || minor >= kMinorOfEverything) &&
-                         (request.known_rosters.empty() || minor >= kMinorOfKnownRosters);
+                         (request.known_rosters.empty() || minor >= kMinorOfKnownRosters) &&
+                         (request.patience_ms == 0 || minor >= kMinorOfPatience);
   if (!shaken && !knows_all) {
     FactsRequest of_before = request;
     of_before.observe_managed = request.observe_managed && minor >= kMinorOfObserveManaged;
     of_before.everything = request.everything && minor >= kMinorOfEverything;
-    of_before.known_rosters.clear();
+    if (minor < kMinorOfKnownRosters) of_before.known_rosters.clear();
+    if (minor < kMinorOfPatience) of_before.patience_ms = 0;
     SPARK_CHECK(reconnect_after_password(node));
     shaken = handshake(of_before);
   }

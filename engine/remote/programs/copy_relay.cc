@@ -96,10 +96,10 @@ Result<int> read_port(Channel& channel, const AgentOptions& options) {
 
 }  // namespace
 
-Result<CopyRelay> CopyRelay::open(const NodeSpec& node, const AgentOptions& options) {
+Result<CopyRelay> CopyRelay::open(const NodeSpec& node, const AgentOptions& options, const std::string& token) {
   SPARK_TRY(auto connection, options.connector(node, options.connect));
   SPARK_TRY(auto channel, connection->start(RemoteProgram::kCopy, Elevation::kNone));
-  SPARK_TRY(const auto frame, encode_frame(encode(CopyCommand(CopyJoin{}))));
+  SPARK_TRY(const auto frame, encode_frame(encode(CopyCommand(CopyJoin{token}))));
   SPARK_CHECK(channel->write_all(std::string(kPreamble) + frame, options.reply_timeout));
   CopyRelay relay(std::move(connection), std::move(channel));
   SPARK_TRY(relay.port_, read_port(*relay.channel_, options));

@@ -11,13 +11,12 @@
 namespace sparkplan {
 
 /// Carries one connection from a port on a node's loopback to a port of this machine, over a separate SSH
-/// connection. sparkplan-copy listens on the node, as the login user. Its peers are processes of the two machines,
-/// which identify each other with tokens.
+/// connection. sparkplan-copy listens on the node, as the login user, for the connection that begins with a token.
 class CopyRelay {
  public:
-  /// The node has sparkplan-copy already. Errors: those of the connector, kNotFound (no sparkplan-copy), kUnreachable,
-  /// kFailed, kInterrupted.
-  static Result<CopyRelay> open(const NodeSpec& node, const AgentOptions& options);
+  /// The node has sparkplan-copy already. `token`: CopyJoin::token. Errors: those of the connector, kNotFound (no
+  /// sparkplan-copy), kUnreachable, kFailed, kInterrupted.
+  static Result<CopyRelay> open(const NodeSpec& node, const AgentOptions& options, const std::string& token);
 
   /// On the node's loopback, for one connection within a minute.
   int port() const { return port_; }

@@ -91,8 +91,7 @@ TEST_CASE("image: a killed controller leaves no container within 5 s", "[contain
   Terminal terminal(pair.controller.command(sleeping("3402")));
   REQUIRE(eventually([&] { return pair.both_run(); }));
   terminal.kill();
-  // The processes within 5 s; each podman needs some time to list no container.
-  CHECK(eventually([&] { return pair.none_left("3402"); }, std::chrono::seconds(10)));
+  CHECK(eventually([&] { return pair.none_left("3402"); }, seconds(5)));
 }
 
 TEST_CASE("image: a killed process starter and a killed client leave no container", "[containers]") {

@@ -147,6 +147,16 @@ TEST_CASE("requests received before the end of input are answered") {
   CHECK(agent.outcome());
 }
 
+TEST_CASE("an agent with a patience ends behind a silent connection") {
+  Served agent;
+  agent.greet();
+  FactsRequest request;
+  request.patience_ms = 50;
+  REQUIRE(agent.ask(request));
+  CHECK_FALSE(agent.receive());
+  CHECK(agent.outcome());
+}
+
 TEST_CASE("a password before the preamble is ignored as noise") {
   Served agent;
   REQUIRE(agent.receive());

@@ -218,10 +218,11 @@ TEST_CASE("copy prune: only a directory of sparkplan is taken for that of an arc
   }
 }
 
-TEST_CASE("copy relay: one connection of the loopback is joined with the standard streams") {
+TEST_CASE("copy relay: only the connection with the token is joined, and strangers do not shut it out") {
+  const std::string token = random_text(kCopyTokenBytes, 1);
   auto relay = ChildProcess::start(SPARKPLAN_COPY_PROGRAM, {"--stdio"});
   REQUIRE(relay);
-  const std::string join = std::string(kPreamble) + *encode_frame(encode(CopyCommand(CopyJoin{})));
+  const std::string join = std::string(kPreamble) + *encode_frame(encode(CopyCommand(CopyJoin{token})));
   REQUIRE(::write(relay->standard_input(), join.data(), join.size()) == static_cast<ssize_t>(join.size()));
   FrameReader reader;
   std::optional<CopyServing> serving;
@@ -237,10 +238,27 @@ TEST_CASE("copy relay: one connection of the loopback is joined with the standar
   }
   const auto to = copy::socket_address("127.0.0.1", serving->port);
   REQUIRE(to);
-  const copy::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
-  REQUIRE(::send(socket.get(), "token", 5, MSG_NOSIGNAL) == 5);
-  CHECK(received(relay->standard_output(), 4096) == "token");
+  std::vector<copy::FileDescriptor> strangers;
+  const auto connect = [&] {
+    copy::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
+    return socket;
+  };
+  const auto send_all = [](const copy::FileDescriptor& socket, const std::string& bytes) {
+    REQUIRE(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
+  };
+  for (int i = 0; i < 100; ++i) strangers.push_back(connect());
+  strangers.push_back(connect());
+  send_all(strangers.back(), random_text(kCopyTokenBytes, 2));
+  const auto socket = connect();
+  send_all(socket, token + "request");
+  std::string arrived;
+  while (arrived.size() < token.size() + 7) {
+    const std::string more = received(relay->standard_output(), 4096);
+    REQUIRE_FALSE(more.empty());
+    arrived += more;
+  }
+  CHECK(arrived == token + "request");
   REQUIRE(::write(relay->standard_input(), "chunk", 5) == 5);
   CHECK(received(socket.get(), 4096) == "chunk");
   relay->close_standard_input();

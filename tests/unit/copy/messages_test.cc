@@ -56,6 +56,16 @@ TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are ref
   entries.entries[0].digests += entries.entries[0].digests;
   CHECK(decode<CopyAnswer>(encode(CopyAnswer(entries))));
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyServe{1, "127.0.0.1", "127.0.0.2", "short", ""}))));
+  CopyEntries listed;
+  listed.entries.resize(1);
+  listed.entries[0].path = "file";
+  listed.entries[0].sum = std::string(2 * kCopyDigestBytes, 'a');
+  CHECK(decode<CopyAnswer>(encode(CopyAnswer(listed))));
+  listed.entries[0].sum += 'a';
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(listed))));
+  CHECK(decode<CopyCommand>(encode(CopyCommand(CopyJoin{std::string(kCopyTokenBytes, 't')}))));
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyJoin{std::string(2 * kCopyTokenBytes, 't')}))));
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyJoin{}))));
 }
 
 TEST_CASE("copy: an image is loaded only by its id") {

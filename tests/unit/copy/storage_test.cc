@@ -111,6 +111,47 @@ TEST_CASE("copy: an unfinished file that is another file's name is not written")
   CHECK(fs::file_size(folder.path() / "victim") == 6);
 }
 
+TEST_CASE("copy: a file with other names keeps its mode, also if its content is the declared one") {
+  const test::ScratchDirectory folder;
+  const fs::path victim = folder.path() / "victim";
+  const fs::path linked = folder.path() / "tree/file";
+  fs::create_directories(folder.path() / "tree");
+  write_file(victim, "abc");
+  fs::permissions(victim, fs::perms(0600));
+  fs::create_hard_link(victim, linked);
+  auto tree = Tree::open((folder.path() / "tree").string());
+  REQUIRE(tree);
+  auto index = DigestIndex::open((folder.path() / "tree").string(), false);
+  REQUIRE(index);
+  const auto status = tree->status_of("file");
+  REQUIRE(status);
+  const Digest digest = digest_of("abc", 3);
+  const auto receive = [&](int mode, bool replace) {
+    index->add("file", stamp_of(*status), {digest}, DigestIndex::Came::kEqual);
+    std::vector<CopyEntry> entries(1);
+    entries[0].path = "file";
+    entries[0].size = 3;
+    entries[0].mode = mode;
+    entries[0].digests = packed({digest});
+    Account own;
+    own.user = status->st_uid;
+    own.group = status->st_gid;
+    Content content(*tree, *index, own);
+    REQUIRE(content.expect(entries));
+    auto begun = content.begin(CopyBegin{false, replace});
+    content.stop();
+    return begun;
+  };
+  const auto refused = receive(0644, false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("other names") != std::string::npos);
+  CHECK(receive(0644, true));
+  CHECK(fs::status(victim).permissions() == fs::perms(0600));
+  const auto in_place = receive(0600, false);
+  REQUIRE(in_place);
+  CHECK(in_place->needed_bytes == 0);
+}
+
 TEST_CASE("copy: of a folder in the place of the unfinished files, only their names are removed") {
   const test::ScratchDirectory folder;
   const fs::path partial = folder.path() / kPartialFolder;

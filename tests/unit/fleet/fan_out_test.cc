@@ -1,3 +1,4 @@
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -76,6 +77,15 @@ TEST_CASE("a single worker processes the items in their order") {
   fan_out(
       all, 1, [&](Item& item) { order.push_back(item.number); }, leave_alone);
   for (int i = 0; i < 20; ++i) CHECK(order.at(static_cast<std::size_t>(i)) == i);
+}
+
+TEST_CASE("with as many workers as items, each thread has one item") {
+  auto all = items(50);
+  const auto work = [](Item& item) { item.worker = std::this_thread::get_id(); };
+  fan_out(all, all.size(), work, leave_alone);
+  std::set<std::thread::id> workers;
+  for (const auto& item : all) workers.insert(item.worker);
+  CHECK(workers.size() == all.size());
 }
 
 TEST_CASE("finished items get keep-alives from their own worker while slower items run") {

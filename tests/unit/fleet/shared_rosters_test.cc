@@ -38,6 +38,7 @@ struct Wiretap {
   std::mutex mutex;
   std::vector<Exchange> exchanges;
   std::function<void(Exchange&)> change = [](Exchange&) {};
+  std::vector<std::int64_t> patiences;         // Of all facts requests.
   std::map<std::string, std::int64_t> minors;  // What a node claims in place of kProtocolMinor.
 
   std::vector<Exchange> of(const std::string& node) {
@@ -76,7 +77,11 @@ class TappedChannel final : public Channel {
       if (!message || !*message) break;
       const auto request = decode_request(**message);
       if (!request) continue;
-      if (const auto* facts = std::get_if<FactsRequest>(&request->request)) asked_[request->id] = facts->known_rosters;
+      const auto* facts = std::get_if<FactsRequest>(&request->request);
+      if (facts == nullptr) continue;
+      asked_[request->id] = facts->known_rosters;
+      const std::lock_guard lock(tap_.mutex);
+      tap_.patiences.push_back(facts->patience_ms);
     }
     return agent_->write_all(bytes, deadline);
   }
@@ -184,6 +189,16 @@ TEST_CASE("shared rosters: a node that sends a new roster with every reply fills
   CHECK(rosters.share(roster_number(1000)).digest.empty());
   CHECK(rosters.find(digest_of(roster_number(1000))) == nullptr);
   CHECK(rosters.offers().front() == honest.digest);
+}
+
+TEST_CASE("agent patience: the first facts request has it, only if the run asks for it") {
+  Wiretap tap;
+  FleetBench bench = tapped_members(2, tap);
+  CHECK(standing(bench.plan()) == "n1 in_sync, n2 in_sync");
+  CHECK(tap.patiences == std::vector<std::int64_t>{0, 0});
+  bench.run.agent_patience = std::chrono::seconds(20);
+  CHECK(standing(bench.plan()) == "n1 in_sync, n2 in_sync");
+  CHECK(tap.patiences == std::vector<std::int64_t>{0, 0, 20'000, 20'000});
 }
 
 TEST_CASE("known roster: only the first of many equal nodes sends its roster") {

@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "engine/launch/job_run.h"
@@ -81,6 +83,14 @@ class ContainerJob {
   const std::string time;
 };
 
+/// The subcommands that the engine was called with.
+Words calls_of(const FakeEngine& engine) {
+  Words words;
+  std::istringstream calls(engine.calls());
+  for (std::string line; std::getline(calls, line);) words.push_back(line.substr(0, line.find(' ')));
+  return words;
+}
+
 pid_t parent_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(file, line);) {
@@ -109,6 +119,20 @@ TEST_CASE("a container that the engine makes after its client has ended is found
   CHECK(job::remove_containers("docker", "j-1", seconds(20)).empty());
   CHECK_FALSE(engine.has("abc"));
   CHECK(engine.calls().find("rm --force abc\n") != std::string::npos);
+}
+
+TEST_CASE("podman is asked few times: it has no daemon, and its rm kills") {
+  const FakeEngine engine;
+  job::remove_found_containers("podman", "j-1", seconds(20));
+  CHECK(calls_of(engine) == Words{"ps"});
+  engine.add("abc1");
+  job::remove_found_containers("podman", "j-1", seconds(20));
+  CHECK_FALSE(engine.has("abc1"));
+  CHECK(job::remove_containers("podman", "j-1", seconds(20)).empty());
+  CHECK(calls_of(engine) == Words{"ps", "ps", "rm", "ps"});
+  engine.add("abc2");
+  CHECK(job::remove_containers("podman", "j-1", seconds(20)).empty());
+  CHECK_FALSE(engine.has("abc2"));
 }
 
 TEST_CASE("containers that stay are named, and so is an engine that fails, hangs or is missing") {

@@ -11,8 +11,8 @@
 
 namespace sparkplan::test {
 
-/// A program "docker" in front of PATH. Its containers are files: their names are the ids. It knows `ps`, `kill`, `rm`
-/// and `run`, which makes a container and never ends.
+/// The programs "docker" and "podman" in front of PATH. Its containers are files: their names are the ids. It knows
+/// `ps`, `rm` and `run`, which makes a container and never ends.
 class FakeEngine {
  public:
   explicit FakeEngine(const std::string& script = kScript) : path_before_(::getenv("PATH")) {
@@ -22,6 +22,7 @@ class FakeEngine {
                         << "echo \"$@\" >>../calls\n"
                         << script;
     ::chmod(file.c_str(), 0755);
+    std::filesystem::create_symlink("docker", scratch_.path() / "podman");
     ::setenv("PATH", (scratch_.path().string() + ":" + path_before_).c_str(), 1);
   }
   FakeEngine(const FakeEngine&) = delete;
@@ -35,7 +36,6 @@ class FakeEngine {
   static constexpr const char* kScript =
       "case $1 in\n"
       "ps) ls ;;\n"
-      "kill) shift; for one; do echo killed >$one; done ;;\n"
       "rm) shift 2; rm -f -- \"$@\" ;;\n"
       "run) : >c0ffee; exec sleep $2 ;;\n"
       "esac\n";

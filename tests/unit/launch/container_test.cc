@@ -76,6 +76,13 @@ TEST_CASE("a rank in a container is named and labelled, and has the node's devic
   CHECK(Words(argv.end() - 3, argv.end()) == Words{"nvcr.io/nvidia/pytorch:25.10-py3", "python3", "train.py"});
 }
 
+TEST_CASE("podman kills a container that it removes by force at once") {
+  Contained job;
+  CHECK_FALSE(has(job.rank().argv, {"--stop-timeout", "0"}));
+  job.request.engine = ContainerEngine::kPodman;
+  CHECK(has(job.rank().argv, {"--stop-timeout", "0"}));
+}
+
 TEST_CASE("variables reach a container without their values on a command line, and those of the host stay outside") {
   Contained job;
   job.members[1].environment["PATH"] = "/opt/host/bin";

@@ -197,6 +197,29 @@ TEST_CASE("an older agent that knows no offers of rosters receives the same fact
   CHECK(asked.everything);
 }
 
+TEST_CASE("an older agent that knows no patience receives the same facts request without it") {
+  Remote remote;
+  Hello of_before = own_hello();
+  of_before.protocol_minor = kMinorOfPatience - 1;
+  auto& ends = remote.add({});
+  ends.output = std::string(kPreamble) + test::framed(encode(of_before));
+  ends.ended = true;
+  ends.status = 1;
+  ends.standard_error = "sparkplan agent: a request of kind facts has no field patience_ms\n";
+  FactsRequest asked;
+  remote.add(agent(of_before, [&asked](const Request& request) {
+    asked = std::get<FactsRequest>(request);
+    return test::answer_usually(request);
+  }));
+  FactsRequest request;
+  request.known_rosters = {std::string(kDigestLength, 'a')};
+  request.patience_ms = 20'000;
+  REQUIRE(AgentClient::open(node("anna"), remote.options(InstallPolicy::kNever), request));
+  CHECK(remote.started() == 2);
+  CHECK(asked.patience_ms == 0);
+  CHECK(asked.known_rosters == request.known_rosters);
+}
+
 TEST_CASE("a stop before the hello interrupts at once") {
   Remote remote;
   remote.add({});

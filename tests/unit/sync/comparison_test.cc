@@ -42,7 +42,7 @@ TEST_CASE("content: missing files are counted with their bytes") {
 
 TEST_CASE("content: of a source's names, few are kept for each node, and all are counted") {
   std::vector<CopyEntry> entries;
-  for (int i = 0; i < 3000; ++i) entries.push_back(file("f" + std::to_string(i), 1, "1"));
+  for (int i = 1000; i < 4000; ++i) entries.push_back(file("f" + std::to_string(i), 1, "1"));
   const auto many = compare_listings(listing(entries), Listing(), "");
   CHECK(many.missing.size() == 3000);
   CHECK(many.missing.is_cut());
@@ -52,6 +52,16 @@ TEST_CASE("content: of a source's names, few are kept for each node, and all are
   CHECK(longs.missing.size() == 3000);
   CHECK(longs.missing.kept().size() < 300);
   CHECK(longs.missing_bytes == 3000);
+}
+
+TEST_CASE("content: names are compared in their order, also where each list has names that the other lacks") {
+  const auto source = listing({file("a", 1, "1"), file("c", 1, "1"), file("c-d", 1, "1"), file("e", 1, "1")});
+  const auto node = listing({file("b", 1, "1"), file("c", 1, "1"), file("d", 1, "1"), file("e", 1, "x")});
+  const auto found = compare_listings(source, node, "");
+  CHECK(found.missing == std::vector<std::string>{"a", "c-d"});
+  CHECK(found.differing == std::vector<std::string>{"e"});
+  const auto other = listing({file("c-d", 1, "1"), file("z", 1, "1")});
+  CHECK(unshared_files({{"n1", &node}, {"n2", &source}, {"n3", &other}}, 1) == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {

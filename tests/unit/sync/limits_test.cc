@@ -74,6 +74,38 @@ TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests th
   CHECK(with_chunks.take()->front().digests.size() == kCopyDigestBytes);
 }
 
+TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
+  // Texts that are too long for their object, as far as the bytes of names last.
+  constexpr std::size_t kLongEnough = 26;
+  ListingParts parts(false);
+  for (std::size_t i = 0; i < kMostCopyEntries; i += kMostEntriesInFrame) {
+    auto part = entries(kMostEntriesInFrame, 1);
+    for (std::size_t at = 0; at < part.entries.size(); ++at) {
+      CopyEntry& entry = part.entries[at];
+      entry.path = std::to_string(1'000'000 + i + at);
+      entry.path.resize(kLongEnough, 'p');
+      entry.path.reserve(4 * kLongEnough);
+      for (std::string* text : {&entry.target, &entry.user, &entry.group}) text->assign(kLongEnough, 't');
+      entry.sum.assign(2 * kCopyDigestBytes, 's');
+      entry.digests.assign(kCopyDigestBytes, 'd');
+    }
+    parts.add(std::move(part));
+  }
+  const auto taken = parts.take();
+  REQUIRE(taken);
+  REQUIRE(taken->size() == kMostCopyEntries);
+  constexpr std::size_t kBlock = 16;  // What an allocation takes beside its bytes.
+  constexpr std::size_t kInPlace = 15;
+  std::size_t bytes = taken->capacity() * sizeof(CopyEntry);
+  for (const CopyEntry& entry : *taken) {
+    for (const std::string* text :
+         {&entry.path, &entry.target, &entry.user, &entry.group, &entry.sum, &entry.digests}) {
+      if (text->capacity() > kInPlace) bytes += text->capacity() + kBlock;
+    }
+  }
+  CHECK(bytes < 100'000'000);
+}
+
 TEST_CASE("listing: a name twice, or without its directory, is refused, and the order does not matter") {
   const auto taken = [](const std::vector<std::pair<std::string, CopyKind>>& names) {
     CopyEntries part;

@@ -296,13 +296,16 @@ TEST_CASE("transfer: from the controller one node receives over SSH, and the nex
   bench.from_controller = true;
   std::atomic<int> of_second = 0;
   std::atomic<int> of_third = 0;
-  bench.options.relay = [&](std::size_t member) -> Result<CopyRelay> {
+  std::atomic<int> without_token = 0;
+  bench.options.relay = [&](std::size_t member, const std::string& token) -> Result<CopyRelay> {
+    if (token.size() != kCopyTokenBytes) ++without_token;
     ++(member == 1 ? of_second : of_third);
     return failure(ErrorCode::kUnreachable, "no way");
   };
   (void)bench.run();
   CHECK(of_second > 0);
   CHECK(of_third == 0);
+  CHECK(without_token == 0);
   CHECK(bench.nodes[2].all<CopyFetch>().front().address == kOfSecond);
   for (const CopyServe& serve : bench.nodes[0].all<CopyServe>()) CHECK(serve.address == "127.0.0.1");
 }
@@ -310,7 +313,9 @@ TEST_CASE("transfer: from the controller one node receives over SSH, and the nex
 TEST_CASE("transfer: a way from the controller that fails is the error of the node") {
   Bench bench(2);
   bench.from_controller = true;
-  bench.options.relay = [](std::size_t) -> Result<CopyRelay> { return failure(ErrorCode::kUnreachable, "no way"); };
+  bench.options.relay = [](std::size_t, const std::string&) -> Result<CopyRelay> {
+    return failure(ErrorCode::kUnreachable, "no way");
+  };
   const auto outcomes = bench.run();
   REQUIRE(outcomes[1].error);
   CHECK(outcomes[1].error->describe().find("no way") != std::string::npos);

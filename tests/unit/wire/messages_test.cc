@@ -92,6 +92,12 @@ TEST_CASE("facts and observe requests survive the wire") {
   CHECK(sent(FactsRequest{}).known_rosters.empty());
   for_a_plan.known_rosters = {std::string(kDigestLength, 'a'), std::string(kDigestLength, 'b')};
   CHECK(sent(for_a_plan).known_rosters == for_a_plan.known_rosters);
+  CHECK(sent(FactsRequest{}).patience_ms == 0);
+  CHECK(encode(FactsRequest{}).find("patience_ms") == nullptr);
+  for_a_plan.patience_ms = 20'000;
+  CHECK(sent(for_a_plan).patience_ms == 20'000);
+  for_a_plan.patience_ms = kLongestAgentPatienceMs + 1;
+  CHECK_FALSE(decode_request(over_the_wire(encode(NumberedRequest{1, for_a_plan}))));
   const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kBytes}}}};
   CHECK(sent(request).names == request.names);
 }
