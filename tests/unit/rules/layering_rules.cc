@@ -46,6 +46,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"job", {"carried"}},
     {"copy", {"carried", "process"}},
     {"launch", {"verify"}},
+    {"tune", {"verify"}},
     {"fleet/session", {"plan", "load", "remote"}},
     {"fleet/planning", {"fleet/session"}},
     {"fleet/apply", {"fleet/planning"}},
