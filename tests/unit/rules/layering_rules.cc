@@ -61,7 +61,7 @@ const std::map<std::string, std::vector<std::string>, std::less<>> kArrows{
     {"report/checks", {"report/plan", "verify"}},
     {"report/nodes", {"report/plan", "verify"}},
     {"report/page", {"report/checks", "report/nodes", "markup"}},
-    {"report", {"report/page", "launch", "sync"}},
+    {"report", {"report/page", "launch", "sync", "tune"}},
     {"cli/terminal", {"report"}},
     {"cli/usage", {"core"}},
     {"cli/output", {"cli/terminal"}},
