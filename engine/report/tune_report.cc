@@ -120,9 +120,8 @@ Value value_of(const TriedSetting& tried) {
 Value value_of(const TunePoints& points) {
   Value list{Value::List{}};
   for (const TunePoint& point : points) {
-    list.push_back(Value::map({{"collective", to_string(point.collective)},
-                               {"bytes", point.bytes},
-                               {"time_us", point.seconds * kMicro}}));
+    list.push_back(Value::map(
+        {{"collective", to_string(point.collective)}, {"bytes", point.bytes}, {"time_us", point.seconds * kMicro}}));
   }
   return list;
 }
@@ -161,8 +160,8 @@ std::string interval_text(const TuneComparison& comparison) {
 
 std::string result_text(const TriedSetting& tried) {
   if (tried.verdict == TuneVerdict::kAccepted) return "accepted";
-  const std::string verdict = tried.verdict == TuneVerdict::kNotMeasured ? "not measured"
-                                                                         : std::string(to_string(tried.verdict));
+  const std::string verdict =
+      tried.verdict == TuneVerdict::kNotMeasured ? "not measured" : std::string(to_string(tried.verdict));
   return verdict + ": " + tried.reason;
 }
 

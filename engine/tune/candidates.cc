@@ -43,8 +43,7 @@ std::vector<TuneKnob> all_knobs(const TuneGround& ground) {
                     {{"NCCL_MAX_NCHANNELS", "16"}},
                     {{"NCCL_MIN_NCHANNELS", "8"}},
                     {{"NCCL_MIN_NCHANNELS", "16"}}}});
-  knobs.push_back(
-      {"protocol", {{{"NCCL_PROTO", "Simple"}}, {{"NCCL_PROTO", "LL,Simple"}}, {{"NCCL_PROTO", "LL"}}}});
+  knobs.push_back({"protocol", {{{"NCCL_PROTO", "Simple"}}, {{"NCCL_PROTO", "LL,Simple"}}, {{"NCCL_PROTO", "LL"}}}});
   knobs.push_back({"buffers", {{{"NCCL_BUFFSIZE", "2097152"}}, {{"NCCL_BUFFSIZE", "8388608"}}}});
   // With two nodes, a ring and a tree are the same way.
   if (ground.nodes >= kFewestForAlgorithms) knobs.push_back({"algorithm", {{{"NCCL_ALGO", "Ring"}}}});

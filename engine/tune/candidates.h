@@ -20,9 +20,9 @@ struct TuneKnob {
 
 /// The nodes as a first run shows them.
 struct TuneGround {
-  std::string network;                       ///< As NcclTransport::network; empty without a network.
-  int nodes = 0;                             ///< At least one.
-  std::set<std::string> declared = {};       ///< Variables that cluster.yaml sets or derives, on any node.
+  std::string network;                  ///< As NcclTransport::network; empty without a network.
+  int nodes = 0;                        ///< At least one.
+  std::set<std::string> declared = {};  ///< Variables that cluster.yaml sets or derives, on any node.
 };
 
 struct TuneCandidates {

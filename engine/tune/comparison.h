@@ -54,7 +54,8 @@ inline constexpr std::size_t kFewestTunePairs = 10;
 std::optional<double> gain_of(const TunePair& pair);
 
 /// The one-sided Wilcoxon signed-rank test: the probability that chance alone makes the positive numbers as prevalent
-/// as here. Exact, with mean ranks for equal sizes. A zero counts as negative. 1 without numbers, or with more than 200.
+/// as here. Exact, with mean ranks for equal sizes. A zero counts as negative. 1 without numbers, or with more than
+/// 200.
 double signed_rank_chance(const std::vector<double>& differences);
 
 /// Pairs without a gain are left out.

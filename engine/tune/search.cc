@@ -141,9 +141,8 @@ class Search {
   }
 
   void judge_together() {
-    const auto accepted = std::count_if(found_.tried.begin(), found_.tried.end(), [](const TriedSetting& one) {
-      return one.verdict == TuneVerdict::kAccepted;
-    });
+    const auto accepted = std::count_if(found_.tried.begin(), found_.tried.end(),
+                                        [](const TriedSetting& one) { return one.verdict == TuneVerdict::kAccepted; });
     if (accepted < 2 || !time_for(found_.pairs_to_decide)) return;
     TriedSetting all;
     found_.together = compare(TunePhase::kTogether, {}, found_.accepted, all);
@@ -179,7 +178,7 @@ class Search {
     const bool after_first = found_.history.size() % 2 == 1;
     std::array<TuneTrial, 2> trials;  // Before, after.
     for (const bool is_after : {after_first, !after_first}) {
-      TuneTrial& trial = trials.at(is_after ? 1 : 0);
+      TuneTrial& trial = trials.at(is_after ? std::size_t{1} : std::size_t{0});
       trial = measure_(is_after ? after : before);
       found_.seconds += trial.seconds;
       if (trial.trouble.empty()) continue;

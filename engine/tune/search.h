@@ -19,8 +19,8 @@ namespace sparkplan {
 /// One run of NCCL with one setting.
 struct TuneTrial {
   TunePoints points;
-  double seconds = 0;   ///< The whole run, with its start: it counts against the budget.
-  std::string trouble;  ///< Why there is no usable measurement; empty: none.
+  double seconds = 0;     ///< The whole run, with its start: it counts against the budget.
+  std::string trouble;    ///< Why there is no usable measurement; empty: none.
   bool ends_run = false;  ///< With `trouble`: no further setting can be measured either.
 };
 using MeasureTrial = std::function<TuneTrial(const NcclVariables&)>;

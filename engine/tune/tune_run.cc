@@ -211,7 +211,8 @@ class TuneRun {
     }
     report_.ranks = static_cast<int>(places_of_ranks_.size());
     if (report_.ranks >= 2) return true;
-    report_.trouble = not_measured("there is only one GPU: it exchanges data with no other", "select two nodes or more");
+    report_.trouble =
+        not_measured("there is only one GPU: it exchanges data with no other", "select two nodes or more");
     return false;
   }
 
@@ -266,7 +267,7 @@ class TuneRun {
   const TuneOptions& options_;
   VerifyOptions verify_;
   VerifyContext context_;
-  std::vector<FleetNode*> fleet_;  ///< As context_.nodes.
+  std::vector<FleetNode*> fleet_;           ///< As context_.nodes.
   std::vector<RankPlace> first_places_;     ///< By node.
   std::vector<RankPlace> places_of_ranks_;  ///< By rank.
   std::vector<std::size_t> node_of_rank_;

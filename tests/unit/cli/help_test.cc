@@ -84,10 +84,10 @@ TEST_CASE("flag --help lists every command on standard output and is exit 0") {
   CHECK(help.standard_error.empty());
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
-        std::set<std::string>{"init",    "validate", "export", "plan",       "apply",    "drift",  "status",  "facts",
-                              "release", "trust",    "show",   "history",    "rollback", "unlock", "exec",    "run",
-                              "sync",    "verify",   "doctor", "completion", "schema",   "types",  "version", "help",
-                              "tune"});
+        std::set<std::string>{"init",  "validate", "export", "plan",   "apply",   "drift",      "status",
+                              "facts", "release",  "trust",  "show",   "history", "rollback",   "unlock",
+                              "exec",  "run",      "sync",   "verify", "doctor",  "completion", "schema",
+                              "types", "version",  "help",   "tune"});
 }
 
 TEST_CASE("an unknown flag is a usage error") {
