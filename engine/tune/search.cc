@@ -87,7 +87,10 @@ class Search {
     for (std::size_t number = 0; number < kMostScreeningPairs && !left.empty(); ++number) {
       for (const std::size_t place : std::vector<std::size_t>(left)) {
         const bool measured = screen(place, screened);
-        if (ended()) return std::nullopt;
+        if (ended()) {
+          leave_undecided(left);
+          return std::nullopt;
+        }
         if (!measured) std::erase(left, place);
       }
       std::stable_sort(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
@@ -98,6 +101,16 @@ class Search {
     }
     if (left.empty() || found_.tried[left.front()].comparison.gain < kLeastTuneGain) return std::nullopt;
     return left.front();
+  }
+
+  /// The budget ended among the first pairs of these values: the promising ones are not refused.
+  void leave_undecided(const std::vector<std::size_t>& places) {
+    for (const std::size_t place : places) {
+      TriedSetting& tried = found_.tried[place];
+      if (tried.verdict != TuneVerdict::kRefused || tried.comparison.gain < kLeastTuneGain) continue;
+      tried.verdict = TuneVerdict::kNotMeasured;
+      tried.reason = "promising, but the budget ended before the pairs that decide";
+    }
   }
 
   /// One pair of a value. False if the value cannot be measured, or the search ends.
@@ -120,7 +133,7 @@ class Search {
     if (!time_for(found_.pairs_to_decide)) {
       found_.out_of_time = true;
       tried.verdict = TuneVerdict::kNotMeasured;
-      tried.reason = "promising, but the budget has no time for the pairs that decide";
+      tried.reason = "promising, but the budget ended before the pairs that decide";
       return;
     }
     const auto after = with(tried);

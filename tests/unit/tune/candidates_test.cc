@@ -58,7 +58,7 @@ TEST_CASE("tune candidates: NCCL reads each of them, none is NCCL_NVLS_ENABLE, a
         for (const auto& [name, text] : value) {
           INFO(name << "=" << text);
           CHECK(find_nccl_variable(name) != nullptr);
-          CHECK(lint_nccl({{name, text, {}, {}}}).empty());
+          CHECK_FALSE(has_errors(lint_nccl({NcclAssignment{name, text, {}, {}}})));
           CHECK(name != "NCCL_NVLS_ENABLE");
           CHECK(text.find("LL128") == std::string::npos);
         }
