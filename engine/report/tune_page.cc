@@ -55,7 +55,7 @@ std::string to_html(const TuneReport& report, const PageContext& context) {
   page.verdict(cards.empty() ? CheckStatus::kPass : CheckStatus::kFail, verdict_of(report) + ".");
   add_problems(page, std::move(cards));
   if (!report.proposed().empty()) {
-    // A line of its own for each line of the fragment: a text of Markup has one line.
+    // A text of Markup has one line.
     Markup& body = page.section("fragment", "For cluster.yaml");
     const std::string fragment = yaml_fragment(report);
     body.open("pre");

@@ -28,7 +28,7 @@ std::string ground_text(const TuneReport& report) {
   return text;
 }
 
-/// The gain of all that is proposed: measured together, or that of the only one.
+/// The gain of the proposal: of all settings together, or of the only one. Null if it was not measured.
 const TuneComparison* whole_gain(const TuneReport& report) {
   if (report.search.together) return &*report.search.together;
   const TuneComparison* only = nullptr;

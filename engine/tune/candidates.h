@@ -12,7 +12,7 @@ namespace sparkplan {
 /// Variables of NCCL by name.
 using NcclVariables = std::map<std::string, std::string>;
 
-/// Settings of which one at a time can count, beside NCCL's own choice.
+/// Values of the same variables: NCCL can have one of them, or make its own choice.
 struct TuneKnob {
   std::string name;  ///< "channels"
   std::vector<NcclVariables> values;

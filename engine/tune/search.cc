@@ -47,7 +47,7 @@ class Search {
     return found_.seconds + longest_pair_ * static_cast<double>(pairs) <= budget_;
   }
 
-  /// What counts so far, with this value of its knob.
+  /// The accepted variables, with this value of its knob.
   NcclVariables with(const TriedSetting& tried) const {
     const auto knob =
         std::find_if(knobs_.begin(), knobs_.end(), [&](const TuneKnob& one) { return one.name == tried.knob; });
@@ -64,7 +64,7 @@ class Search {
   }
 
   void look_at(std::size_t knob) {
-    // Nothing has changed since this knob was looked at: the same pairs would be measured again.
+    // Nothing has changed since the last look at this knob: the same pairs would be measured again.
     const auto earlier = looked_at_.find(knob);
     if (earlier != looked_at_.end() && earlier->second == found_.accepted) return;
     const auto best = most_promising(knob);
@@ -219,7 +219,7 @@ class Search {
   const MeasureTrial& measure_;
   TuneSearch found_;
   double longest_pair_ = 0;
-  std::map<std::size_t, NcclVariables> looked_at_;  ///< What counted when a knob was looked at last.
+  std::map<std::size_t, NcclVariables> looked_at_;  ///< By knob: `accepted` after its last look.
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ struct TuneOptions {
 struct TuneReport {
   Report run;  ///< The nodes, diagnostics and duration.
   std::chrono::milliseconds budget{0};
-  std::vector<std::string> nodes = {};  ///< That take part.
+  std::vector<std::string> nodes = {};  ///< The nodes that take part.
   int ranks = 0;                        ///< One per GPU.
   std::string nccl;                     ///< "2.28.9"; empty if no run was made.
   std::string network;                  ///< As NcclTransport::network.
@@ -34,7 +34,7 @@ struct TuneReport {
   TuneSearch search;
   std::optional<Error> trouble = {};  ///< Why nothing more was measured; with it, nothing is proposed.
 
-  /// What to add to `nccl: env`; empty if nothing is better for certain.
+  /// The variables to add to `nccl: env`; empty if no setting is better for certain.
   NcclVariables proposed() const { return trouble ? NcclVariables() : search.accepted; }
 };
 
