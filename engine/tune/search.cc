@@ -88,7 +88,7 @@ class Search {
       for (const std::size_t place : std::vector<std::size_t>(left)) {
         const bool measured = screen(place, screened);
         if (ended()) {
-          leave_undecided(left);
+          leave_undecided(screened);
           return std::nullopt;
         }
         if (!measured) std::erase(left, place);
@@ -104,10 +104,10 @@ class Search {
   }
 
   /// The budget ended among the first pairs of these values: the promising ones are not refused.
-  void leave_undecided(const std::vector<std::size_t>& places) {
-    for (const std::size_t place : places) {
+  void leave_undecided(const ScreenedPairs& screened) {
+    for (const auto& [place, pairs] : screened) {
       TriedSetting& tried = found_.tried[place];
-      if (tried.verdict != TuneVerdict::kRefused || tried.comparison.gain < kLeastTuneGain) continue;
+      if (pairs.empty() || tried.verdict != TuneVerdict::kRefused || tried.comparison.gain < kLeastTuneGain) continue;
       tried.verdict = TuneVerdict::kNotMeasured;
       tried.reason = "promising, but the budget ended before the pairs that decide";
     }

@@ -43,11 +43,11 @@ class TuneRun {
  public:
   TuneRun(const Cluster& cluster, FleetSession& session, const TuneOptions& options)
       : session_(session), options_(options), context_{cluster, {}, verify_, session.options().stop, {}} {
-    const RunOptions& run = session.options();
-    verify_.agent = run.agent;
-    verify_.workers = run.workers;
+    const RunOptions& given = session.options();
+    verify_.agent = given.agent;
+    verify_.workers = given.workers;
     verify_.nccl.ranks_per_node = 0;
-    context_.progress = [report = run.progress](const std::string& node, std::string_view doing) {
+    context_.progress = [report = given.progress](const std::string& node, std::string_view doing) {
       if (report) report(node, doing, Activity::kWorking);
     };
     report_.budget = options.budget;
