@@ -140,6 +140,8 @@ TEST_CASE("tune: the known optimum of a fake NCCL is proposed, and neither a ran
   const GpuHost first(1);
   const GpuHost second(2);
   const Controller controller;
+  const std::string settings = "cat /etc/nccl.conf /etc/profile.d/sparkplan-nccl.sh 2>/dev/null || true";
+  const std::string before = first->shell(settings);
   // The variables of all knobs but one: the file keeps their values.
   controller.cluster(
       cluster_with(", FAKE_GPU_COUNT: 1, FAKE_GPU_MEMORY: 10485760, FAKE_NCCL_FAST: \"NCCL_IGNORE_CPU_AFFINITY=1\", "
@@ -157,7 +159,7 @@ TEST_CASE("tune: the known optimum of a fake NCCL is proposed, and neither a ran
   CHECK(report.at("settings").size() == 1);
   CHECK(contains(report.at("fragment").get<std::string>(), "    NCCL_IGNORE_CPU_AFFINITY: \"1\"\n"));
   require_no_ranks(first, second);
-  CHECK(first->shell("cat /etc/nccl.conf /etc/profile.d/sparkplan-nccl.sh 2>/dev/null || true").empty());
+  CHECK(first->shell(settings) == before);
 }
 
 TEST_CASE("verify nccl: a host without a GPU is skipped, and a library other than NCCL fails") {
