@@ -27,6 +27,7 @@ install(FILES docs/completion/sparkplan.fish DESTINATION share/fish/vendor_compl
 install(FILES schemas/cluster.schema.json schemas/report.schema.json schemas/plan.schema.json
   schemas/history.schema.json schemas/verify.schema.json schemas/verify-history.schema.json schemas/sync.schema.json
   schemas/doctor.schema.json schemas/facts.schema.json schemas/status.schema.json schemas/job.schema.json
+  schemas/tune.schema.json
   DESTINATION share/sparkplan)
 install(FILES README.md engine/cmake/debian/copyright DESTINATION share/doc/sparkplan)
 install(FILES engine/cmake/debian/lintian-overrides DESTINATION share/lintian/overrides RENAME sparkplan)

@@ -5,6 +5,7 @@
 //   FAKE_NCCL=error       the third operation is refused
 //   FAKE_NCCL=die         the third operation kills the process
 //   FAKE_NCCL=talk        prints to standard output
+//   FAKE_NCCL_FAST=A=1    each operation takes three milliseconds more, unless the variable A is 1
 //   FAKE_NCCL_VERSION=N   ncclGetVersion()
 //   FAKE_NCCL_HCAS=a,b    the log lists these as used
 #include <arpa/inet.h>
@@ -120,14 +121,25 @@ int misbehave(Communicator* communicator) {
   return kSuccess;
 }
 
+/// The additional time of an operation: FAKE_NCCL_FAST names the setting without one.
+std::chrono::milliseconds delay() {
+  const auto fast = variable("FAKE_NCCL_FAST");
+  const auto sign = fast.find('=');
+  if (sign == std::string::npos) return std::chrono::milliseconds(0);
+  const bool is_fast = variable(fast.substr(0, sign).c_str()) == fast.substr(sign + 1);
+  return std::chrono::milliseconds(is_fast ? 0 : 3);
+}
+
 /// Enqueues an exchange; `take` receives the other ranks' data.
 int enqueue(Communicator* communicator, FakeStream* stream, std::function<Blobs()> give,
             std::function<void(const Blobs&)> take, char* result, std::size_t elements) {
   if (const int refused = misbehave(communicator); refused != kSuccess) return refused;
   const bool hang = variable("FAKE_NCCL") == "hang" && communicator->operations >= 3;
   const bool wrong = variable("FAKE_NCCL") == "wrong";
+  const auto more = delay();
   fake_cuda_enqueue(stream, [=] {
     if (hang) wait_for_ever();
+    std::this_thread::sleep_for(more);
     Blobs received;
     if (!communicator->exchange(give(), received)) {
       communicator->asynchronous = kRemoteError;

@@ -24,6 +24,7 @@ Result<ExitCode> run_unlock(const UnlockOptions& options, const GlobalOptions& g
 Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOptions& global, Console& console);
+Result<ExitCode> run_tune(const TuneCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_exec(const ExecOptions& options, const GlobalOptions& global, Console& console);
 Result<ExitCode> run_job_command(const RunCommandOptions& options, const GlobalOptions& global, Console& console);

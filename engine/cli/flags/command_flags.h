@@ -12,6 +12,7 @@ void add_show(CLI::App& app, CommandLine& line);
 void add_apply(CLI::App& app, CommandLine& line);
 void add_drift(CLI::App& app, CommandLine& line);
 void add_verify(CLI::App& app, CommandLine& line);
+void add_tune(CLI::App& app, CommandLine& line);
 void add_doctor(CLI::App& app, CommandLine& line);
 void add_sync(CLI::App& app, CommandLine& line);
 void add_history(CLI::App& app, CommandLine& line);

@@ -46,7 +46,7 @@ void sort_into_groups(CLI::App& app) {
   };
   put("Begin", {"init", "trust", "validate"});
   put("Change the nodes", {"plan", "show", "apply", "sync", "rollback", "release", "unlock"});
-  put("Inspect the nodes", {"status", "facts", "drift", "verify", "doctor", "history"});
+  put("Inspect the nodes", {"status", "facts", "drift", "verify", "tune", "doctor", "history"});
   put("Run commands", {"exec", "run"});
   put("For other programs", {"export", "completion", "schema", "types", "version", "help"});
 }
@@ -88,10 +88,10 @@ void declare(CLI::App& app, CommandLine& line) {
   formatter->label("SUBCOMMAND", "COMMAND");
   app.formatter(formatter);
   add_global_options(app, line.global);
-  for (const auto add :
-       {add_init,   add_validate,   add_plan,     add_show,   add_apply,   add_drift,   add_verify, add_doctor,
-        add_sync,   add_history,    add_rollback, add_unlock, add_release, add_trust,   add_status, add_facts,
-        add_export, add_completion, add_help,     add_schema, add_types,   add_version, add_exec,   add_run}) {
+  for (const auto add : {add_init,   add_validate, add_plan,    add_show,     add_apply,      add_drift,   add_verify,
+                         add_doctor, add_sync,     add_history, add_rollback, add_unlock,     add_release, add_trust,
+                         add_status, add_facts,    add_export,  add_tune,     add_completion, add_help,    add_schema,
+                         add_types,  add_version,  add_exec,    add_run}) {
     add(app, line);
   }
   sort_into_groups(app);

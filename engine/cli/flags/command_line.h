@@ -24,6 +24,7 @@ struct CommandLine {
   ApplyCommandOptions apply;
   DriftOptions drift;
   VerifyCommandOptions verify;
+  TuneCommandOptions tune;
   DoctorCommandOptions doctor;
   ExecOptions exec;
   RunCommandOptions run;

@@ -1,4 +1,4 @@
-// status, facts, drift, verify, doctor, history: commands that inspect the nodes.
+// status, facts, drift, verify, tune, doctor, history: commands that inspect the nodes.
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
@@ -85,6 +85,23 @@ void add_verify(CLI::App& app, CommandLine& line) {
       "history of its measurements. Failed checks are printed last, with cause and fix. A\n"
       "check is skipped if another check that it needs failed, or if its hardware is absent.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
+}
+
+void add_tune(CLI::App& app, CommandLine& line) {
+  auto* tune = app.add_subcommand("tune", "find settings of NCCL that are proven faster on this cluster");
+  add_file(*tune, line, line.tune.file);
+  add_duration(*tune, "--budget", line.tune.budget, "measure for at most DURATION; 30s or more [20m]");
+  tune->add_flag("--force", line.tune.force, "also measure nodes and GPUs that a job uses");
+  tune->add_option("-o,--output", line.tune.output, "write the lines for cluster.yaml to PATH")->type_name("PATH");
+  add_report(*tune, line.tune.report);
+  tune->add_flag("--json", line.tune.json, "the result as JSON, with every measured pair");
+  add_node_selection(*tune, line.tune.selection);
+  tune->footer(
+      "Changes no setting: each run of NCCL gets its own environment. Runs of two settings\n"
+      "alternate. A setting is accepted only if its gain is outside the noise. Variables that\n"
+      "cluster.yaml sets are not tried. On a node it writes only the agent and the program of\n"
+      "the NCCL test, if they are missing or of another build.");
+  tune->callback([&] { line.command = [&](Console& c) { return run_tune(line.tune, line.global, c); }; });
 }
 
 void add_doctor(CLI::App& app, CommandLine& line) {

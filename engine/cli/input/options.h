@@ -102,6 +102,16 @@ struct VerifyCommandOptions {
   SelectionOptions selection;
 };
 
+struct TuneCommandOptions {
+  std::string file;
+  std::chrono::milliseconds budget{std::chrono::minutes(20)};
+  bool force = false;  ///< Also measure nodes and GPUs that programs use.
+  std::string output;  ///< Where to write the YAML fragment; empty: nowhere.
+  std::string report;  ///< Where to write an HTML page; empty: nowhere.
+  bool json = false;
+  SelectionOptions selection;
+};
+
 struct DoctorCommandOptions {
   std::string file;
   bool json = false;

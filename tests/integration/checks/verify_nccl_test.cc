@@ -136,6 +136,32 @@ TEST_CASE("verify nccl: wrong data and a dying rank fail with cause and fix, and
   }
 }
 
+TEST_CASE("tune: the known optimum of a fake NCCL is proposed, and neither a rank nor a setting remains") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  const Controller controller;
+  const std::string settings = "cat /etc/nccl.conf /etc/profile.d/sparkplan-nccl.sh 2>/dev/null || true";
+  const std::string before = first->shell(settings);
+  // The variables of all knobs but one: the file keeps their values.
+  controller.cluster(
+      cluster_with(", FAKE_GPU_COUNT: 1, FAKE_GPU_MEMORY: 10485760, FAKE_NCCL_FAST: \"NCCL_IGNORE_CPU_AFFINITY=1\", "
+                   "NCCL_SOCKET_NTHREADS: 1, NCCL_MAX_NCHANNELS: 8, NCCL_PROTO: Simple, NCCL_BUFFSIZE: 4194304"));
+  const auto short_of_time = controller.run({"tune", "--budget", "5s"}, std::chrono::seconds(60));
+  require_exit(short_of_time, 3);
+  CHECK_FALSE(first.runs_ranks());
+  const auto run = controller.run({"tune", "--json", "--budget", "6m"}, std::chrono::seconds(500));
+  require_exit(run, 0);
+  const auto report = run.document("tune.schema.json");
+  CHECK(report.at("proposed") == Json{{"NCCL_IGNORE_CPU_AFFINITY", "1"}});
+  CHECK(report.at("network") == "Socket");
+  CHECK(report.at("ranks") == 2);
+  CHECK(report.at("declared").size() == 4);
+  CHECK(report.at("settings").size() == 1);
+  CHECK(contains(report.at("fragment").get<std::string>(), "    NCCL_IGNORE_CPU_AFFINITY: \"1\"\n"));
+  require_no_ranks(first, second);
+  CHECK(first->shell(settings) == before);
+}
+
 TEST_CASE("verify nccl: a host without a GPU is skipped, and a library other than NCCL fails") {
   const GpuHost first(1);
   const GpuHost second(2);

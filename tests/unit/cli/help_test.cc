@@ -84,9 +84,10 @@ TEST_CASE("flag --help lists every command on standard output and is exit 0") {
   CHECK(help.standard_error.empty());
   const auto commands = commands_in(help.standard_output);
   CHECK(std::set<std::string>(commands.begin(), commands.end()) ==
-        std::set<std::string>{"init",    "validate", "export", "plan",       "apply",    "drift",  "status",  "facts",
-                              "release", "trust",    "show",   "history",    "rollback", "unlock", "exec",    "run",
-                              "sync",    "verify",   "doctor", "completion", "schema",   "types",  "version", "help"});
+        std::set<std::string>{"init",  "validate", "export", "plan",   "apply",   "drift",      "status",
+                              "facts", "release",  "trust",  "show",   "history", "rollback",   "unlock",
+                              "exec",  "run",      "sync",   "verify", "doctor",  "completion", "schema",
+                              "types", "version",  "help",   "tune"});
 }
 
 TEST_CASE("an unknown flag is a usage error") {
@@ -165,6 +166,7 @@ TEST_CASE("the flag -f names the file in every command, before and after it, and
                               {"apply", "--yes"},
                               {"drift"},
                               {"verify"},
+                              {"tune"},
                               {"doctor"},
                               {"status"},
                               {"export", "--format", "hostfile"},

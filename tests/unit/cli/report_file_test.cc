@@ -57,7 +57,7 @@ TEST_CASE("a report path that is not writable ends the command before a node is 
   folder.write("/cluster.yaml",
                "version: 1\nname: lab\nssh: {user: x}\nnodes:\n  - {name: never-asked, address: 192.0.2.1}\n");
   const std::string missing = (folder / "missing/page.html").string();
-  for (const char* command : {"verify", "doctor", "plan"}) {
+  for (const char* command : {"verify", "doctor", "plan", "tune"}) {
     INFO(command);
     const auto output = sparkplan({command, "--report", missing, (folder / "/cluster.yaml").string()});
     CHECK(output.exit_status == 1);

@@ -1,0 +1,71 @@
+// The page of `tune`.
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/report/page/page.h"
+#include "engine/report/page/problem_cards.h"
+#include "engine/report/tune_report.h"
+#include "engine/verify/check.h"
+#include "engine/verify/nccl_choice.h"
+
+namespace sparkplan {
+namespace {
+
+void add_settings(Page& page, const TuneReport& report) {
+  if (report.search.tried.empty()) return;
+  Markup& body = page.section("settings", "What was tried");
+  open_table(body, "plain", "Settings of NCCL", {"setting", "gain", "95 % interval", "pairs", "chance", "result"});
+  for (const TriedSetting& tried : report.search.tried) {
+    const TuneComparison& measured = tried.comparison;
+    const bool any = measured.pairs > 0;
+    write_row(body, {variables_text(tried.variables), any ? gain_text(measured.gain) : "-",
+                     any ? interval_text(measured) : "", std::to_string(measured.pairs),
+                     tried.confirmed ? number_text(measured.chance * 100) + " %" : "-",
+                     shown_text(result_text(tried), kLongestPageText)});
+  }
+  close_table(body);
+}
+
+/// The gain of each accepted setting at each size.
+void add_points(Page& page, const TuneReport& report) {
+  Markup* body = nullptr;
+  for (const TriedSetting& tried : report.search.tried) {
+    if (tried.verdict != TuneVerdict::kAccepted) continue;
+    if (body == nullptr) body = &page.section("sizes", "Gain by size");
+    open_table(*body, "plain", variables_text(tried.variables), {"operation", "size", "gain"});
+    for (const PointGain& point : tried.comparison.points) {
+      write_row(*body, {std::string(to_string(point.collective)), size_text(point.bytes), gain_text(point.gain)});
+    }
+    close_table(*body);
+  }
+}
+
+}  // namespace
+
+std::string to_html(const TuneReport& report, const PageContext& context) {
+  auto cards = cards_of_nodes(report.run);
+  if (report.trouble) {
+    ProblemCard card;
+    card.status = CheckStatus::kFail;
+    card.title = "The search ended early";
+    card.cause = report.trouble->describe();
+    card.fix = report.trouble->hint;
+    cards.push_back(std::move(card));
+  }
+  Page page(report.run, context.version);
+  page.verdict(cards.empty() ? CheckStatus::kPass : CheckStatus::kFail, verdict_of(report) + ".");
+  add_problems(page, std::move(cards));
+  if (!report.proposed().empty()) {
+    // A text of Markup has one line.
+    Markup& body = page.section("fragment", "For cluster.yaml");
+    const std::string fragment = yaml_fragment(report);
+    body.open("pre");
+    for (const std::string_view line : split_lines(fragment)) body.text(line).newline();
+    body.close().newline();
+  }
+  add_settings(page, report);
+  add_points(page, report);
+  add_findings(page, report.run.diagnostics);
+  return std::move(page).html();
+}
+
+}  // namespace sparkplan

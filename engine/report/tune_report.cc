@@ -1,0 +1,246 @@
+#include "engine/report/tune_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "engine/core/bounded_text.h"
+#include "engine/core/text.h"
+#include "engine/core/text_list.h"
+#include "engine/core/units.h"
+#include "engine/report/plan/report.h"
+#include "engine/report/text/text_table.h"
+#include "engine/verify/check.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr double kMicro = 1e6;
+
+/// "2 nodes (spark-[01-02]), 2 GPUs, NCCL 2.28.9, Socket"
+std::string ground_text(const TuneReport& report) {
+  std::string text = counted(report.nodes.size(), "node") + " (" + fold_names(report.nodes) + ")";
+  if (report.ranks > 0) text += ", " + counted(static_cast<std::size_t>(report.ranks), "GPU");
+  if (!report.nccl.empty()) text += ", NCCL " + report.nccl;
+  if (!report.network.empty()) text += ", " + report.network;
+  return text;
+}
+
+/// The gain of the proposal: of all settings together, or of the only one. Null if it was not measured.
+const TuneComparison* whole_gain(const TuneReport& report) {
+  if (report.search.together) return &*report.search.together;
+  const TuneComparison* only = nullptr;
+  for (const TriedSetting& tried : report.search.tried) {
+    if (tried.verdict != TuneVerdict::kAccepted) continue;
+    if (only != nullptr) return nullptr;
+    only = &tried.comparison;
+  }
+  return only;
+}
+
+std::string gain_with_interval(const TuneComparison& comparison) {
+  const std::string interval = interval_text(comparison);
+  return gain_text(comparison.gain) + (interval.empty() ? "" : " (95 %: " + interval + ")");
+}
+
+Colour colour_of(TuneVerdict verdict) {
+  switch (verdict) {
+    case TuneVerdict::kAccepted:
+      return Colour::kGreen;
+    case TuneVerdict::kFailed:
+      return Colour::kYellow;
+    case TuneVerdict::kRefused:
+    case TuneVerdict::kNotMeasured:
+      break;
+  }
+  return Colour::kNone;
+}
+
+std::string settings_table(const TuneReport& report, const TextStyle& style) {
+  TextTable table{{"SETTING", "GAIN", "95 %", "PAIRS", "CHANCE", "RESULT"}, {}};
+  for (const TriedSetting& tried : report.search.tried) {
+    const TuneComparison& measured = tried.comparison;
+    const bool any = measured.pairs > 0;
+    table.rows.push_back({{{variables_text(tried.variables), Colour::kNone},
+                           {any ? gain_text(measured.gain) : "-", Colour::kNone},
+                           {any ? interval_text(measured) : "", Colour::kNone},
+                           {any ? std::to_string(measured.pairs) : "-", Colour::kNone},
+                           {tried.confirmed ? number_text(measured.chance * 100) + " %" : "-", Colour::kNone},
+                           {printable(result_text(tried)), colour_of(tried.verdict)}},
+                          {}});
+  }
+  return table_text(table, 0, style);
+}
+
+std::string lines_of_trouble(const TuneReport& report, const TextStyle& style) {
+  std::string text;
+  for (const NodeReport& node : report.run.nodes) {
+    if (!node.error) continue;
+    text += continued("! " + printable(node.name) + ": " + error_text(node), 2, style);
+    if (!node.error->hint.empty()) text += continued("    hint: " + printable(node.error->hint), 4, style);
+  }
+  if (report.trouble && report.trouble->code != ErrorCode::kInterrupted) {
+    text += continued("! " + shown_text(report.trouble->describe()), 2, style);
+    if (!report.trouble->hint.empty()) text += continued("    hint: " + printable(report.trouble->hint), 4, style);
+  }
+  return text;
+}
+
+Value variables_value(const NcclVariables& variables) {
+  Value value = Value::map();
+  for (const auto& [name, text] : variables) value.set(name, text);
+  return value;
+}
+
+Value value_of(const TuneComparison& comparison) {
+  Value points{Value::List{}};
+  for (const PointGain& point : comparison.points) {
+    points.push_back(
+        Value::map({{"collective", to_string(point.collective)}, {"bytes", point.bytes}, {"gain", point.gain}}));
+  }
+  return Value::map({{"pairs", static_cast<std::int64_t>(comparison.pairs)},
+                     {"gain", comparison.gain},
+                     {"low", comparison.low > 0 ? Value(comparison.low) : Value()},
+                     {"high", std::isfinite(comparison.high) && comparison.high > 0 ? Value(comparison.high) : Value()},
+                     {"chance", comparison.chance},
+                     {"points", std::move(points)}});
+}
+
+Value value_of(const TriedSetting& tried) {
+  return Value::map({{"knob", tried.knob},
+                     {"variables", variables_value(tried.variables)},
+                     {"verdict", to_string(tried.verdict)},
+                     {"reason", tried.reason},
+                     {"confirmed", tried.confirmed},
+                     {"comparison", tried.comparison.pairs > 0 ? value_of(tried.comparison) : Value()}});
+}
+
+Value value_of(const TunePoints& points) {
+  Value list{Value::List{}};
+  for (const TunePoint& point : points) {
+    list.push_back(Value::map(
+        {{"collective", to_string(point.collective)}, {"bytes", point.bytes}, {"time_us", point.seconds * kMicro}}));
+  }
+  return list;
+}
+
+Value value_of(const PastPair& past) {
+  return Value::map({{"phase", to_string(past.phase)},
+                     {"after_first", past.after_first},
+                     {"before", variables_value(past.before)},
+                     {"after", variables_value(past.after)},
+                     {"before_points", value_of(past.pair.before)},
+                     {"after_points", value_of(past.pair.after)}});
+}
+
+Value value_of(const Error& error) {
+  return Value::map({{"code", to_string(error.code)}, {"message", error.describe()}, {"hint", error.hint}});
+}
+
+Value value_of(const NodeReport& node) {
+  const bool in_trouble = node.status == NodeStatus::kUnreachable || node.status == NodeStatus::kFailed ||
+                          node.status == NodeStatus::kRefused || node.status == NodeStatus::kSkipped;
+  Value value = Value::map({{"name", node.name},
+                            {"address", node.address},
+                            {"status", in_trouble ? to_string(node.status) : std::string_view("measured")}});
+  if (node.error) value.set("error", value_of(*node.error));
+  return value;
+}
+
+}  // namespace
+
+std::string gain_text(double gain) { return fmt::format("{:+.1f} %", (gain - 1) * 100); }
+
+std::string interval_text(const TuneComparison& comparison) {
+  if (comparison.low <= 0 || !std::isfinite(comparison.high)) return "";
+  return fmt::format("{:+.1f} to {:+.1f} %", (comparison.low - 1) * 100, (comparison.high - 1) * 100);
+}
+
+std::string result_text(const TriedSetting& tried) {
+  if (tried.verdict == TuneVerdict::kAccepted) return "accepted";
+  const std::string verdict =
+      tried.verdict == TuneVerdict::kNotMeasured ? "not measured" : std::string(to_string(tried.verdict));
+  return verdict + ": " + tried.reason;
+}
+
+std::string verdict_of(const TuneReport& report) {
+  if (report.run.interrupted) return "Tune: interrupted, nothing is proposed";
+  if (report.trouble) return "Tune: not finished, nothing is proposed";
+  if (report.search.tried.empty()) return "Tune: nothing was measured";
+  std::string text = "Tune: ";
+  const auto accepted = static_cast<std::size_t>(
+      std::count_if(report.search.tried.begin(), report.search.tried.end(),
+                    [](const TriedSetting& tried) { return tried.verdict == TuneVerdict::kAccepted; }));
+  if (!report.search.together_refusal.empty()) {
+    text += "nothing is proposed: together, the accepted settings are refused, " + report.search.together_refusal;
+  } else if (accepted == 0) {
+    text += "no setting is better for certain";
+  } else {
+    text += counted(accepted, "setting") + (accepted == 1 ? " is better" : " are better");
+    if (const TuneComparison* gain = whole_gain(report)) text += ", " + gain_with_interval(*gain);
+  }
+  if (report.search.out_of_time) text += "; the budget ended before the search";
+  return text;
+}
+
+std::string yaml_fragment(const TuneReport& report) {
+  std::string text = "# sparkplan tune: " + printable(ground_text(report)) + "\n";
+  const NcclVariables proposed = report.proposed();
+  if (proposed.empty()) return text + "# No setting is better for certain.\n";
+  if (const TuneComparison* gain = whole_gain(report)) {
+    text += "# Gain over the settings of cluster.yaml: " + gain_with_interval(*gain) + "\n";
+  }
+  text += "# It holds for these nodes and this release of NCCL.\nnccl:\n  env:\n";
+  // The names and values are those of the candidates, which need no escaping.
+  for (const auto& [name, value] : proposed) text += "    " + name + ": \"" + value + "\"\n";
+  return text;
+}
+
+std::string to_text(const TuneReport& report, const TextStyle& style) {
+  std::string text;
+  if (!style.quiet && !report.nodes.empty()) text += continued(printable(ground_text(report)), 2, style);
+  if (!style.quiet) text += settings_table(report, style);
+  if (!style.quiet && !report.candidates.declared.empty()) {
+    text += wrapped("Not tried, because cluster.yaml sets it: " + join(report.candidates.declared, ", "), 0, style);
+  }
+  text += lines_of_trouble(report, style);
+  if (!report.proposed().empty()) text += "\n" + yaml_fragment(report) + "\n";
+  return text + wrapped(verdict_of(report) + fmt::format(". {:.0f} s", report.run.duration.count()), 0, style);
+}
+
+Value to_json_value(const TuneReport& report) {
+  Value nodes{Value::List{}};
+  for (const NodeReport& node : report.run.nodes) nodes.push_back(value_of(node));
+  Value tried{Value::List{}};
+  for (const TriedSetting& one : report.search.tried) tried.push_back(value_of(one));
+  Value history{Value::List{}};
+  for (const PastPair& past : report.search.history) history.push_back(value_of(past));
+  return Value::map({{"format_version", "1.0"},
+                     {"command", "tune"},
+                     {"cluster", report.run.cluster},
+                     {"file", report.run.file},
+                     {"config_digest", report.run.config_digest},
+                     {"interrupted", report.run.interrupted},
+                     {"nodes", std::move(nodes)},
+                     {"ranks", report.ranks},
+                     {"nccl", report.nccl.empty() ? Value() : Value(report.nccl)},
+                     {"network", report.network.empty() ? Value() : Value(report.network)},
+                     {"budget_s", std::chrono::duration<double>(report.budget).count()},
+                     {"measured_s", report.search.seconds},
+                     {"out_of_time", report.search.out_of_time},
+                     {"decisions", static_cast<std::int64_t>(report.search.decisions)},
+                     {"pairs_to_decide", static_cast<std::int64_t>(report.search.pairs_to_decide)},
+                     {"settings", std::move(tried)},
+                     {"declared", list_of_texts(report.candidates.declared)},
+                     {"together", report.search.together ? value_of(*report.search.together) : Value()},
+                     {"proposed", variables_value(report.proposed())},
+                     {"fragment", yaml_fragment(report)},
+                     {"history", std::move(history)},
+                     {"error", report.trouble ? value_of(*report.trouble) : Value()},
+                     {"diagnostics", *to_json_value(report.run).find("diagnostics")},
+                     {"duration_s", report.run.duration.count()}});
+}
+
+}  // namespace sparkplan

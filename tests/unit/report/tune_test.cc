@@ -1,0 +1,127 @@
+// The output of `tune`.
+#include <nlohmann/json.hpp>
+
+#include "engine/core/json.h"
+#include "engine/report/tune_report.h"
+#include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
+#include "tests/unit/report/page_samples.h"
+#include "tests/unit/report/schema.h"
+
+namespace sparkplan {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TuneComparison comparison_of(double gain, std::size_t pairs) {
+  TuneComparison comparison;
+  comparison.pairs = pairs;
+  comparison.gain = gain;
+  if (pairs >= 6) {
+    comparison.low = gain - 0.01;
+    comparison.high = gain + 0.02;
+  }
+  comparison.chance = 0.0005;
+  comparison.points = {{Collective::kAllReduce, 8192, gain}};
+  return comparison;
+}
+
+TuneReport sample() {
+  TuneReport report;
+  report.run.command = "tune";
+  report.run.cluster = "lab";
+  report.run.file = "cluster.yaml";
+  report.run.config_digest = std::string(64, '0');
+  report.run.duration = std::chrono::seconds(600);
+  report.budget = std::chrono::minutes(20);
+  report.nodes = {"spark-01", "spark-02"};
+  report.ranks = 2;
+  report.nccl = "2.28.9";
+  report.network = "Socket";
+  TriedSetting good{"sockets", {{"NCCL_SOCKET_NTHREADS", "4"}}, TuneVerdict::kAccepted, "", true, {}};
+  good.comparison = comparison_of(1.12, 13);
+  TriedSetting bad{"protocol", {{"NCCL_PROTO", "LL"}}, TuneVerdict::kFailed, "spark-02: \x1b[31m<b>broken</b>", false,
+                   {}};
+  TriedSetting weak{"buffers", {{"NCCL_BUFFSIZE", "1"}}, TuneVerdict::kRefused, "no gain in the first pairs", false,
+                    {}};
+  weak.comparison = comparison_of(0.998, 2);
+  report.search.tried = {good, bad, weak};
+  report.search.accepted = good.variables;
+  PastPair past;
+  past.after = good.variables;
+  past.after_first = true;
+  past.pair.before = {{Collective::kAllReduce, 8192, 40e-6}};
+  past.pair.after = {{Collective::kAllReduce, 8192, 36e-6}};
+  report.search.history.push_back(past);
+  report.candidates.declared = {"NCCL_PROTO"};
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("tune text: a row per setting with its confidence, the lines for cluster.yaml, and the verdict at the end") {
+  TextStyle style;
+  style.width = 160;
+  const std::string text = to_text(sample(), style);
+  CHECK(has(text, "2 nodes (spark-[01-02]), 2 GPUs, NCCL 2.28.9, Socket"));
+  CHECK(has(text, "NCCL_SOCKET_NTHREADS=4"));
+  CHECK(has(text, "+11.0 to +14.0 %"));
+  CHECK(has(text, "accepted"));
+  CHECK(has(text, "refused: no gain in the first pairs"));
+  CHECK(has(text, "\nnccl:\n  env:\n    NCCL_SOCKET_NTHREADS: \"4\"\n"));
+  CHECK(has(text, "cluster.yaml sets it: NCCL_PROTO"));
+  CHECK(has(text, "Tune: 1 setting is better, +12.0 % (95 %: +11.0 to +14.0 %). 600 s\n"));
+  CHECK_FALSE(has(text, "\x1b"));
+}
+
+TEST_CASE("tune: without a proof nothing is proposed") {
+  TuneReport report = sample();
+  report.search.tried.erase(report.search.tried.begin());
+  report.search.accepted.clear();
+  CHECK(verdict_of(report) == "Tune: no setting is better for certain");
+  CHECK_FALSE(has(yaml_fragment(report), "nccl:"));
+  TuneReport broken = sample();
+  broken.trouble = make_error(ErrorCode::kVerifyFailed, "spark-02: a signal ended the program");
+  CHECK(broken.proposed().empty());
+  CHECK_FALSE(has(to_text(broken, TextStyle{}), "NCCL_SOCKET_NTHREADS: "));
+  CHECK(has(to_text(broken, TextStyle{}), "a signal ended the program"));
+  TuneReport together = sample();
+  together.search.together = comparison_of(1, 13);
+  together.search.together_refusal = "within the noise";
+  together.search.accepted.clear();
+  CHECK(has(verdict_of(together), "nothing is proposed"));
+}
+
+TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
+  const auto json = nlohmann::json::parse(public_json(to_json_value(sample())));
+  CHECK(testing::schema_faults(json, "tune") == "");
+  CHECK(json.at("settings").at(0).at("comparison").at("gain").get<double>() == Approx(1.12));
+  CHECK(json.at("settings").at(1).at("comparison").is_null());
+  CHECK(json.at("settings").at(2).at("comparison").at("low").is_null());
+  CHECK(json.at("proposed").at("NCCL_SOCKET_NTHREADS") == "4");
+  CHECK(json.at("history").at(0).at("before_points").at(0).at("bytes") == 8192);
+  TuneReport empty;
+  empty.run.command = "tune";
+  empty.run.config_digest = std::string(64, '0');
+  empty.budget = std::chrono::seconds(30);
+  empty.trouble = make_error(ErrorCode::kVerifyFailed, "no GPU");
+  CHECK(testing::schema_faults(nlohmann::json::parse(public_json(to_json_value(empty))), "tune") == "");
+  auto wrong = json;
+  wrong["settings"][0]["verdict"] = "perhaps";
+  CHECK_FALSE(testing::schema_faults(wrong, "tune") == "");
+}
+
+TEST_CASE("tune page: it keeps the rules of pages, and no text of a node becomes markup") {
+  const Cluster cluster = testing::sample_cluster(8);
+  const std::string page = to_html(sample(), {cluster, "1.2.3"});
+  CHECK(test::complaints_about_page(page) == "");
+  CHECK(has(page, "NCCL_SOCKET_NTHREADS: "));
+  CHECK(has(page, "&lt;b&gt;broken&lt;/b&gt;"));
+  TuneReport broken = sample();
+  broken.trouble = make_error(ErrorCode::kVerifyFailed, "spark-02: <i>gone</i>");
+  const std::string failed = to_html(broken, {cluster, "1.2.3"});
+  CHECK(test::complaints_about_page(failed) == "");
+  CHECK(has(failed, "&lt;i&gt;gone&lt;/i&gt;"));
+}
+
+}  // namespace sparkplan
