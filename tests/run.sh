@@ -114,10 +114,11 @@ no_aarch64() {
 # Cases on hosts of their own: another architecture, renderer or more software.
 special=(aarch64 networkmanager jobs containers)
 
-# Sets `options` to those of lab.sh for the hosts of TAG.
+# Sets `options` to those of lab.sh for the hosts of TAG, or for hosts of a release.
 set_options() { # TAG
   case $1 in
     '') options=() ;;
+    trixie) options=(--release "$1") ;;
     aarch64) options=(--arch aarch64) ;;
     networkmanager) options=(--renderer NetworkManager) ;;
     *) options=(--software "$1") ;;
@@ -134,11 +135,11 @@ why_not() { # TAG
 # Processes in the background: integration tests, or prepare_hosts. trap stop_integration ends them and their labs.
 running=()
 
-# Makes the root file systems of all kinds of hosts, which mostly waits for packages. Each `up` makes what is missing.
-prepare_hosts() {
+# Makes the root file systems of hosts, which mostly waits for packages. Each `up` makes what is missing.
+prepare_hosts() { # TAG...
   local tag options maker
   trap 'kill "$maker" 2>/dev/null; wait "$maker"; exit' TERM
-  for tag in '' "${special[@]}"; do
+  for tag in "$@"; do
     set_options "$tag"
     tests/lab/lab.sh prepare "${options[@]}" &
     maker=$!
@@ -147,9 +148,11 @@ prepare_hosts() {
 }
 
 start_preparing_hosts() {
+  local -a kinds=('' "${special[@]}")
   tests/lab/lab.sh check >/dev/null || return
+  ! wanted package || kinds+=(trixie)
   trap stop_integration EXIT
-  prepare_hosts >"$results/hosts.log" 2>&1 &
+  prepare_hosts "${kinds[@]}" >"$results/hosts.log" 2>&1 &
   running+=($!)
 }
 

@@ -18,6 +18,8 @@ readonly state=$states/$lab
 readonly prefix=sparklab-$lab
 readonly max_hosts=64
 readonly ready_seconds=${SPARKPLAN_LAB_TIMEOUT:-120}
+# By code name: the distribution whose package sources have the release.
+readonly -A release_of=([bookworm]=debian [trixie]=debian [jammy]=ubuntu [noble]=ubuntu)
 
 # shellcheck source=tests/lab/rootfs.sh
 source "$here/rootfs.sh"
@@ -44,6 +46,10 @@ usage: lab.sh COMMAND
                            the same with hosts whose netplan hands all interfaces to NetworkManager
   check, prepare, up N --software jobs|containers
                            the same with hosts that have Open MPI and Slurm, or podman
+  check, prepare, up N --release RELEASE
+                           the same with hosts of another release of this distribution, by its code name
+  sources --release RELEASE
+                           the package sources of such hosts, as lines of sources.list
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
   ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
@@ -86,21 +92,28 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch`, and `renderer` or `software` if the words name one of them, and no word follows.
+# Sets `arch`, `renderer`, `software` and `release` from options.
 require_flavour() {
   arch=$(uname -m)
-  (($# > 0)) || return 0
-  (($# == 2)) || die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'"
-  case $1 in
-    --arch) arch=$2 ;;
-    --renderer) renderer=$2 ;;
-    --software) software=$2 ;;
-    *) die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'" ;;
-  esac
+  while (($# > 0)); do
+    (($# >= 2)) || die "expected a value after '$1'"
+    case $1 in
+      --arch) arch=$2 ;;
+      --renderer) renderer=$2 ;;
+      --software) software=$2 ;;
+      --release) release=$2 ;;
+      *) die "expected --arch ARCH, --renderer RENDERER, --software SOFTWARE or --release RELEASE: '$1'" ;;
+    esac
+    shift 2
+  done
   [[ $software == none || $software == jobs || $software == containers ]] ||
     die "the lab's software is none, jobs or containers: '$software'"
   [[ $renderer == networkd || $renderer == NetworkManager ]] ||
     die "netplan's renderers are networkd and NetworkManager: '$renderer'"
+  [[ -n $release ]] || return 0
+  [[ -n ${release_of[$release]:-} ]] || die "the lab's releases are ${!release_of[*]}: '$release'"
+  # shellcheck source=tests/lab/release.sh
+  source "$here/release.sh"
 }
 
 # An empty lab with the root file system of its hosts. A command that ends afterwards removes the lab.
@@ -173,7 +186,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none
+  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none release=''
   local -a command=()
   (($# == 0)) || shift
   case $verb in
@@ -184,6 +197,11 @@ main() {
     check) require_flavour "$@"; lab_check ;;
     prepare) require_flavour "$@"; [[ -d $(rootfs_path) ]] || lab_begin ;;
     up) require_flavour "${@:2}"; lab_up "${1:-}" ;;
+    sources)
+      require_flavour "$@"
+      [[ -n $release ]] || die "sources wants --release RELEASE"
+      rootfs_sources
+      ;;
     down) lock_lab; lab_clean ;;
     controller)
       require_lab
