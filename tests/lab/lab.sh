@@ -41,7 +41,8 @@ usage: lab.sh COMMAND
   up N                     boot hosts 1..N (at most 64), wait until all can be logged in to
   prepare                  make the hosts' root file system if it is not there, and boot nothing
   check, prepare, up N --arch ARCH
-                           the same with hosts of the architecture ARCH (uname -m), emulated
+                           the same with hosts of the architecture ARCH (uname -m), emulated; with ARCH,OWN the
+                           last host has this machine's own architecture OWN
   check, prepare, up N --renderer NetworkManager
                            the same with hosts whose netplan hands all interfaces to NetworkManager
   check, prepare, up N --software jobs|containers
@@ -92,13 +93,13 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch`, `renderer`, `software` and `release` from options.
+# Sets `arch`, `last_arch`, `renderer`, `software` and `release` from options.
 require_flavour() {
   arch=$(uname -m)
   while (($# > 0)); do
     (($# >= 2)) || die "expected a value after '$1'"
     case $1 in
-      --arch) arch=$2 ;;
+      --arch) IFS=, read -r arch last_arch <<<"$2" ;;
       --renderer) renderer=$2 ;;
       --software) software=$2 ;;
       --release) release=$2 ;;
@@ -106,6 +107,8 @@ require_flavour() {
     esac
     shift 2
   done
+  [[ -z $last_arch || $last_arch == "$(uname -m)" ]] ||
+    die "the last host has one architecture at choice, $(uname -m): '$last_arch'"
   [[ $software == none || $software == jobs || $software == containers ]] ||
     die "the lab's software is none, jobs or containers: '$software'"
   [[ $renderer == networkd || $renderer == NetworkManager ]] ||
@@ -127,11 +130,23 @@ lab_begin() {
   trap 'exit 143' TERM HUP
   install -d -m 0700 "$states"
   mkdir -m 0700 "$state"
-  printf '%s\n' "$arch" >"$state/arch"
   printf '%s\n' "$renderer" >"$state/renderer"
   printf '%s\n' "$software" >"$state/software"
   emulation_start
   rootfs_ensure                       # sets `tree`
+  last_tree_ensure
+}
+
+# Sets `last_tree`, the root file system of the last host.
+last_tree_ensure() {
+  local arch=${last_arch:-$arch} tree=''
+  rootfs_ensure
+  last_tree=$tree
+}
+
+# True if `up` has to make no root file system.
+trees_exist() {
+  [[ -d $(rootfs_path) && -d $(arch=${last_arch:-$arch} && rootfs_path) ]]
 }
 
 lab_up() {
@@ -186,7 +201,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none release=''
+  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none release='' last_arch='' last_tree=''
   local -a command=()
   (($# == 0)) || shift
   case $verb in
@@ -195,7 +210,7 @@ main() {
   esac
   case $verb in
     check) require_flavour "$@"; lab_check ;;
-    prepare) require_flavour "$@"; [[ -d $(rootfs_path) ]] || lab_begin ;;
+    prepare) require_flavour "$@"; trees_exist || lab_begin ;;
     up) require_flavour "${@:2}"; lab_up "${1:-}" ;;
     sources)
       require_flavour "$@"
@@ -230,7 +245,7 @@ main() {
     key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
     known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
     supervise)                          # internal: one per host, started by host_start
-      arch=$(<"$state/arch") renderer=$(<"$state/renderer") software=$(<"$state/software")
+      arch=$(<"$state/hosts/$1/arch") renderer=$(<"$state/renderer") software=$(<"$state/software")
       host_supervise "$@"
       ;;
     help | -h | --help) usage ;;
