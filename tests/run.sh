@@ -5,7 +5,7 @@
 #   tests/run.sh              all parts except those that the last lines name
 #   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
 #   tests/run.sh --full ...   reliability and hostile with all their cases (hours) instead of a few; fuzz for ten minutes
-#                             a target instead of some seconds
+#                             a target instead of some seconds; package also with the other architecture
 # Some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines), vm-storage (NVMe
 # over TCP and a sync on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
 # UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
@@ -257,6 +257,7 @@ wanted integration && groups+=(arm)
 { wanted vm || wanted vm-storage; } && groups+=(vm)
 wanted hostile && groups+=(hostile)
 wanted package && groups+=(package)
+wanted package && [ ${#full[@]} -gt 0 ] && groups+=(cross-controller arm)
 { wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
 wanted fuzz && groups+=(fuzz)
@@ -308,6 +309,10 @@ if wanted package; then
   run_script "$results/hardening.log" tests/package/hardening_test.sh
   say "the Debian package"
   run_script "$results/package.log" tests/package/package_test.sh
+  if [ ${#full[@]} -gt 0 ]; then
+    say "the package for the other architecture, as controller of nodes of both"
+    run_script "$results/other-architecture.log" tests/package/other_architecture_test.sh
+  fi
   if [ -n "${SPARKPLAN_EARLIER:-}" ]; then
     say "an upgrade from $SPARKPLAN_EARLIER, and back"
     run_script "$results/upgrade.log" tests/package/upgrade_test.sh "$SPARKPLAN_EARLIER"
