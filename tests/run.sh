@@ -5,11 +5,12 @@
 #   tests/run.sh              all parts except those that the last lines name
 #   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
 #   tests/run.sh --full ...   reliability and hostile with all their cases (hours) instead of a few; fuzz for ten minutes
-#                             a target instead of some seconds; package also with the other architecture
+#                             a target instead of some seconds; package also with the other architecture and with an
+#                             upgrade from version 0.1.0, each after a build of its own
 # Some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines), vm-storage (NVMe
 # over TCP and a sync on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
 # UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
-# sanitizers. package tests an upgrade if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
+# sanitizers. package tests an upgrade also if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
 # parts, hostile sends an eighth of the false fields; the commit decides which one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -236,6 +237,19 @@ run_script() { # LOG TEST [ARGUMENT...]
   fi
 }
 
+# From the program that SPARKPLAN_EARLIER names. With --full from version 0.1.0 otherwise, which takes a build of its own.
+run_upgrade() {
+  local earlier=${SPARKPLAN_EARLIER:-} status=0
+  [ -n "$earlier" ] || [ ${#full[@]} -gt 0 ] || return 0
+  say "an upgrade from ${earlier:-version 0.1.0}, and back"
+  if [ -z "$earlier" ]; then
+    earlier=$(tests/package/earlier.sh) || status=$?
+    [ "$status" -ne 2 ] || { skip 1 "$earlier" && return; }
+    [ "$status" -eq 0 ] || { fail "$earlier" && return; }
+  fi
+  run_script "$results/upgrade.log" tests/package/upgrade_test.sh "$earlier"
+}
+
 run_demo() {
   local log=$results/demo.log
   if bash examples/demo.sh >"$log" 2>&1; then pass; else
@@ -313,10 +327,7 @@ if wanted package; then
     say "the package for the other architecture, as controller of nodes of both"
     run_script "$results/other-architecture.log" tests/package/other_architecture_test.sh
   fi
-  if [ -n "${SPARKPLAN_EARLIER:-}" ]; then
-    say "an upgrade from $SPARKPLAN_EARLIER, and back"
-    run_script "$results/upgrade.log" tests/package/upgrade_test.sh "$SPARKPLAN_EARLIER"
-  fi
+  run_upgrade
 fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"
