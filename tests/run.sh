@@ -4,14 +4,16 @@
 #
 #   tests/run.sh              all parts except those that the last lines name
 #   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
-#   tests/run.sh --full ...   reliability and hostile with all their cases (hours) instead of a few; fuzz for ten minutes
-#                             a target instead of some seconds; package also with the other architecture and with an
-#                             upgrade from version 0.1.0, each after a build of its own
-# Some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines), vm-storage (NVMe
-# over TCP and a sync on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
-# UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
-# sanitizers. package tests an upgrade also if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
-# parts, hostile sends an eighth of the false fields; the commit decides which one.
+#   tests/run.sh --full       all parts except tidy, with all their cases (hours): also sanitizers, vm and vm-storage
+#   tests/run.sh --full ...   these parts with all their cases: all of reliability and hostile instead of a few, ten
+#                             minutes for each fuzz target instead of some seconds, package also with the other
+#                             architecture and with an upgrade from version 0.1.0, each after a build of its own
+# Without --full some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines),
+# vm-storage (NVMe over TCP and a sync on two of them), sanitizers (all unit tests built with AddressSanitizer and UBSan).
+# The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
+# sanitizers. tidy (clang-tidy over all files) always runs on request only. package tests an upgrade also if
+# SPARKPLAN_EARLIER names a program of an earlier version. Without a list of parts, hostile sends an eighth of the false
+# fields; the commit decides which one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -24,9 +26,13 @@ parts=("$@")
 fuzz_targets=() hostile_share=()
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
-  fuzz_targets=(wire)
-  commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
-  [ ${#full[@]} -gt 0 ] || hostile_share=(--share $((16#$commit % 8 + 1))/8)
+  if [ ${#full[@]} -gt 0 ]; then
+    parts+=(sanitizers vm vm-storage)
+  else
+    fuzz_targets=(wire)
+    commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
+    hostile_share=(--share $((16#$commit % 8 + 1))/8)
+  fi
 fi
 results=build/test-results
 passed=0 failed=0 skipped=0
@@ -296,7 +302,7 @@ fi
 if wanted fuzz; then
   say "fuzz targets"
   fuzz_for=()
-  [ ${#full[@]} -eq 0 ] || fuzz_for=(--seconds 600) fuzz_targets=()
+  [ ${#full[@]} -eq 0 ] || fuzz_for=(--seconds 600)
   run_script "$results/fuzz.log" tests/fuzz/fuzz.sh "${fuzz_for[@]}" "${fuzz_targets[@]}"
 fi
 if wanted lint; then run_lint; fi
