@@ -10,8 +10,8 @@
 #                             architecture and with an upgrade from version 0.1.0, each after a build of its own
 # Without --full some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines),
 # vm-storage (NVMe over TCP and a sync on two of them), sanitizers (all unit tests built with AddressSanitizer and UBSan).
-# The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
-# sanitizers. tidy (clang-tidy over all files) always runs on request only. package tests an upgrade also if
+# The same holds for all fuzz targets except wire and bytes, because they need a build of nearly all code with clang and
+# the sanitizers. tidy (clang-tidy over all files) always runs on request only. package tests an upgrade also if
 # SPARKPLAN_EARLIER names a program of an earlier version. Without a list of parts, hostile sends an eighth of the false
 # fields; the commit decides which one.
 set -uo pipefail
@@ -29,7 +29,7 @@ if [ ${#parts[@]} -eq 0 ]; then
   if [ ${#full[@]} -gt 0 ]; then
     parts+=(sanitizers vm vm-storage)
   else
-    fuzz_targets=(wire)
+    fuzz_targets=(wire bytes)
     commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
     hostile_share=(--share $((16#$commit % 8 + 1))/8)
   fi
