@@ -68,7 +68,7 @@ void read_bus(std::string_view text) {
     const auto reply = take_reply(bytes, wanted);
     if (!reply || !*reply) break;
     require(bytes.size() < before, "a message takes no bytes");
-    require((*reply)->values.size() <= wanted.size(), "there are values that nobody wanted");
+    require((*reply)->values.size() <= wanted.size(), "there are more values than asked for");
   }
   const std::string call = properties_call(1, text);
   require(call.size() <= 4 * text.size() + 512, "a call is too long");

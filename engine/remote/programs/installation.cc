@@ -26,7 +26,7 @@ std::string last_line(const std::string& text) {
   return shown_text(last);
 }
 
-/// True if the loader did not start a program of ours, because the C library lacks a version of a symbol.
+/// True if the loader did not start a program of sparkplan, because the C library lacks a version of a symbol.
 /// Source: glibc, elf/dl-version.c ("version `%s' not found (required by %s)").
 bool lacks_glibc(std::string_view complaint) {
   const auto lines = split_lines(complaint);
