@@ -4,13 +4,16 @@
 #
 #   tests/run.sh              all parts except those that the last lines name
 #   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
-#   tests/run.sh --full ...   reliability and hostile with all their cases (hours) instead of a few; fuzz for ten minutes
-#                             a target instead of some seconds
-# Some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines), vm-storage (NVMe
-# over TCP and a sync on two of them), tidy (clang-tidy over all files), sanitizers (the unit tests built with AddressSanitizer and
-# UBSan). The same holds for all fuzz targets except wire, because they need a build of nearly all code with clang and the
-# sanitizers. package tests an upgrade if SPARKPLAN_EARLIER names a program of an earlier version. Without a list of
-# parts, hostile sends an eighth of the false fields; the commit decides which one.
+#   tests/run.sh --full       all parts except tidy, with all their cases (hours): also sanitizers, vm and vm-storage
+#   tests/run.sh --full ...   these parts with all their cases: all of reliability and hostile instead of a few, ten
+#                             minutes for each fuzz target instead of some seconds, package also with the other
+#                             architecture and with an upgrade from version 0.1.0, each after a build of its own
+# Without --full some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines),
+# vm-storage (NVMe over TCP and a sync on two of them), sanitizers (all unit tests built with AddressSanitizer and UBSan).
+# The same holds for all fuzz targets except wire and bytes, because they need a build of nearly all code with clang and
+# the sanitizers. tidy (clang-tidy over all files) always runs on request only. package tests an upgrade also if
+# SPARKPLAN_EARLIER names a program of an earlier version. Without a list of parts, hostile sends an eighth of the false
+# fields; the commit decides which one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -23,9 +26,13 @@ parts=("$@")
 fuzz_targets=() hostile_share=()
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
-  fuzz_targets=(wire)
-  commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
-  [ ${#full[@]} -gt 0 ] || hostile_share=(--share $((16#$commit % 8 + 1))/8)
+  if [ ${#full[@]} -gt 0 ]; then
+    parts+=(sanitizers vm vm-storage)
+  else
+    fuzz_targets=(wire bytes)
+    commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
+    hostile_share=(--share $((16#$commit % 8 + 1))/8)
+  fi
 fi
 results=build/test-results
 passed=0 failed=0 skipped=0
@@ -114,10 +121,11 @@ no_aarch64() {
 # Cases on hosts of their own: another architecture, renderer or more software.
 special=(aarch64 networkmanager jobs containers)
 
-# Sets `options` to those of lab.sh for the hosts of TAG.
+# Sets `options` to those of lab.sh for the hosts of TAG, or for hosts of a release.
 set_options() { # TAG
   case $1 in
     '') options=() ;;
+    trixie) options=(--release "$1") ;;
     aarch64) options=(--arch aarch64) ;;
     networkmanager) options=(--renderer NetworkManager) ;;
     *) options=(--software "$1") ;;
@@ -134,11 +142,11 @@ why_not() { # TAG
 # Processes in the background: integration tests, or prepare_hosts. trap stop_integration ends them and their labs.
 running=()
 
-# Makes the root file systems of all kinds of hosts, which mostly waits for packages. Each `up` makes what is missing.
-prepare_hosts() {
+# Makes the root file systems of hosts, which mostly waits for packages. Each `up` makes what is missing.
+prepare_hosts() { # TAG...
   local tag options maker
   trap 'kill "$maker" 2>/dev/null; wait "$maker"; exit' TERM
-  for tag in '' "${special[@]}"; do
+  for tag in "$@"; do
     set_options "$tag"
     tests/lab/lab.sh prepare "${options[@]}" &
     maker=$!
@@ -147,9 +155,11 @@ prepare_hosts() {
 }
 
 start_preparing_hosts() {
+  local -a kinds=('' "${special[@]}")
   tests/lab/lab.sh check >/dev/null || return
+  ! wanted package || kinds+=(trixie)
   trap stop_integration EXIT
-  prepare_hosts >"$results/hosts.log" 2>&1 &
+  prepare_hosts "${kinds[@]}" >"$results/hosts.log" 2>&1 &
   running+=($!)
 }
 
@@ -233,6 +243,19 @@ run_script() { # LOG TEST [ARGUMENT...]
   fi
 }
 
+# From the program that SPARKPLAN_EARLIER names. With --full from version 0.1.0 otherwise, which takes a build of its own.
+run_upgrade() {
+  local earlier=${SPARKPLAN_EARLIER:-} status=0
+  [ -n "$earlier" ] || [ ${#full[@]} -gt 0 ] || return 0
+  say "an upgrade from ${earlier:-version 0.1.0}, and back"
+  if [ -z "$earlier" ]; then
+    earlier=$(tests/package/earlier.sh) || status=$?
+    [ "$status" -ne 2 ] || { skip 1 "$earlier" && return; }
+    [ "$status" -eq 0 ] || { fail "$earlier" && return; }
+  fi
+  run_script "$results/upgrade.log" tests/package/upgrade_test.sh "$earlier"
+}
+
 run_demo() {
   local log=$results/demo.log
   if bash examples/demo.sh >"$log" 2>&1; then pass; else
@@ -254,6 +277,7 @@ wanted integration && groups+=(arm)
 { wanted vm || wanted vm-storage; } && groups+=(vm)
 wanted hostile && groups+=(hostile)
 wanted package && groups+=(package)
+wanted package && [ ${#full[@]} -gt 0 ] && groups+=(cross-controller arm)
 { wanted unit || wanted sanitizers; } && groups+=(reference)
 { wanted lint || wanted tidy; } && groups+=(lint)
 wanted fuzz && groups+=(fuzz)
@@ -278,7 +302,7 @@ fi
 if wanted fuzz; then
   say "fuzz targets"
   fuzz_for=()
-  [ ${#full[@]} -eq 0 ] || fuzz_for=(--seconds 600) fuzz_targets=()
+  [ ${#full[@]} -eq 0 ] || fuzz_for=(--seconds 600)
   run_script "$results/fuzz.log" tests/fuzz/fuzz.sh "${fuzz_for[@]}" "${fuzz_targets[@]}"
 fi
 if wanted lint; then run_lint; fi
@@ -305,10 +329,11 @@ if wanted package; then
   run_script "$results/hardening.log" tests/package/hardening_test.sh
   say "the Debian package"
   run_script "$results/package.log" tests/package/package_test.sh
-  if [ -n "${SPARKPLAN_EARLIER:-}" ]; then
-    say "an upgrade from $SPARKPLAN_EARLIER, and back"
-    run_script "$results/upgrade.log" tests/package/upgrade_test.sh "$SPARKPLAN_EARLIER"
+  if [ ${#full[@]} -gt 0 ]; then
+    say "the package for the other architecture, as controller of nodes of both"
+    run_script "$results/other-architecture.log" tests/package/other_architecture_test.sh
   fi
+  run_upgrade
 fi
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"

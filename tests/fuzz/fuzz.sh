@@ -5,7 +5,7 @@
 #   fuzz.sh                       a short run, the same each time: about a minute
 #   fuzz.sh --seconds N           each target for N seconds, with another seed each time
 #   fuzz.sh --runs N              each target N times, with another seed each time
-#   fuzz.sh ... TARGET...         only these: wire text node file plan run agent
+#   fuzz.sh ... TARGET...         only these: wire bytes text node file plan run agent (default: all; text includes bytes)
 #   fuzz.sh --merge TARGET...     adds inputs from build/fuzz/found to the corpus if they reach new code
 # Inputs that make a target fail are kept in build/fuzz/failures. The commit that fixes the failure adds the input to
 # the corpus.
@@ -14,9 +14,9 @@ cd "$(dirname "$0")/../.." || exit 1
 
 readonly built=build/fuzz
 # Executions of a short run, by target. Targets that start threads or write files are slower and run fewer.
-declare -rA short=([wire]=20000 [text]=20000 [node]=2500 [file]=1500 [plan]=2000 [run]=800 [agent]=800)
+declare -rA short=([wire]=20000 [bytes]=20000 [text]=20000 [node]=2500 [file]=1500 [plan]=2000 [run]=800 [agent]=800)
 # Maximum size of an input in bytes.
-declare -rA longest=([wire]=8192 [text]=8192 [node]=512 [file]=8192 [plan]=512 [run]=1024 [agent]=1024)
+declare -rA longest=([wire]=8192 [bytes]=8192 [text]=8192 [node]=512 [file]=8192 [plan]=512 [run]=1024 [agent]=1024)
 readonly bound=60 # seconds for a target of a short run
 
 seconds='' runs='' merge=no
@@ -26,9 +26,9 @@ while (($# > 0)); do
     --seconds) seconds=${2:?} && shift ;;
     --runs) runs=${2:?} && shift ;;
     --merge) merge=yes ;;
-    wire | text | node | file | plan | run | agent) targets+=("$1") ;;
+    wire | bytes | text | node | file | plan | run | agent) targets+=("$1") ;;
     *)
-      echo "usage: ${0##*/} [--seconds N | --runs N | --merge] [wire text node file plan run agent]" >&2
+      echo "usage: ${0##*/} [--seconds N | --runs N | --merge] [wire bytes text node file plan run agent]" >&2
       exit 1
       ;;
   esac
@@ -60,6 +60,12 @@ seeds() { # TARGET DIRECTORY
   local folder name
   mkdir -p "$2"
   case $1 in
+    bytes | text)
+      # The readers' names. A target ignores the readers that it does not have.
+      while read -r name; do
+        printf '%s\n' "$name" >"$2/$name"
+      done < <(grep -oh '{"[a-z_]*", read_' tests/fuzz/byte_readers.cc tests/fuzz/fuzz_text.cc | cut -d '"' -f 2)
+      ;;
     node | plan | run | agent)
       for folder in resources/*/cases/*/; do
         name=${folder#resources/} name=${name/cases\//} name=${name%/}
@@ -77,13 +83,15 @@ seeds() { # TARGET DIRECTORY
 run_target() { # TARGET
   local target=$1 status=0 log=$built/$1.log new=$built/found/$1 # New inputs are written to build/fuzz/found; the
                                                                  # corpus does not change.
-  local corpus=("tests/fuzz/corpus/$target" "$built/seeds/$target") options
+  local kept=tests/fuzz/corpus/$target options
+  [ "$target" != bytes ] || kept=tests/fuzz/corpus/text # The readers of both have the same names.
+  local corpus=("$kept" "$built/seeds/$target")
   mkdir -p "$new" "$built/failures" "${corpus[1]}"
   [ -d "${corpus[0]}" ] || corpus=("${corpus[1]}")
   seeds "$target" "$built/seeds/$target"
   if [ "$merge" = yes ]; then
-    mkdir -p "tests/fuzz/corpus/$target"
-    "$built/tests/fuzz_$target" -merge=1 -timeout=10 -rss_limit_mb=1024 "tests/fuzz/corpus/$target" "$built/seeds/$target" "$new" >"$log" 2>&1
+    mkdir -p "$kept"
+    "$built/tests/fuzz_$target" -merge=1 -timeout=10 -rss_limit_mb=1024 "$kept" "$built/seeds/$target" "$new" >"$log" 2>&1
     return
   fi
   options=(-timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -max_len="${longest[$target]}" -artifact_prefix="$built/failures/$target-" -print_final_stats=1)

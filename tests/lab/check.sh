@@ -36,7 +36,7 @@ lab_check() {
   emulation_check || return 1
   if [[ ! -d $(rootfs_path) ]]; then
     [[ -n $(rootfs_codename) && -n $(rootfs_sources) ]] ||
-      { echo "no package sources to make a root file system for $arch from"; return 1; }
+      { echo "no package sources to make a root file system of '$(rootfs_codename)' for $arch from"; return 1; }
     (($(df --output=avail -k /var/cache | tail -n 1) > 1000000)) ||
       { echo "less than 1 GB free in /var/cache"; return 1; }
   fi

@@ -13,10 +13,12 @@ controller_home_make() {
 
 # host_prepare I COUNT: an overlay on the shared tree, with this host's own files.
 host_prepare() {
-  local i=$1 count=$2 disk=$state/disks/$1 root name type user directory
+  local i=$1 count=$2 disk=$state/disks/$1 root name type user directory arch=$arch tree=$tree
+  ((i < count)) || arch=${last_arch:-$arch} tree=$last_tree
   root=$(host_root "$i")
   name=$(host_name "$i")
   mkdir -p "$state/hosts/$i" "$disk/upper" "$disk/work" "$root"
+  printf '%s\n' "$arch" >"$state/hosts/$i/arch"
   mount -t overlay -o "lowerdir=$tree,upperdir=$disk/upper,workdir=$disk/work" "$prefix-$i" "$root"
 
   tr -d '-' </proc/sys/kernel/random/uuid >"$root/etc/machine-id"

@@ -18,6 +18,8 @@ readonly state=$states/$lab
 readonly prefix=sparklab-$lab
 readonly max_hosts=64
 readonly ready_seconds=${SPARKPLAN_LAB_TIMEOUT:-120}
+# By code name: the distribution whose package sources have the release.
+readonly -A release_of=([bookworm]=debian [trixie]=debian [jammy]=ubuntu [noble]=ubuntu)
 
 # shellcheck source=tests/lab/rootfs.sh
 source "$here/rootfs.sh"
@@ -39,11 +41,16 @@ usage: lab.sh COMMAND
   up N                     boot hosts 1..N (at most 64), wait until all can be logged in to
   prepare                  make the hosts' root file system if it is not there, and boot nothing
   check, prepare, up N --arch ARCH
-                           the same with hosts of the architecture ARCH (uname -m), emulated
+                           the same with hosts of the architecture ARCH (uname -m), emulated; with ARCH,OWN the
+                           last host has this machine's own architecture OWN
   check, prepare, up N --renderer NetworkManager
                            the same with hosts whose netplan hands all interfaces to NetworkManager
   check, prepare, up N --software jobs|containers
                            the same with hosts that have Open MPI and Slurm, or podman
+  check, prepare, up N --release RELEASE
+                           the same with hosts of another release of this distribution, by its code name
+  sources --release RELEASE
+                           the package sources of such hosts, as lines of sources.list
   down                     stop everything and leave nothing, also after a crash
   controller -- CMD...     run CMD where the hosts are reachable, at 10.77.0.I
   ssh [USER@]I -- CMD...   run CMD on host I over the network (as root)
@@ -86,21 +93,30 @@ require_command() {
   command=("${@:2}")
 }
 
-# Sets `arch`, and `renderer` or `software` if the words name one of them, and no word follows.
+# Sets `arch`, `last_arch`, `renderer`, `software` and `release` from options.
 require_flavour() {
   arch=$(uname -m)
-  (($# > 0)) || return 0
-  (($# == 2)) || die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'"
-  case $1 in
-    --arch) arch=$2 ;;
-    --renderer) renderer=$2 ;;
-    --software) software=$2 ;;
-    *) die "expected nothing, --arch ARCH, --renderer RENDERER or --software SOFTWARE: '$*'" ;;
-  esac
+  while (($# > 0)); do
+    (($# >= 2)) || die "expected a value after '$1'"
+    case $1 in
+      --arch) IFS=, read -r arch last_arch <<<"$2" ;;
+      --renderer) renderer=$2 ;;
+      --software) software=$2 ;;
+      --release) release=$2 ;;
+      *) die "expected --arch ARCH, --renderer RENDERER, --software SOFTWARE or --release RELEASE: '$1'" ;;
+    esac
+    shift 2
+  done
+  [[ -z $last_arch || $last_arch == "$(uname -m)" ]] ||
+    die "the last host has one architecture at choice, $(uname -m): '$last_arch'"
   [[ $software == none || $software == jobs || $software == containers ]] ||
     die "the lab's software is none, jobs or containers: '$software'"
   [[ $renderer == networkd || $renderer == NetworkManager ]] ||
     die "netplan's renderers are networkd and NetworkManager: '$renderer'"
+  [[ -n $release ]] || return 0
+  [[ -n ${release_of[$release]:-} ]] || die "the lab's releases are ${!release_of[*]}: '$release'"
+  # shellcheck source=tests/lab/release.sh
+  source "$here/release.sh"
 }
 
 # An empty lab with the root file system of its hosts. A command that ends afterwards removes the lab.
@@ -114,11 +130,23 @@ lab_begin() {
   trap 'exit 143' TERM HUP
   install -d -m 0700 "$states"
   mkdir -m 0700 "$state"
-  printf '%s\n' "$arch" >"$state/arch"
   printf '%s\n' "$renderer" >"$state/renderer"
   printf '%s\n' "$software" >"$state/software"
   emulation_start
   rootfs_ensure                       # sets `tree`
+  last_tree_ensure
+}
+
+# Sets `last_tree`, the root file system of the last host.
+last_tree_ensure() {
+  local arch=${last_arch:-$arch} tree=''
+  rootfs_ensure
+  last_tree=$tree
+}
+
+# True if `up` has to make no root file system.
+trees_exist() {
+  [[ -d $(rootfs_path) && -d $(arch=${last_arch:-$arch} && rootfs_path) ]]
 }
 
 lab_up() {
@@ -173,7 +201,7 @@ lab_reboot() {
 
 main() {
   [[ $lab =~ ^[a-z0-9]{1,6}$ ]] || die "SPARKPLAN_LAB must match [a-z0-9]{1,6}: '$lab'"
-  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none
+  local verb=${1:-} host='' user=root arch='' renderer=networkd software=none release='' last_arch='' last_tree=''
   local -a command=()
   (($# == 0)) || shift
   case $verb in
@@ -182,8 +210,13 @@ main() {
   esac
   case $verb in
     check) require_flavour "$@"; lab_check ;;
-    prepare) require_flavour "$@"; [[ -d $(rootfs_path) ]] || lab_begin ;;
+    prepare) require_flavour "$@"; trees_exist || lab_begin ;;
     up) require_flavour "${@:2}"; lab_up "${1:-}" ;;
+    sources)
+      require_flavour "$@"
+      [[ -n $release ]] || die "sources wants --release RELEASE"
+      rootfs_sources
+      ;;
     down) lock_lab; lab_clean ;;
     controller)
       require_lab
@@ -212,7 +245,7 @@ main() {
     key) require_lab; printf '%s\n' "$state/home/.ssh/id_ed25519" ;;
     known-hosts) require_lab; printf '%s\n' "$state/home/.ssh/known_hosts" ;;
     supervise)                          # internal: one per host, started by host_start
-      arch=$(<"$state/arch") renderer=$(<"$state/renderer") software=$(<"$state/software")
+      arch=$(<"$state/hosts/$1/arch") renderer=$(<"$state/renderer") software=$(<"$state/software")
       host_supervise "$@"
       ;;
     help | -h | --help) usage ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Debian package: built, checked with lintian, installed on a lab host, used there, and purged. The host has never
-# had sparkplan or its build dependencies. One line "ok NAME" or "not ok NAME" per check; the last line is "N passed, N
-# failed, N skipped".
+# The Debian package: built, checked with lintian, installed on a lab host, used there, and purged. A Debian machine has
+# hosts of Debian 12 and of Debian 13, another machine has hosts of its own release. A host has never had sparkplan or its
+# build dependencies. One line "ok NAME" or "not ok NAME" per check; the last line is "N passed, N failed, N skipped".
 #
 #   tests/package/package_test.sh      needs a build with the preset release
 # shellcheck disable=SC2317  # functions that "check" calls
@@ -11,13 +11,17 @@ cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin" SOURCE_DATE_EPOCH=1700000000
 
 readonly lab=tests/lab/lab.sh
-readonly downloads=build/package-dependencies
 readonly lab_checks=16
 export SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkg}
 passed=0 failed=0 skipped=0
 architecture=$(dpkg --print-architecture)
 version=$(sed -nE 's/^project\(sparkplan VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 package=$PWD/build/sparkplan_${version}_$architecture.deb
+# The releases of the hosts.
+# shellcheck source=/dev/null
+read -ra releases < <(source /etc/os-release && if [ "$ID" = debian ]; then echo bookworm trixie; else echo "$VERSION_CODENAME"; fi)
+# shellcheck source=tests/package/host_packages.sh
+source tests/package/host_packages.sh
 
 finish() {
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
@@ -122,18 +126,10 @@ judged() { # without errors and without warnings
   lintian --allow-root --fail-on error,warning "$package"
 }
 
-# Packages that the host lacks, according to apt: the package's dependencies, and man-db to read the pages with. They
-# are kept between runs, so that only the first run needs a mirror.
+# The package's dependencies, and man-db to read the pages with.
 fetched() {
-  local -a apt=(apt-get -q -y --no-install-recommends -o "Dir::State::status=$root/var/lib/dpkg/status"
-    -o "Dir::Cache::archives=$PWD/$downloads" -o APT::Sandbox::User=root)
-  mkdir -p "$downloads/partial" "$root/opt/lab/packages"
-  "${apt[@]}" --download-only install "$package" man-db || return
-  local name candidate
-  while read -r name candidate; do
-    cp "$downloads/${name}_${candidate//:/%3a}_"*.deb "$root/opt/lab/packages/" || return
-  done < <("${apt[@]}" -s install "$package" man-db | sed -nE '/^Inst sparkplan /d; s/^Inst ([^ ]+) .*\(([^ ]+) .*/\1 \2/p')
-  cp "$package" "$root/opt/lab/sparkplan.deb" && ls "$root/opt/lab/packages"
+  fetch_packages "$root" "$PWD/build/package-dependencies/$release-$architecture" "$architecture" "$release" "$package" man-db &&
+    cp "$package" "$root/opt/lab/sparkplan.deb"
 }
 
 # Makes the host like an installed one: lab hosts are configured to leave out documentation.
@@ -223,29 +219,36 @@ check "it has all files and no other, with the right owners and modes" contents
 check "lintian has nothing to say" judged
 check "the tarball is made, and made again it is the same" tarball_made || finish
 
-if ! reason=$("$lab" check); then
-  skipped=$lab_checks
-  printf 'skipped: the checks in the lab: %s\n' "$reason"
-  finish
-fi
+# The checks on fresh hosts of a release. A check that others need ends this release's checks if it fails.
+on_hosts_of() { # RELEASE
+  local reason
+  release=$1
+  if ! reason=$("$lab" check --release "$release" 2>&1); then
+    skipped=$((skipped + lab_checks))
+    printf 'skipped: the checks on hosts of %s: %s\n' "$release" "$reason"
+    return
+  fi
+  check "$release: two hosts boot" "$lab" up 2 --release "$release" || return
+  root=$("$lab" root 1)
+  like_any_other
+  check "$release: apt finds what the package needs" fetched || return
+  check "$release: the tarball can be unpacked" tarball_unpacked
+  check "$release: without libssh the tarball's program names the package, in one line" tarball_without_libssh
+  check "$release: the dependencies can be installed" install_dependencies || return
+  tree_before=$(tree)
+  check "$release: the host's files can be listed" [ "$(wc -l <<<"$tree_before")" -gt 1000 ] || return
+  check "$release: the tarball's program runs from any directory, as any user" tarball_runs
+  check "$release: the package can be installed" install_package || return
+  check "$release: the program runs" runs
+  check "$release: the schema is the program's own" schema_is_the_programs
+  check "$release: the examples are valid and find their schema" examples
+  check "$release: the manual pages are found and can be read" pages
+  check "$release: the completions are there" completions
+  check "$release: a directory tree is planned, applied and in sync" local_directory
+  check "$release: another host is planned, applied and in sync" other_host
+  check "$release: after a purge nothing is left" purged
+}
+
 trap '"$lab" down; rm -rf "$work"' EXIT
-check "two hosts boot" "$lab" up 2 || finish
-root=$("$lab" root 1)
-like_any_other
-check "apt finds what the package needs" fetched || finish
-check "the tarball can be unpacked" tarball_unpacked
-check "without libssh the tarball's program names the package, in one line" tarball_without_libssh
-check "the dependencies can be installed" install_dependencies || finish
-tree_before=$(tree)
-check "the host's files can be listed" [ "$(wc -l <<<"$tree_before")" -gt 1000 ] || finish
-check "the tarball's program runs from any directory, as any user" tarball_runs
-check "the package can be installed" install_package || finish
-check "the program runs" runs
-check "the schema is the program's own" schema_is_the_programs
-check "the examples are valid and find their schema" examples
-check "the manual pages are found and can be read" pages
-check "the completions are there" completions
-check "a directory tree is planned, applied and in sync" local_directory
-check "another host is planned, applied and in sync" other_host
-check "after a purge nothing is left" purged
+for release in "${releases[@]}"; do on_hosts_of "$release"; done
 finish

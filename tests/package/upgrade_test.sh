@@ -4,7 +4,7 @@
 # "not ok NAME" per check; the last line is "N passed, N failed, N skipped".
 #
 #   tests/package/upgrade_test.sh OLD [NEW]     programs; NEW is build/bin/sparkplan by default
-# For example OLD from the package of version 0.1.0 (commit 246717c): dpkg-deb -x sparkplan_0.1.0_amd64.deb /tmp/old
+# tests/package/earlier.sh builds version 0.1.0 and prints the path of its program.
 # shellcheck disable=SC2317  # functions that "check" calls
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n '2,/^set/{/^# shell/d;/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 1; }

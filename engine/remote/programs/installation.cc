@@ -26,6 +26,17 @@ std::string last_line(const std::string& text) {
   return shown_text(last);
 }
 
+/// True if the loader did not start a program of sparkplan, because the C library lacks a version of a symbol.
+/// Source: glibc, elf/dl-version.c ("version `%s' not found (required by %s)").
+bool lacks_glibc(std::string_view complaint) {
+  const auto lines = split_lines(complaint);
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    const auto version = line.find("version `GLIBC_");
+    return version != std::string_view::npos &&
+           line.find("' not found (required by /usr/local/libexec/sparkplan/", version) != std::string_view::npos;
+  });
+}
+
 std::size_t occurrences(std::string_view text, std::string_view word) {
   std::size_t count = 0;
   for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
@@ -110,6 +121,12 @@ Error why_silent(Channel& channel, const Error& error, const std::string& noise)
     return make_error(ErrorCode::kNotFound, "there is no agent on the node", "run `sparkplan plan`, which installs it");
   if (complaint.find("sudo:") != std::string::npos) {
     return make_error(ErrorCode::kPermissionDenied, "sudo refused: " + last_line(complaint), std::string(kSudoHint));
+  }
+  if (lacks_glibc(complaint)) {
+    return make_error(
+        ErrorCode::kUnsupported,
+        "the node's C library is too old for this program: it needs glibc " + std::string(kOldestGlibc) + " or newer",
+        "upgrade the node's distribution; Ubuntu 22.04, Debian 12 and newer ones have it");
   }
   std::string message = "the connection ended";
   if (status) message = "the remote program ended with status " + std::to_string(*status);

@@ -58,6 +58,10 @@ Result<void> install_program(Channel& channel, const Installation& installation)
 /// password.
 Elevation elevation_for(const NodeSpec& node, const Connection& connection, const Secret& become_password);
 
+/// The oldest C library for which programs are linked; engine/packaging/portability.py checks them. The agent and most
+/// other programs for nodes are static and need none.
+inline constexpr std::string_view kOldestGlibc = "2.34";
+
 /// The reason why a program's stream has ended with `error`; `noise` is its output before the first frame. Errors other
 /// than the end of the stream are returned unchanged.
 Error why_silent(Channel& channel, const Error& error, const std::string& noise);

@@ -36,8 +36,8 @@ class ProgramClient {
   using ReadGreeting = std::function<std::optional<Greeting>(const Value& message)>;
 
   /// Connects, installs this build's program if it is missing or of another build, and starts it.
-  /// Errors: those of the connector, kPermissionDenied (sudo), kUnsupported (no program for this architecture),
-  /// kUnreachable, kFailed (it does not run there), kInterrupted.
+  /// Errors: those of the connector, kPermissionDenied (sudo), kUnsupported (no program for this architecture, or a C
+  /// library older than kOldestGlibc), kUnreachable, kFailed (it does not run there), kInterrupted.
   static Result<ProgramClient> open(const CarriedProgramKind& kind, const NodeSpec& node, const AgentOptions& options,
                                     const ReadGreeting& read_greeting);
 

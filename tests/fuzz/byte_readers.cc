@@ -1,0 +1,144 @@
+// Readers that need few other sources: of binary messages, listings and the output of programs.
+#include "tests/fuzz/byte_readers.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "engine/agent/facts/input_chains.h"
+#include "engine/agent/node/bus_message.h"
+#include "engine/core/text.h"
+#include "engine/model/ipv4.h"
+#include "engine/nccl/nccl_log.h"
+#include "engine/remote/discovery/mdns_message.h"
+#include "engine/resource/managed_block.h"
+#include "engine/verify/levels/ssh_complaint.h"
+#include "resources/firewall/ufw.h"
+#include "resources/package/apt.h"
+#include "resources/package/dpkg_status.h"
+#include "resources/ssh_trust/public_key.h"
+#include "tests/fuzz/choices.h"
+#include "tests/fuzz/property.h"
+
+namespace sparkplan::fuzz {
+namespace {
+
+void read_public_key(std::string_view text) {
+  if (const auto key = ssh_trust::parse_public_key(text)) {
+    require(ssh_trust::is_public_key(*key), "a key that was parsed is none", *key);
+    require(!has_line_break(*key), "a key has lines", *key);
+  }
+  if (ssh_trust::is_ed25519_public_key(text)) require(ssh_trust::is_public_key(text), "a key is none", text);
+  (void)ssh_trust::comment_of(text);
+  if (const auto key = ssh_trust::public_part(text)) {
+    require(ssh_trust::is_ed25519_public_key(*key), "the public part is no key", *key);
+  }
+}
+
+void read_block(std::string_view text) {
+  const auto block = find_block(text);
+  const auto above = text_above_block(text);
+  require(text.substr(0, above.size()) == above, "what is above the block is not");
+  const auto replaced = replace_block(text, "one line\n");
+  require(replaced.has_value() == block.has_value(), "a block is found and not replaced, or the other way round");
+  if (!replaced) return;
+  const auto found = find_block(*replaced);
+  require(found.has_value() && found->has_value() && **found == "one line\n", "the block is another one", *replaced);
+  const auto restored = replace_block(*replaced, block->has_value() ? *block : std::nullopt);
+  require(restored.has_value(), "what was replaced cannot be replaced");
+  if (block->has_value()) require(*restored == text, "the text around the block changes", *restored);
+}
+
+void read_rules(std::string_view text) {
+  for (const Hook hook : {Hook::kInput, Hook::kForward}) {
+    (void)nft_chains(text, hook);
+    (void)iptables_chains(text, hook);
+  }
+  (void)firewall::is_enabled(text);
+  const auto rules = firewall::parse_rules(text);
+  if (!rules.empty()) (void)firewall::obstacle_to(rules.back(), rules);
+  (void)firewall::rule_of(text);
+}
+
+void read_bus(std::string_view text) {
+  static constexpr std::array<std::string_view, 4> wanted{"ActiveState", "Id", "DropInPaths", "MainPID"};
+  std::string bytes(text);
+  while (!bytes.empty()) {
+    const std::size_t before = bytes.size();
+    const auto reply = take_reply(bytes, wanted);
+    if (!reply || !*reply) break;
+    require(bytes.size() < before, "a message takes no bytes");
+    require((*reply)->values.size() <= wanted.size(), "there are more values than asked for");
+  }
+  const std::string call = properties_call(1, text);
+  require(call.size() <= 4 * text.size() + 512, "a call is too long");
+  (void)hexadecimal(text);
+}
+
+void read_mdns(std::string_view text) {
+  const auto hosts = decode_mdns_answer(text, "_ssh._tcp.local");
+  auto all = hosts_in_avahi_output(text);
+  if (hosts) all.insert(all.end(), hosts->begin(), hosts->end());
+  for (const AnnouncedHost& host : hosts.value_or(std::vector<AnnouncedHost>())) {
+    require_printable(host.name, "the name of an announced host", 255);
+    for (const auto& address : host.addresses) require(parse_ipv4(address).has_value(), "no address", address);
+  }
+  require(merged(all).size() <= all.size(), "there are more hosts than were announced");
+}
+
+void read_packages(std::string_view text) {
+  const auto half = text.size() / 2;
+  const auto status = package::DpkgStatus::parse(text.substr(0, half), text.substr(half));
+  (void)status.find("curl");
+  (void)status.name_to_apt("curl:amd64");
+  (void)package::parse_simulation({0, std::string(text), ""});
+  (void)package::reason_of_failure({100, std::string(text), std::string(text)});
+}
+
+void read_logs(std::string_view text) {
+  const auto transport = nccl::transport_in(text);
+  require(transport.warnings.size() <= 20, "there are too many warnings");
+  for (const auto& warning : transport.warnings) (void)warning.size();
+  const auto complaint = read_complaint(text);
+  require_printable(complaint.words, "the words of a complaint", 4096);
+  require(bool(complaint.row), "a complaint without a row");
+}
+
+void read_any(std::string_view text) {
+  const std::string shown = printable(text);
+  require(printable(shown) == shown && !has_line_break(shown), "printable text is not", shown);
+  require(is_valid_utf8(shown), "printable text is no UTF-8");
+  const auto half = text.size() / 2;
+  (void)unified_diff("x", text.substr(0, half), text.substr(half));
+  (void)glob_match(text.substr(0, half), text.substr(half));
+  std::vector<std::string> words;
+  for (const auto word : split(text, '\n')) words.emplace_back(word);
+  (void)fold_names(words);
+  if (words.size() < 64) (void)nearest(words.front(), words);
+}
+
+}  // namespace
+
+bool has_line_break(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
+
+const Readers& byte_readers() {
+  static const Readers all{
+      {"any", read_any},
+      {"block", read_block},
+      {"bus", read_bus},
+      {"logs", read_logs},
+      {"mdns", read_mdns},
+      {"packages", read_packages},
+      {"public_key", read_public_key},
+      {"rules", read_rules},
+  };
+  return all;
+}
+
+void read_with(const Readers& readers, const std::uint8_t* data, std::size_t size) {
+  Choices choices(data, size);
+  const auto reader = readers.find(choices.line());
+  if (reader != readers.end()) reader->second(choices.rest());
+}
+
+}  // namespace sparkplan::fuzz

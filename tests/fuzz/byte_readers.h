@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace sparkplan::fuzz {
+
+/// By name: gives a text to a parser and checks what it promises.
+using Readers = std::map<std::string, void (*)(std::string_view), std::less<>>;
+
+/// Readers whose parsers need only their own sources and the rooms core, model and wire. So a program of them alone is
+/// built in a minute.
+const Readers& byte_readers();
+
+/// One input: the reader's name, a newline, and the text. An unknown name reads nothing.
+void read_with(const Readers& readers, const std::uint8_t* data, std::size_t size);
+
+bool has_line_break(std::string_view text);
+
+}  // namespace sparkplan::fuzz

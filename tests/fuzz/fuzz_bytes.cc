@@ -1,0 +1,14 @@
+// The readers of byte_readers.h. An input is the reader's name, a newline, and the text, as for fuzz_text, which has
+// these readers and all others, and shares its corpus.
+#include "tests/fuzz/byte_readers.h"
+#include "tests/fuzz/named_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sparkplan::fuzz::read_with(sparkplan::fuzz::byte_readers(), data, size);
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  return sparkplan::fuzz::mutate_named_input(data, size, max_size, seed, false);
+}
