@@ -1,7 +1,6 @@
 // The text of `verify` and `doctor`.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "engine/core/text.h"
 #include "engine/report/checks/check_groups.h"
 #include "engine/report/checks/check_report.h"
+#include "engine/report/checks/doctor_rows.h"
 #include "engine/report/checks/matrix.h"
 #include "engine/report/checks/verify_verdict.h"
 #include "engine/report/plan/report.h"
@@ -102,65 +102,16 @@ std::string summary_of(const VerifyReport& report, const TextStyle& style) {
   return wrapped(text + fmt::format(". {:.2f} s", report.run.duration.count()), 0, style);
 }
 
-/// Nodes with the same finding on one row.
-struct Problem {
-  const Finding* first = nullptr;
-  std::vector<std::string> nodes;
-};
-
-std::vector<Problem> problems_in(const std::vector<Finding>& findings) {
-  std::vector<Problem> problems;
-  for (const Finding& finding : findings) {
-    if (!is_problem(finding.status)) continue;
-    const auto same = std::find_if(problems.begin(), problems.end(), [&](const Problem& one) {
-      return one.first->row == finding.row && one.first->status == finding.status && one.first->seen == finding.seen;
-    });
-    if (same == problems.end()) {
-      problems.push_back({&finding, finding.nodes});
-    } else {
-      same->nodes.insert(same->nodes.end(), finding.nodes.begin(), finding.nodes.end());
-    }
-  }
-  std::stable_sort(problems.begin(), problems.end(), [](const Problem& a, const Problem& b) {
-    return a.first->status == CheckStatus::kFail && b.first->status != CheckStatus::kFail;
-  });
-  return problems;
-}
-
-std::string text_of(const Problem& problem, const TextStyle& style) {
+std::string text_of(const DoctorProblem& problem, const TextStyle& style) {
   const RowId row = problem.first->row;
   std::vector<std::string> names;
   for (const auto& name : problem.nodes) names.push_back(printable(name));
-  std::sort(names.begin(), names.end());
   FlowingLine line(status_word(problem.first->status, style), kStatusWidth, kStatusWidth + 2, style);
   line.add({fold_names(names), Colour::kBold});
   line.add_words(std::string(row->id) + ": " + std::string(row->symptom), Colour::kNone, 2);
   return std::move(line).text() + wrapped("seen: " + printable(problem.first->seen), kDetails, style) +
          wrapped("cause: " + std::string(row->cause), kDetails, style) +
          wrapped("fix: " + std::string(row->fix), kDetails, style);
-}
-
-/// The rows without a problem, in their order. A row counts as passed if a node has passed it.
-struct QuietRows {
-  std::vector<std::string> passed, skipped;
-};
-
-QuietRows quiet_rows(const std::vector<Finding>& findings) {
-  std::vector<RowId> order;
-  std::map<std::string_view, CheckStatus> worst;  // Of a problem, of a pass, or of a skip.
-  const auto rank = [](CheckStatus status) { return is_problem(status) ? 2 : status == CheckStatus::kPass ? 1 : 0; };
-  for (const Finding& finding : findings) {
-    const auto [place, is_new] = worst.emplace(finding.row->id, finding.status);
-    if (is_new) order.push_back(finding.row);
-    if (rank(finding.status) > rank(place->second)) place->second = finding.status;
-  }
-  QuietRows rows;
-  for (const RowId& row : order) {
-    const CheckStatus status = worst.at(row->id);
-    if (is_problem(status)) continue;
-    (status == CheckStatus::kPass ? rows.passed : rows.skipped).emplace_back(row->id);
-  }
-  return rows;
 }
 
 /// One line with the number of the rows; with `style.verbose`, their names. Empty without rows.
@@ -190,19 +141,14 @@ std::string to_text(const VerifyReport& report, const TextStyle& style) {
 
 std::string to_text(const DoctorReport& report, const TextStyle& style) {
   std::string text;
-  const std::vector<Problem> problems = problems_in(report.findings);
-  for (const Problem& problem : problems) text += text_of(problem, style);
-  const QuietRows rows = quiet_rows(report.findings);
+  const DoctorRows rows = doctor_rows(report.findings);
+  for (const DoctorProblem& problem : rows.problems) text += text_of(problem, style);
   if (!style.quiet) {
     text +=
         line_of_rows(CheckStatus::kPass, rows.passed, style) + line_of_rows(CheckStatus::kSkip, rows.skipped, style);
   }
   // As many as lines: the user counts what is printed above.
-  const auto failed = static_cast<std::size_t>(std::count_if(
-      problems.begin(), problems.end(), [](const Problem& one) { return one.first->status == CheckStatus::kFail; }));
-  const std::string summary = fmt::format("Doctor: {} failed, {}, {} passed, {} skipped. {:.2f} s", failed,
-                                          counted(problems.size() - failed, "warning"), rows.passed.size(),
-                                          rows.skipped.size(), report.run.duration.count());
+  const std::string summary = fmt::format("Doctor: {}. {:.2f} s", rows.counts_text(), report.run.duration.count());
   return text + lines_of_nodes(report.run, style) + wrapped(summary, 0, style);
 }
 

@@ -4,6 +4,7 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/checks/check_report.h"
+#include "engine/report/checks/doctor_rows.h"
 #include "engine/report/page/cluster_sections.h"
 #include "engine/report/page/html_report.h"
 #include "engine/report/page/problem_cards.h"
@@ -11,23 +12,23 @@
 namespace sparkplan {
 namespace {
 
-/// Nodes with the same problem share a card, and what was seen there is listed.
-std::vector<ProblemCard> cards_of(const std::vector<Finding>& findings) {
+/// Problems of one row share a card, with one place for each of them.
+std::vector<ProblemCard> cards_of(const std::vector<DoctorProblem>& problems) {
   std::vector<ProblemCard> cards;
   std::map<std::string, std::size_t> places;
-  for (const Finding& finding : findings) {
-    if (!is_problem(finding.status)) continue;
-    const std::string key = std::string(to_string(finding.status)) + "\n" + std::string(finding.row->id);
+  for (const DoctorProblem& problem : problems) {
+    const Finding& first = *problem.first;
+    const std::string key = std::string(to_string(first.status)) + "\n" + std::string(first.row->id);
     const auto [place, is_first] = places.emplace(key, cards.size());
     if (is_first) {
-      cards.push_back({finding.status,
-                       std::string(finding.row->id) + ": " + std::string(finding.row->symptom),
+      cards.push_back({first.status,
+                       std::string(first.row->id) + ": " + std::string(first.row->symptom),
                        {},
                        "",
-                       std::string(finding.row->cause),
-                       std::string(finding.row->fix)});
+                       std::string(first.row->cause),
+                       std::string(first.row->fix)});
     }
-    cards[place->second].places.push_back(fold_names(finding.nodes) + ": " + finding.seen);
+    cards[place->second].places.push_back(fold_names(problem.nodes) + ": " + first.seen);
   }
   return cards;
 }
@@ -52,7 +53,11 @@ void add_rows(Page& page, const std::vector<Finding>& findings) {
   }
   if (outcomes.empty()) return;
   Markup& body = page.section("rows", "What was examined");
-  open_table(body, "plain", "Rows without a problem", {"row", "status", "nodes", "read from"});
+  body.element("p",
+               "Each failure and each warning counts. A row without one counts once: as passed if a node passed it, "
+               "else as skipped.")
+      .newline();
+  open_table(body, "plain", "Passed and skipped rows, with their nodes", {"row", "status", "nodes", "read from"});
   std::size_t shown = 0;
   for (const RowOutcome& outcome : outcomes) {
     if (body.size() > kMostSectionBytes) break;
@@ -74,16 +79,15 @@ void add_rows(Page& page, const std::vector<Finding>& findings) {
 }  // namespace
 
 std::string to_html(const DoctorReport& report, const PageContext& context) {
-  const StatusCounts counts = count_by_status(report.findings);
+  const DoctorRows rows = doctor_rows(report.findings);
   auto cards = cards_of_nodes(report.run);
-  CheckStatus status = cards.empty() ? CheckStatus::kPass : CheckStatus::kFail;
-  if (counts.warn > 0) status = worse_of(status, CheckStatus::kWarn);
-  if (counts.fail > 0) status = CheckStatus::kFail;
+  for (ProblemCard& card : cards_of(rows.problems)) cards.push_back(std::move(card));
+  CheckStatus status = cards.empty() ? CheckStatus::kPass : CheckStatus::kWarn;
+  for (const ProblemCard& card : cards) {
+    if (card.status == CheckStatus::kFail) status = CheckStatus::kFail;
+  }
   Page page(report.run, context.version);
-  page.verdict(status, std::to_string(counts.fail) + " failed, " + counted(counts.warn, "warning") + ", " +
-                           std::to_string(counts.pass) + " passed, " + std::to_string(counts.skip) + " skipped on " +
-                           counted(report.run.nodes.size(), "node") + ".");
-  for (ProblemCard& card : cards_of(report.findings)) cards.push_back(std::move(card));
+  page.verdict(status, rows.counts_text() + " on " + counted(report.run.nodes.size(), "node") + ".");
   add_problems(page, std::move(cards));
   add_cabling(page, cabling_with(context.cluster, report.snapshots));
   add_rows(page, report.findings);

@@ -41,13 +41,6 @@ std::string shown_time(const std::string& rfc3339) {
 
 }  // namespace
 
-CheckStatus worse_of(CheckStatus a, CheckStatus b) {
-  for (const CheckStatus status : {CheckStatus::kFail, CheckStatus::kWarn, CheckStatus::kPass}) {
-    if (a == status || b == status) return status;
-  }
-  return CheckStatus::kSkip;
-}
-
 Page::Page(const Report& report, std::string version)
     : command_(report.command),
       cluster_(report.cluster),

@@ -62,9 +62,6 @@ void write_row(Markup& markup, const std::vector<std::string>& cells);
 /// Adds a section with the findings, if there are any.
 void add_findings(Page& page, const std::vector<Diagnostic>& diagnostics);
 
-/// Failure, warning or pass, whichever is the worst.
-CheckStatus worse_of(CheckStatus a, CheckStatus b);
-
 /// The style of all pages.
 Constant page_style();
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "engine/report/checks/check_report.h"
 #include "tests/support/catch.h"
 #include "tests/support/page_rules.h"
 #include "tests/unit/report/cluster_of_eight.h"
@@ -167,9 +168,23 @@ TEST_CASE("the page of doctor groups nodes with the same problem") {
   CHECK(complaints_about_page(page) == "");
   CHECK(occurrences(page, "<article") == 2);
   CHECK(place_in(page, "link-mtu: ") < place_in(page, "netplan-mode: "));
-  CHECK(has(page, "spark-03: /etc/netplan/50.yaml has mode 0644"));
-  CHECK(has(page, "1 failed, 3 warnings, 5 passed, 3 skipped on 3 nodes."));
+  CHECK(has(page, "spark-[01-03]: /etc/netplan/50.yaml has mode 0644"));
   CHECK(has(page, "to the switch: FAIL, spark-02: no carrier"));
+}
+
+TEST_CASE("the page of doctor has the counts of the terminal") {
+  const Cluster cluster = sample_cluster(3);
+  DoctorReport report = testing::sample_doctor(cluster);
+  // A failure on one node, a warning that all share, a row that all passed and one that all skipped.
+  const std::string counts = "1 failed, 1 warning, 1 passed, 1 skipped";
+  CHECK(has(to_text(report, {}), "Doctor: " + counts + ". "));
+  CHECK(has(to_html(report, {cluster, "1"}), counts + " on 3 nodes."));
+  report.findings[1].seen = "/etc/netplan/60.yaml has mode 0644";
+  const std::string more = "1 failed, 2 warnings, 1 passed, 1 skipped";
+  CHECK(has(to_text(report, {}), "Doctor: " + more + ". "));
+  const std::string page = to_html(report, {cluster, "1"});
+  CHECK(has(page, more + " on 3 nodes."));
+  CHECK(has(page, "spark-[02-03]: /etc/netplan/50.yaml has mode 0644"));
 }
 
 TEST_CASE("the page of plan has the changes by type, with their diffs folded") {
