@@ -1,7 +1,8 @@
 #include "engine/report/page/heat_map.h"
 
 #include <algorithm>
-#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -38,21 +39,25 @@ void write_cell(Markup& body, const PairMatrix& matrix, std::size_t row, std::si
   body.element("td", {{"class", css}}, sign_of(cell->status) + number_text(*cell->value));
 }
 
-/// "threshold 100 Gb/s", if all cells have the same one.
+/// "threshold 100 Gb/s", and whether some of the measured pairs have none.
 std::string threshold_text(const PairMatrix& matrix) {
-  std::optional<double> threshold;
-  bool differ = false;
+  std::set<std::string> thresholds;  // As texts: two that read the same are the same to the reader.
+  bool some_have_none = false;
   for (std::size_t row = 0; row < matrix.nodes().size(); ++row) {
     for (std::size_t column = 0; column < matrix.nodes().size(); ++column) {
       const PairCell* cell = matrix.at(row, column);
       if (cell == nullptr || !cell->value) continue;
-      differ = differ || (threshold && cell->threshold != threshold);
-      if (cell->threshold) threshold = cell->threshold;
+      if (cell->threshold) {
+        thresholds.insert(number_text(*cell->threshold));
+      } else {
+        some_have_none = true;
+      }
     }
   }
-  if (!threshold) return "no threshold";
-  if (differ) return "thresholds differ";
-  return "threshold " + number_text(*threshold) + " " + printable(matrix.unit());
+  if (thresholds.empty()) return "no threshold";
+  const std::string text =
+      thresholds.size() > 1 ? "thresholds differ" : "threshold " + *thresholds.begin() + " " + printable(matrix.unit());
+  return text + (some_have_none ? ", none for some pairs" : "");
 }
 
 std::vector<std::string> slow_nodes(const PairMatrix& matrix, bool as_receiver) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "engine/report/checks/check_report.h"
 #include "tests/support/catch.h"
@@ -66,6 +68,30 @@ TEST_CASE("a page tells nothing by colour alone") {
   CHECK(has(page, "\u2717 FAIL</text>"));
   CHECK(has(page, "\u2260 6.11.0-1016-nvidia"));
   CHECK_FALSE(has(page, "\u2260 6.14.0-1013-nvidia"));
+}
+
+TEST_CASE("the caption of a heat map says which pairs have a threshold, in any order of the pairs") {
+  const Cluster cluster = sample_cluster(2);
+  const auto caption = [&](std::optional<double> there, std::optional<double> back) {
+    VerifyReport report;
+    for (const auto& [nodes, threshold] : {std::pair(std::vector<std::string>{"spark-01", "spark-02"}, there),
+                                           std::pair(std::vector<std::string>{"spark-02", "spark-01"}, back)}) {
+      Check check = skipped(Level::kTcp, nodes, "A", "");
+      check.pass("measured");
+      check.value = 90;
+      check.unit = "Gb/s";
+      check.threshold = threshold;
+      report.checks.push_back(std::move(check));
+    }
+    const std::string page = verify_page(report, cluster);
+    const auto begin = page.find("columns receive, ", page.find("<caption>tcp A")) + 17;
+    return page.substr(begin, page.find('<', begin) - begin);
+  };
+  CHECK(caption({}, {}) == "no threshold");
+  CHECK(caption(100, 100) == "threshold 100 Gb/s");
+  CHECK(caption(100, 80) == "thresholds differ");
+  CHECK(caption(100, {}) == "threshold 100 Gb/s, none for some pairs");
+  CHECK(caption({}, 100) == "threshold 100 Gb/s, none for some pairs");
 }
 
 TEST_CASE("the wires of the drawing have the results of the checks of their half") {
