@@ -29,20 +29,27 @@ std::string to_junit(const VerifyReport& report);
 /// Checks, or findings, by status.
 struct StatusCounts {
   std::size_t pass = 0, warn = 0, fail = 0, skip = 0;
+
+  void add(CheckStatus status) {
+    if (status == CheckStatus::kPass) ++pass;
+    if (status == CheckStatus::kWarn) ++warn;
+    if (status == CheckStatus::kFail) ++fail;
+    if (status == CheckStatus::kSkip) ++skip;
+  }
 };
 template <class Checks>
 StatusCounts count_by_status(const Checks& checks) {
   StatusCounts counts;
-  for (const auto& check : checks) {
-    if (check.status == CheckStatus::kPass) ++counts.pass;
-    if (check.status == CheckStatus::kWarn) ++counts.warn;
-    if (check.status == CheckStatus::kFail) ++counts.fail;
-    if (check.status == CheckStatus::kSkip) ++counts.skip;
-  }
+  for (const auto& check : checks) counts.add(check.status);
   return counts;
 }
 
 /// A failure or a warning.
 constexpr bool is_problem(CheckStatus status) { return status == CheckStatus::kFail || status == CheckStatus::kWarn; }
+
+/// True for the levels whose checks measure one half of the fabric.
+constexpr bool measures_a_half(Level level) {
+  return level == Level::kLink || level == Level::kMtu || level == Level::kTcp || level == Level::kRdma;
+}
 
 }  // namespace sparkplan

@@ -14,10 +14,8 @@ namespace {
 
 /// The half that a check is about: "A" for "A" and "A/cable"; nothing for other checks.
 std::optional<char> half_of(const Check& check) {
-  const bool of_fabric = check.level == Level::kLink || check.level == Level::kMtu || check.level == Level::kTcp ||
-                         check.level == Level::kRdma;
   const std::string& what = check.what;
-  if (!of_fabric || what.empty() || what[0] < 'A' || what[0] > 'Z') return std::nullopt;
+  if (!measures_a_half(check.level) || what.empty() || what[0] < 'A' || what[0] > 'Z') return std::nullopt;
   return what.size() == 1 || what[1] == '/' ? std::optional(what[0]) : std::nullopt;
 }
 
@@ -34,17 +32,16 @@ std::string trouble_text(const StatusCounts& counts) {
 
 /// The results of the halves, and of the checks that concern no half.
 std::vector<std::string> findings_in(const std::vector<Check>& checks) {
-  std::map<char, std::vector<Check>> by_half;
-  std::vector<Check> others;
+  std::map<char, StatusCounts> by_half;
+  StatusCounts rest;
   for (const Check& check : checks) {
     const auto half = half_of(check);
-    (half ? by_half[*half] : others).push_back(check);
+    (half ? by_half[*half] : rest).add(check.status);
   }
   std::vector<std::string> parts;
   std::size_t good = 0;
   char first_good = 'A';
-  for (const auto& [half, of_half] : by_half) {
-    const StatusCounts counts = count_by_status(of_half);
+  for (const auto& [half, counts] : by_half) {
     if (counts.fail + counts.warn > 0) {
       parts.push_back("half " + std::string(1, half) + ": " + trouble_text(counts));
     } else if (counts.pass > 0) {
@@ -52,7 +49,6 @@ std::vector<std::string> findings_in(const std::vector<Check>& checks) {
     }
   }
   if (good > 0) parts.insert(parts.begin(), halves_text(good, first_good) + " good");
-  const StatusCounts rest = count_by_status(others);
   if (rest.fail + rest.warn > 0) parts.push_back((by_half.empty() ? "" : "other checks: ") + trouble_text(rest));
   if (parts.empty() && rest.pass > 0) parts.emplace_back("all checks passed");
   if (parts.empty()) parts.emplace_back("nothing was measured");

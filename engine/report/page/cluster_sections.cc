@@ -6,6 +6,7 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/report/checks/check_report.h"
 #include "engine/report/text/text_style.h"
 
 namespace sparkplan {
@@ -43,30 +44,14 @@ void take_end(const DrawnCabling& cabling, const std::vector<NodeSnapshot>& snap
 /// The label of the half that a check between nodes, or of one node, is about: "A" of "A/bandwidth".
 std::string label_of(const Check& check) { return check.what.substr(0, check.what.find('/')); }
 
-bool is_about_a_wire(const Check& check) {
-  return check.level == Level::kLink || check.level == Level::kMtu || check.level == Level::kTcp ||
-         check.level == Level::kRdma;
-}
-
-struct StatusSums {
-  std::size_t pass = 0, warn = 0, fail = 0;
-
-  void add(CheckStatus status) {
-    if (status == CheckStatus::kPass) ++pass;
-    if (status == CheckStatus::kWarn) ++warn;
-    if (status == CheckStatus::kFail) ++fail;
-  }
-};
-
 struct WireCounts {
-  StatusSums own;    ///< Checks of one end alone.
-  StatusSums pairs;  ///< Checks between nodes.
+  StatusCounts own;    ///< Checks of one end alone.
+  StatusCounts pairs;  ///< Checks between nodes.
   std::string first_problem;
 
   void add(const Check& check) {
     (check.nodes.size() == 1 ? own : pairs).add(check.status);
-    const bool problem = check.status == CheckStatus::kFail || check.status == CheckStatus::kWarn;
-    if (problem && first_problem.empty()) first_problem = check.id;
+    if (is_problem(check.status) && first_problem.empty()) first_problem = check.id;
   }
 
   bool empty() const { return own.pass + own.warn + own.fail + pairs.pass + pairs.warn + pairs.fail == 0; }
@@ -86,7 +71,7 @@ class WireJudge {
  public:
   explicit WireJudge(const std::vector<Check>& checks) {
     for (const Check& check : checks) {
-      if (!is_about_a_wire(check) || check.nodes.empty() || check.nodes.size() > 2) continue;
+      if (!measures_a_half(check.level) || check.nodes.empty() || check.nodes.size() > 2) continue;
       by_half_[{check.nodes[0], label_of(check)}].push_back(&check);
       // Behind a switch, both ends have the same label.
       if (check.nodes.size() == 2) received_[{check.nodes[1], label_of(check)}].push_back(&check);
