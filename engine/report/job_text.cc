@@ -8,6 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/report/checks/check_report.h"
+#include "engine/report/text/error_json.h"
 
 namespace sparkplan {
 namespace {
@@ -27,11 +28,7 @@ Value to_value(const RankReport& rank) {
 
 Value to_value(const JobNodeReport& node) {
   Value value = Value::map({{"name", node.name}});
-  if (node.error) {
-    value.set("error", Value::map({{"code", to_string(node.error->code)},
-                                   {"message", node.error->describe()},
-                                   {"hint", node.error->hint}}));
-  }
+  if (node.error) value.set("error", to_json_value(*node.error));
   Value ranks{Value::List{}};
   for (const RankReport& rank : node.ranks) ranks.push_back(to_value(rank));
   value.set("ranks", std::move(ranks));

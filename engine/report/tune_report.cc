@@ -11,6 +11,7 @@
 #include "engine/core/text_list.h"
 #include "engine/core/units.h"
 #include "engine/report/plan/report.h"
+#include "engine/report/text/error_json.h"
 #include "engine/report/text/text_table.h"
 #include "engine/verify/check.h"
 
@@ -135,17 +136,13 @@ Value value_of(const PastPair& past) {
                      {"after_points", value_of(past.pair.after)}});
 }
 
-Value value_of(const Error& error) {
-  return Value::map({{"code", to_string(error.code)}, {"message", error.describe()}, {"hint", error.hint}});
-}
-
 Value value_of(const NodeReport& node) {
   const bool in_trouble = node.status == NodeStatus::kUnreachable || node.status == NodeStatus::kFailed ||
                           node.status == NodeStatus::kRefused || node.status == NodeStatus::kSkipped;
   Value value = Value::map({{"name", node.name},
                             {"address", node.address},
                             {"status", in_trouble ? to_string(node.status) : std::string_view("measured")}});
-  if (node.error) value.set("error", value_of(*node.error));
+  if (node.error) value.set("error", to_json_value(*node.error));
   return value;
 }
 
@@ -238,7 +235,7 @@ Value to_json_value(const TuneReport& report) {
                      {"proposed", variables_value(report.proposed())},
                      {"fragment", yaml_fragment(report)},
                      {"history", std::move(history)},
-                     {"error", report.trouble ? value_of(*report.trouble) : Value()},
+                     {"error", report.trouble ? to_json_value(*report.trouble) : Value()},
                      {"diagnostics", *to_json_value(report.run).find("diagnostics")},
                      {"duration_s", report.run.duration.count()}});
 }

@@ -4,6 +4,7 @@
 #include "engine/core/text_list.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/plan/report.h"
+#include "engine/report/text/error_json.h"
 
 namespace sparkplan {
 namespace {
@@ -67,9 +68,7 @@ Value value_of(const NodeReport& node, std::string_view done) {
   Value value = Value::map(
       {{"name", node.name}, {"address", node.address}, {"status", in_trouble ? to_string(node.status) : done}});
   if (!node.error) return value;
-  return value.set("error", Value::map({{"code", to_string(node.error->code)},
-                                        {"message", node.error->describe()},
-                                        {"hint", node.error->hint}}));
+  return value.set("error", to_json_value(*node.error));
 }
 
 /// The JSON of either command. `done` is the status of an examined node.

@@ -8,6 +8,7 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/fleet/history/history.h"
+#include "engine/report/text/error_json.h"
 #include "engine/report/text/text_table.h"
 #include "engine/verify/check.h"
 
@@ -203,11 +204,7 @@ Value value_of(const NodeMeasurements& node) {
     runs.push_back(Value::map({{"run", run.run}, {"time", time_value(run.run)}, {"versions", std::move(versions)}}));
   }
   Value value = Value::map({{"name", node.node}, {"status", status}, {"runs", std::move(runs)}});
-  if (node.error) {
-    value.set("error", Value::map({{"code", to_string(node.error->code)},
-                                   {"message", node.error->describe()},
-                                   {"hint", node.error->hint}}));
-  }
+  if (node.error) value.set("error", to_json_value(*node.error));
   return value;
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/core/keyed_digest.h"
 #include "engine/report/plan/report.h"
+#include "engine/report/text/error_json.h"
 
 namespace sparkplan {
 namespace {
@@ -13,10 +14,6 @@ Value list_of(const Items& items, ToValue to_value) {
   Value list{Value::List{}};
   for (const auto& item : items) list.push_back(to_value(item));
   return list;
-}
-
-Value to_value(const Error& error) {
-  return Value::map({{"code", to_string(error.code)}, {"message", error.describe()}, {"hint", error.hint}});
 }
 
 /// Null without a place in the file: a removal has none.
@@ -41,12 +38,12 @@ class NodeWriter {
                               {"address", node_.address},
                               {"status", to_string(node_.status)},
                               {"membership", to_string(node_.membership)}});
-    if (node_.error) value.set("error", to_value(*node_.error));
+    if (node_.error) value.set("error", to_json_value(*node_.error));
     const NodePlan& plan = node_.plan;
     value.set("changes", list_of(plan.changes, [&](const Change& change) { return change_value(change); }));
     value.set("blocked", list_of(plan.blocked, [&](const BlockedResource& blocked) {
                 return Value::map({{"id", full_id(blocked.id)},
-                                   {"error", to_value(blocked.error)},
+                                   {"error", to_json_value(blocked.error)},
                                    {"source", source_of(report_.file, blocked.where)}});
               }));
     value.set("not_applicable", list_of(plan.not_applicable, [&](const SkippedResource& skipped) {
