@@ -45,7 +45,7 @@ std::string label_of(const DrawnWire& wire) {
   std::string text = wire.from.label;
   if (wire.to && wire.to->label != wire.from.label) text += "-" + wire.to->label;
   if (wire.state == WireState::kDeclared) return text;
-  return text + " " + std::string(sign_of(wire.state)) + " " + std::string(word_of(wire.state));
+  return text + " " + std::string(row_of(wire.state).sign) + " " + std::string(word_of(wire.state));
 }
 
 std::string spoken(const DrawnCabling& cabling, const DrawnEnd& end) {
@@ -274,7 +274,6 @@ DrawnEnd end_of(const Cluster& cluster, const WireEnd& end) {
 }  // namespace
 
 std::string_view word_of(WireState state) { return row_of(state).word; }
-std::string_view sign_of(WireState state) { return row_of(state).sign; }
 
 DrawnCabling drawn_cabling(const Cluster& cluster) {
   DrawnCabling drawn;

@@ -16,8 +16,6 @@ enum class WireState : std::uint8_t { kDeclared, kGood, kWarned, kBad, kUnknown 
 
 /// "declared", "pass", "warn", "FAIL", "not checked".
 std::string_view word_of(WireState state);
-/// A sign for the word, one character.
-std::string_view sign_of(WireState state);
 
 /// An end of a wire.
 struct DrawnEnd {

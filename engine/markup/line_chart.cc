@@ -106,8 +106,7 @@ class Chart {
 
   /// A circle, a square, a triangle or a diamond.
   void mark(std::size_t style, double x, double y) {
-    static constexpr std::array<std::array<std::array<double, 2>, 4>, kStyles> kShapes{{
-        {{{-4, -1.5}, {0, -4.5}, {4, -1.5}, {0, 4.5}}},
+    static constexpr std::array<std::array<std::array<double, 2>, 4>, kStyles - 1> kPolygons{{
         {{{-4, -4}, {4, -4}, {4, 4}, {-4, 4}}},
         {{{0, -5}, {5, 4}, {-5, 4}, {0, -5}}},
         {{{0, -5}, {5, 0}, {0, 5}, {-5, 0}}},
@@ -117,7 +116,7 @@ class Chart {
       return;
     }
     std::string points;
-    for (const auto& corner : kShapes.at(style % kStyles)) {
+    for (const auto& corner : kPolygons.at(style % kStyles - 1)) {
       points += (points.empty() ? "" : " ") + coordinate(x + corner[0]) + "," + coordinate(y + corner[1]);
     }
     markup_.empty("polygon", {{"class", "mark"}, {"points", points}});

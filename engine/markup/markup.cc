@@ -101,7 +101,7 @@ std::string coordinate(double number) {
   const std::int64_t rest = tenths < 0 ? -tenths % 10 : tenths % 10;
   std::string text = (tenths < 0 && tenths / 10 == 0 ? "-" : "") + std::to_string(tenths / 10);
   if (rest != 0) text += "." + std::to_string(rest);
-  return text == "-0" ? "0" : text;
+  return text;
 }
 
 }  // namespace sparkplan

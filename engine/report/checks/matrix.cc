@@ -29,6 +29,12 @@ bool is_between_nodes(const Check& check) {
 
 std::string key_of(const Check& check) { return std::string(to_string(check.level)) + " " + check.what; }
 
+std::string cell_text(const PairCell& cell) {
+  if (!cell.value) return cell.status == CheckStatus::kFail ? "x" : "-";
+  const std::string mark = cell.status == CheckStatus::kFail ? "!" : cell.status == CheckStatus::kWarn ? "~" : "";
+  return number_text(*cell.value) + mark;
+}
+
 std::string text_of(const PairMatrix& matrix, const TextStyle& style) {
   const auto& nodes = matrix.nodes();
   const auto text_at = [&](std::size_t row, std::size_t column) -> std::string {
@@ -147,12 +153,6 @@ std::vector<PairMatrix> pair_matrices(const std::vector<Check>& checks) {
     matrices[place->second].put(check);
   }
   return matrices;
-}
-
-std::string cell_text(const PairCell& cell) {
-  if (!cell.value) return cell.status == CheckStatus::kFail ? "x" : "-";
-  const std::string mark = cell.status == CheckStatus::kFail ? "!" : cell.status == CheckStatus::kWarn ? "~" : "";
-  return number_text(*cell.value) + mark;
 }
 
 std::string matrices(const std::vector<Check>& checks, const TextStyle& style) {

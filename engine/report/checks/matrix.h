@@ -61,10 +61,8 @@ class PairMatrix {
 /// Pure. In the order of the checks. Kinds of checks without a single value have no matrix.
 std::vector<PairMatrix> pair_matrices(const std::vector<Check>& checks);
 
-/// The text of a cell: "21.9", "5!" if it failed, "50~" for a warning, "x" for a failure without a value, else "-".
-std::string cell_text(const PairCell& cell);
-
-/// Measurements between pairs of nodes as tables. Empty without measurements. With a colour, cells are shaded.
+/// Measurements between pairs of nodes as tables. Empty without measurements. With a colour, cells are shaded. A cell
+/// is "21.9", "5!" if it failed, "50~" for a warning, "x" for a failure without a value, else "-".
 std::string matrices(const std::vector<Check>& checks, const TextStyle& style = {});
 
 }  // namespace sparkplan
