@@ -139,9 +139,7 @@ std::string to_html(const Report& whole, const std::vector<NodeSnapshot>& snapsh
   const GroupedPlan plan = grouped_plan(report);
   auto cards = cards_of(report, plan);
   Page page(report, context.version);
-  TextStyle one_line;
-  one_line.width = 10'000;
-  page.verdict(status_of(report, !cards.empty()), std::string(trim(verdict_text(report, one_line))));
+  page.verdict(status_of(report, !cards.empty()), verdict_line(report));
   add_problems(page, std::move(cards));
   add_changes(page, plan);
   add_values_per_node(page, plan, report);

@@ -19,6 +19,9 @@ std::string to_text(const Report& report, const TextStyle& style);
 /// The error of a node, without the name of the node before it; printable.
 std::string error_text(const NodeReport& node);
 
+/// The verdict with its details, on one line, without a newline.
+std::string verdict_line(const Report& report);
+
 /// The end of to_text(). Its last line is the verdict; if that would be too long, the details come before it.
 std::string verdict_text(const Report& report, const TextStyle& style);
 

@@ -230,20 +230,32 @@ void add_what_is_special(const Report& report, const Counts& c, std::vector<std:
   if (report.interrupted) parts.push_back("Interrupted");
 }
 
+/// The verdict, then its details.
+std::vector<std::string> verdict_sentences(const Report& report) {
+  const Counts counts = count(report);
+  std::vector<std::string> sentences = first_sentences(report, counts);
+  add_what_is_special(report, counts, sentences);
+  return sentences;
+}
+
+std::string end_of_verdict(const Report& report) { return fmt::format(". {:.2f} s", report.duration.count()); }
+
 }  // namespace
 
+std::string verdict_line(const Report& report) {
+  return join(verdict_sentences(report), ". ") + end_of_verdict(report);
+}
+
 std::string verdict_text(const Report& report, const TextStyle& style) {
-  const Counts counts = count(report);
-  std::vector<std::string> parts = first_sentences(report, counts);
-  add_what_is_special(report, counts, parts);
-  const std::string end = fmt::format(". {:.2f} s\n", report.duration.count());
-  std::string whole = join(parts, ". ") + end;
-  if (text_width(whole) <= columns_of(style) + 1) return whole;
-  const std::string verdict = parts.front() + end;
-  parts.erase(parts.begin());
+  std::vector<std::string> sentences = verdict_sentences(report);
+  const std::string end = end_of_verdict(report);
+  const std::string whole = join(sentences, ". ") + end;
+  if (text_width(whole) <= columns_of(style)) return whole + "\n";
+  const std::string verdict = sentences.front() + end;
+  sentences.erase(sentences.begin());
   std::string details;
-  if (!parts.empty()) details = wrapped(join(parts, ". ") + ".", 0, style);
-  return details + wrapped(std::string(trim(verdict)), 0, style);
+  if (!sentences.empty()) details = wrapped(join(sentences, ". ") + ".", 0, style);
+  return details + wrapped(verdict, 0, style);
 }
 
 }  // namespace sparkplan
