@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,8 +61,16 @@ Counts counts_of(const NodeReport& node) {
   return counts;
 }
 
+struct SummaryRow {
+  std::string text;
+  std::size_t nodes = 0;
+};
+
+constexpr std::string_view kSummaryHead =
+    "| nodes | state | add | change | remove | drift | blocked |\n|---|---|--:|--:|--:|--:|--:|\n";
+
 /// Nodes with the same numbers share a row.
-std::string summary_table(const Report& report) {
+std::vector<SummaryRow> summary_rows(const Report& report) {
   std::vector<std::pair<std::string, std::vector<std::string>>> rows;
   for (const NodeReport& node : report.nodes) {
     const Counts counts = counts_of(node);
@@ -72,30 +81,31 @@ std::string summary_table(const Report& report) {
     if (found == rows.end()) found = rows.insert(rows.end(), {row, {}});
     found->second.push_back(node.name);
   }
-  std::string text = "| nodes | state | add | change | remove | drift | blocked |\n|---|---|--:|--:|--:|--:|--:|\n";
-  for (const auto& [row, names] : rows) text += "| " + code(fold_names(names)) + row + " |\n";
-  return text;
+  std::vector<SummaryRow> table;
+  for (const auto& [row, names] : rows) table.push_back({"| " + code(fold_names(names)) + row + " |\n", names.size()});
+  return table;
 }
 
-std::string problems(const Report& report, const GroupedPlan& plan) {
-  std::string text;
+/// One line for each.
+std::vector<std::string> problem_lines(const Report& report, const GroupedPlan& plan) {
+  std::vector<std::string> lines;
   for (const NodeReport& node : report.nodes) {
     if (!node.error) continue;
-    text += "- **" + std::string(node.status == NodeStatus::kUnreachable ? "unreachable" : "failed") + "** " +
-            code(node.name) + ": " + code(error_text(node)) + "\n";
+    lines.push_back("- **" + std::string(node.status == NodeStatus::kUnreachable ? "unreachable" : "failed") + "** " +
+                    code(node.name) + ": " + code(error_text(node)) + "\n");
   }
   for (const ChangeGroup& group : plan.blocked) {
-    text += "- **blocked** " + code(nodes_of(group)) + " " + code(group.text.type + " " + group.text.name) + ": " +
-            code(change_words(group.text)) + "\n";
+    lines.push_back("- **blocked** " + code(nodes_of(group)) + " " + code(group.text.type + " " + group.text.name) +
+                    ": " + code(change_words(group.text)) + "\n");
   }
   for (const Diagnostic& one : report.diagnostics) {
     if (one.severity == Severity::kNote) continue;
     const std::string place =
         one.where.known() ? one.file + ":" + std::to_string(one.where.line) : std::string(one.node);
-    text += "- **" + std::string(to_string(one.severity)) + "** " + code(place) + (place.empty() ? "" : ": ") +
-            code(one.message) + "\n";
+    lines.push_back("- **" + std::string(to_string(one.severity)) + "** " + code(place) + (place.empty() ? "" : ": ") +
+                    code(one.message) + "\n");
   }
-  return text;
+  return lines;
 }
 
 /// A fenced block. The fence is longer than any in the text.
@@ -144,10 +154,27 @@ class Comment {
 };
 
 struct LeftOut {
+  std::size_t nodes = 0;  ///< Of the summary table.
+  std::size_t problems = 0;
   std::size_t changes = 0;
   std::size_t diffs = 0;
-  bool problems = false;
+  bool values = false;
 };
+
+void add_summary(Comment& comment, const Report& report, LeftOut& left_out) {
+  comment.always(std::string(kSummaryHead));
+  for (const SummaryRow& row : summary_rows(report)) {
+    if (!comment.add(row.text, 1)) left_out.nodes += row.nodes;
+  }
+  comment.always("\n");
+}
+
+void add_problem_lines(Comment& comment, const std::vector<std::string>& lines, LeftOut& left_out) {
+  for (const std::string& line : lines) {
+    if (!comment.add(line, 1)) ++left_out.problems;
+  }
+  if (left_out.problems < lines.size()) comment.always("\n");
+}
 
 void add_type(Comment& comment, const TypeChanges& type, LeftOut& left_out) {
   static const std::string kEnd = "\n</details>\n\n";
@@ -190,9 +217,11 @@ std::string values_table(const NodeTable& table, const Report& report) {
 
 std::string left_out_text(const LeftOut& left_out) {
   std::vector<std::string> parts;
-  if (left_out.problems) parts.emplace_back("problems");
+  if (left_out.nodes > 0) parts.push_back("the state of " + counted(left_out.nodes, "node"));
+  if (left_out.problems > 0) parts.push_back(counted(left_out.problems, "problem"));
   if (left_out.changes > 0) parts.push_back(counted(left_out.changes, "change"));
   if (left_out.diffs > 0) parts.push_back(counted(left_out.diffs, "diff"));
+  if (left_out.values) parts.emplace_back("the values per node");
   if (parts.empty()) return "";
   return "Left out, because a comment has a limit: " + join(parts, ", ") + ". `sparkplan plan` prints everything.\n";
 }
@@ -205,15 +234,12 @@ std::string to_markdown(const Report& whole, std::size_t most) {
   Comment comment(most);
   LeftOut left_out;
   comment.always("## sparkplan plan: " + code(report.cluster) + "\n\n");
-  TextStyle one_line;
-  one_line.width = 10'000;
-  comment.always(code(trim(verdict_text(report, one_line))) + "\n\n");
-  if (!comment.add(summary_table(report) + "\n")) left_out.problems = true;
-  const std::string wrong = problems(report, plan);
-  if (!wrong.empty() && !comment.add(wrong + "\n")) left_out.problems = true;
+  comment.always(code(verdict_line(report)) + "\n\n");
+  add_summary(comment, report, left_out);
+  add_problem_lines(comment, problem_lines(report, plan), left_out);
   for (const TypeChanges& type : plan.types) add_type(comment, type, left_out);
   const std::string values = values_table(plan.table, report);
-  if (!values.empty() && !comment.add(values)) ++left_out.diffs;
+  if (!values.empty() && !comment.add(values)) left_out.values = true;
   comment.always(left_out_text(left_out));
   return std::move(comment).text();
 }

@@ -80,6 +80,27 @@ TEST_CASE("markdown that is too long is cut, and says what is left out") {
   }
 }
 
+TEST_CASE("markdown that is too long keeps as many problems as fit, and says how many are left out") {
+  constexpr std::size_t kProblems = 3000;
+  Report report = sample_report("plan", {sample_node(1, NodeStatus::kPending)});
+  for (std::size_t number = 0; number < kProblems; ++number) {
+    Diagnostic one;
+    one.severity = Severity::kWarning;
+    one.message = "finding " + std::to_string(number);
+    report.diagnostics.push_back(one);
+  }
+  for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}}) {
+    const std::string text = to_markdown(report, most);
+    const std::size_t shown = occurrences(text, "- **warning** ");
+    INFO(text.substr(text.size() - 300));
+    CHECK(has(text, "| nodes | state |"));
+    CHECK(has(text, "- **warning** <code>finding 0</code>\n"));
+    CHECK(text.size() <= most);
+    CHECK(text.size() + 500 > most);
+    CHECK(has(text, "Left out, because a comment has a limit: " + std::to_string(kProblems - shown) + " problems. "));
+  }
+}
+
 TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {
