@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
 #include "engine/report/sync_lines.h"
 
 namespace sparkplan {
@@ -98,7 +99,7 @@ Value to_json_value(const PrunedTree& tree) {
                             {"files", tree.files},
                             {"bytes", tree.bytes},
                             {"kept_files", tree.kept_files}});
-  if (!tree.kept.empty()) value.set("kept", json_list(tree.kept));
+  if (!tree.kept.empty()) value.set("kept", list_of_texts(tree.kept));
   if (tree.error) value.set("error", tree.error->describe());
   return value;
 }

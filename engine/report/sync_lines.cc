@@ -39,10 +39,4 @@ std::string first_names(const std::vector<std::string>& names, std::size_t count
   return join(shown, ", ");
 }
 
-Value json_list(const std::vector<std::string>& texts) {
-  Value list{Value::List{}};
-  for (const std::string& text : texts) list.push_back(text);
-  return list;
-}
-
 }  // namespace sparkplan

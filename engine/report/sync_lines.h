@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/core/value.h"
 #include "engine/report/text/text_style.h"
+#include "engine/sync/comparison.h"
 
-/// The parts of which the report of a sync is made.
+/// Parts of the report of a sync.
 namespace sparkplan {
 
 /// Nodes with the same line.
@@ -31,8 +31,6 @@ std::string files_text(std::size_t files);
 /// Pure. The first three of `count` names, safe for a terminal, and how many there are more.
 std::string first_names(const std::vector<std::string>& names, std::size_t count);
 inline std::string first_names(const std::vector<std::string>& names) { return first_names(names, names.size()); }
-
-/// Pure. For JSON.
-Value json_list(const std::vector<std::string>& texts);
+inline std::string first_names(const NameList& names) { return first_names(names.kept(), names.size()); }
 
 }  // namespace sparkplan

@@ -12,13 +12,11 @@
 
 #include "engine/core/json.h"
 #include "engine/core/text.h"
+#include "engine/core/text_list.h"
 #include "engine/sync/image.h"
 
 namespace sparkplan {
 namespace {
-
-std::string first_names(const NameList& names) { return sparkplan::first_names(names.kept(), names.size()); }
-using sparkplan::first_names;
 
 std::string lack_text(const Comparison& found) {
   std::vector<std::string> parts;
@@ -140,8 +138,8 @@ Value to_value(const ContentOfNode& node) {
                             {"bytes_sent", node.bytes_received},
                             {"seconds", node.seconds}});
   if (receives(node)) value.set("network", to_string(node.network));
-  if (!node.comparison.differing.empty()) value.set("differing", json_list(node.comparison.differing.kept()));
-  if (!node.changed.empty()) value.set("changed", json_list(node.changed));
+  if (!node.comparison.differing.empty()) value.set("differing", list_of_texts(node.comparison.differing.kept()));
+  if (!node.changed.empty()) value.set("changed", list_of_texts(node.changed));
   if (node.slow) value.set("slow", true);
   if (node.error) value.set("error", node.error->describe());
   return value;
