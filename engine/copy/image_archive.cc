@@ -204,7 +204,7 @@ class ArchiveCheck {
     return compare();
   }
 
-  /// Those that the engine does not compare by itself.
+  /// The layers that the engine does not compare by itself.
   const std::vector<LayerPlace>& layers() const { return layers_; }
 
  private:

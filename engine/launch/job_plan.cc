@@ -259,7 +259,7 @@ Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vect
     start.time_limit_ms = request.time_limit.count();
     start.grace_ms = request.grace.count();
     start.together = true;
-    // mpirun would pass them to the ranks of its own node alone.
+    // mpirun would pass them only to the ranks of the node on which it runs.
     if (request.launcher != Launcher::kMpirun) start.secrets = members[at].secrets;
     start.who = request.who;
     start.command = cut_text(join(request.argv, " "), kLongestJobCommand);

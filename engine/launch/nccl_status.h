@@ -7,12 +7,12 @@
 
 #include "engine/wire/job_messages.h"
 
-/// What NCCL itself reports of a job, at the status port of its ranks (RAS). From NCCL 2.24 on.
+/// NCCL's own report of a job, at the status port of its ranks (RAS). From NCCL 2.24 on.
 /// Source: NCCL, docs/userguide/source/troubleshooting/ras.rst.
 namespace sparkplan {
 
-/// The command that asks the ranks of a node, with the number `rank`. `environment` is that of a rank: NCCL_RAS_ADDR in
-/// it moves the port. The command fails where no rank listens.
+/// The command that asks the ranks of a node, with the number `rank`. `environment` has the variables of a
+/// rank: NCCL_RAS_ADDR moves the port. The command fails where no rank listens.
 RankSpec nccl_status_question(int rank, const std::map<std::string, std::string>& environment);
 
 /// The faults in an answer, such as "DEAD: 1 job process is considered dead; Process 42 on node ...". At most four,

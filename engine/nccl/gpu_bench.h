@@ -10,7 +10,7 @@
 
 namespace sparkplan::gpu {
 
-/// Loads one GPU and times it. Used from one thread; the thread's current context becomes that of the GPU. After an
+/// Loads one GPU and times it. Used from one thread; the GPU's context becomes the current one of the thread. After an
 /// error only the end of the process frees its resources.
 class Bench {
  public:

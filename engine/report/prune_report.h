@@ -7,7 +7,7 @@
 #include "engine/report/text/text_style.h"
 #include "engine/sync/pruning.h"
 
-/// What a prune removes and keeps, for people and programs.
+/// The directories and files that a prune removes and keeps, for people and programs.
 namespace sparkplan {
 
 /// Pure. A heading and one line for nodes with the same state of a directory; empty without directories.

@@ -94,7 +94,7 @@ struct ClusterView {
   /// The secrets that the command has read; null in commands that read none. See engine/resource/secret_artifact.h.
   const SecretValues* secrets = nullptr;
 
-  /// The export of `type` on `node`; null if there is none.
+  /// The export of `type` on `node`; null without such an export.
   const Value* export_of(const NodeName& node, std::string_view type) const;
   /// The export of `type` on `node` below `key`, or an Unknown that names the node as producer.
   Value export_or_unknown(const NodeName& node, std::string_view type, std::string_view key) const;

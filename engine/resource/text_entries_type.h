@@ -23,7 +23,7 @@ class TextEntriesType : public ResourceType {
   /// `text` is of file_artifact() or block_artifact(). A new file has mode 0644.
   explicit TextEntriesType(ArtifactId text) : text_(std::move(text)) {}
 
-  /// Pure. The whole text with these entries, of which there is at least one.
+  /// Pure. The whole text with these entries, at least one.
   virtual std::string render(const Entries& entries) const = 0;
   /// Pure. The inverse for any text: an edited file has entries that sparkplan would not write, or none.
   virtual Entries parse(std::string_view text) const = 0;

@@ -23,7 +23,7 @@ struct Listing {
   std::int64_t bytes() const;
 };
 
-/// Names, of which the first are kept: a source's names must not fill the memory once for every other node.
+/// Counts names and keeps the first ones: a source's names must not fill the memory once for every other node.
 class NameList {
  public:
   static constexpr std::size_t kMostKept = 2000;

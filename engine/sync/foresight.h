@@ -10,7 +10,7 @@
 #include "engine/sync/sync_node.h"
 #include "engine/sync/sync_run.h"
 
-/// What a sync would do with an item, and what it does not do without consent.
+/// The actions of a future sync with an item, and those that need consent.
 namespace sparkplan {
 
 /// Sets ContentOfNode::network: how each node that lacks content would receive it.

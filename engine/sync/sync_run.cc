@@ -190,7 +190,7 @@ class SyncRun {
 
   /// True if a node has read files, so that the comparison has to be made again.
   bool read_what_is_unread(ContentReport& report, std::size_t source) {
-    // Of an honest node, also of one with other large trees below the same directory.
+    // Also enough for an honest node with other large trees below the same directory.
     constexpr std::int64_t kMostTimesTheSource = 5;
     std::vector<std::string> of_any;
     bool any_is_cut = false;
@@ -210,7 +210,7 @@ class SyncRun {
       if (paths.empty() && !options_.verify) return;
       TreeAccess reading = access(true);
       if (!options_.verify && !(is_source ? any_is_cut : unread.is_cut())) reading.paths = paths;
-      // What a node claims to have beside the source's tree gives it no time.
+      // A node gets no time for files that it claims to have beside the source's tree.
       if (!is_source) reading.most_to_read = kMostTimesTheSource * nodes_[source].listing.bytes();
       look(node, report.item, reading);
     });
@@ -232,7 +232,7 @@ class SyncRun {
       }
       const bool lacks = i != source && !shown.comparison.in_sync();
       any_lacks = any_lacks || lacks;
-      // Behind cables, a node that has everything may be the only way to one that has not.
+      // Behind cables, a node that has everything may be the only way to a node that lacks files.
       if (i == source || lacks || !cluster_.cables.empty()) places.push_back(i);
     }
     if (!any_lacks) return;

@@ -51,7 +51,8 @@ void read_public_key(std::string_view text) {
   if (const auto key = ssh_trust::parse_public_key(text)) {
     const auto line = ssh_trust::authorized_line({"10.0.0.1"}, *key, ssh_trust::mark_of("lab", "spark-01"));
     require(!has_line_break(line), "a line has lines", line);
-    require(ssh_trust::parse_authorized(line).of_node.count("spark-01") == 1, "a line of ours is not known", line);
+    require(ssh_trust::parse_authorized(line).of_node.count("spark-01") == 1,
+            "a line that sparkplan wrote is not known", line);
   }
   (void)host_key_in(text);
 }
@@ -158,7 +159,7 @@ void read_units(std::string_view text) {
   (void)systemd_unit::may_cut_off("x.service", text);
   (void)systemd_unit::findings_about({"x.service", std::string(text), false}, text, "/run/sparkplan/try-1");
   const auto rendered = systemd_unit::render(text);
-  require(systemd_unit::is_ours(rendered), "a unit of ours is not ours", rendered);
+  require(systemd_unit::is_ours(rendered), "a unit that sparkplan wrote is not recognised", rendered);
   const auto unit = mount::parse_unit(text);
   (void)unit.read_only();
   (void)nvme_tcp::server_in(text);

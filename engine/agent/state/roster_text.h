@@ -13,8 +13,8 @@ struct TextPart {
   std::size_t size = 0;
 };
 
-/// The value of "roster" in the outermost map of a manifest's text. Nothing if there is none; also if the text is not
-/// JSON, as far as this search reads it. It decodes nothing: a roster of a thousand members is only passed over.
+/// The value of "roster" in the outermost map of a manifest's text. Nothing without such a key, or if the part that
+/// this search reads is not JSON. It decodes nothing: a roster of a thousand members is only passed over.
 std::optional<TextPart> find_roster_text(std::string_view manifest);
 
 /// A JSON text without the blanks outside its strings.

@@ -82,11 +82,11 @@ class HiddenTexts {
     for (const std::string_view line : split_lines(text)) add(line);
   }
 
-  /// Looks once at each place of the message: a node can report thousands of secrets, and thousands of messages.
+  /// Reads each place of the message once: a node can report thousands of secrets and thousands of messages.
   void hide_in(std::string& message) const {
     if (texts_.empty()) return;
     std::string shown;
-    std::size_t end = 0;  // Of what is hidden so far: texts can overlap.
+    std::size_t end = 0;  // The end of the hidden part so far: texts can overlap.
     for (std::size_t at = 0; at < message.size(); ++at) {
       const std::size_t length = length_at(std::string_view(message).substr(at));
       if (length > 0 && at >= end) shown += kHidden;
@@ -97,7 +97,7 @@ class HiddenTexts {
   }
 
  private:
-  /// Of the longest text that `rest` begins with. 0: there is none.
+  /// The length of the longest hidden text that `rest` begins with; 0 without such a text.
   std::size_t length_at(std::string_view rest) const {
     while (rest.size() >= kShortestHidden) {
       // All beginnings of `rest` come before it, and the longest one last.
@@ -114,7 +114,7 @@ class HiddenTexts {
   std::set<std::string, std::less<>> texts_;
 };
 
-/// Hides secrets in the values of a report first, then what messages quote of them.
+/// Hides secrets in the values of a report, then the quotes of these secrets in its messages.
 class Redactor {
  public:
   void hide_values(NodePlan& plan) {
@@ -160,8 +160,8 @@ class Redactor {
     hide(before, nullptr, all);
   }
 
-  /// With `all`, every text and number. Equal values stay equal: the texts of a plan compare them. `earlier`: what the
-  /// value replaces, null without such a value.
+  /// With `all`, hides every text and number. Equal values stay equal: the texts of a plan compare them. `earlier` is
+  /// the value that this one replaces; null without such a value.
   void hide(Value& value, const Value* earlier, bool all) {
     if (earlier != nullptr && (earlier->is_null() || earlier->is_unknown())) earlier = nullptr;
     if (Value::Map* entries = value.entries()) {
@@ -198,7 +198,7 @@ class Redactor {
     }
   }
 
-  /// Of the new lines, as many are marked as changed as lines of `earlier` are gone. The others were added.
+  /// For each line of `earlier` that is gone, one new line is marked as changed. The other new lines were added.
   std::string without_secret_lines(const std::string& text, const std::string* earlier) {
     if (has_private_key(text)) {
       hidden_.add_lines(text);

@@ -9,7 +9,7 @@ namespace {
 
 const std::string kSegment = "/dev/shm/psm_lab_job";
 const std::string kDropIn = "/etc/systemd/logind.conf.d/60-sparkplan.conf";
-/// systemd refuses a unit's sixth start within ten seconds: each restart of the lab's own begins to count anew.
+/// systemd refuses a unit's sixth start within ten seconds: each restart by the lab resets its counter first.
 const std::string kRestartLogind = "systemctl reset-failed systemd-logind; systemctl restart systemd-logind";
 constexpr const char* kSection = R"(files:
   - {path: /etc/systemd/logind.conf.d/60-sparkplan.conf, content: "[Login]\nRemoveIPC=no\n"}

@@ -47,8 +47,8 @@ std::vector<Shell> shells() {
   return found;
 }
 
-/// What the shell offers at the end of each line, in a directory, without the descriptions. One start of a shell costs
-/// more than a hundred lines.
+/// The words that the shell offers at the end of each line, in a directory, without the descriptions. One start of a
+/// shell costs more than a hundred lines.
 std::vector<Words> offers(const Shell& shell, const std::string& script, const ScratchDirectory& folder,
                           const std::vector<std::string>& lines) {
   auto command = shell.command;

@@ -1,4 +1,4 @@
-// Models of a Hugging Face cache, and the removal of what a sync has brought.
+// Models of a Hugging Face cache, and the removal of files that a sync has brought.
 #include <sys/socket.h>
 
 #include "engine/copy/address.h"
@@ -122,7 +122,7 @@ TEST_CASE("copy hub: a blob that the cache shares between models is refused, wit
   CHECK(listed.error().hint.find("HF_HUB_DISABLE_SHARED_BLOBS") != std::string::npos);
 }
 
-TEST_CASE("copy prune: what a sync brought is removed, and nothing else") {
+TEST_CASE("copy prune: only files that a sync brought are removed") {
   const Cache cache;
   write_file(cache.copy / "own", "mine");
   write_file(cache.copy / "blobs/bbbb", "{}");  // Equal, but not brought.
@@ -170,10 +170,10 @@ TEST_CASE("copy prune: a file that was changed since stays, and a directory that
   CHECK_FALSE(fs::exists(cache.copy));
   CHECK(fs::exists(cache.copy.parent_path()));
   CHECK_FALSE(is_recorded(cache.copy));
-  forget();  // There is nothing to forget any more.
+  forget();  // Nothing is left to forget.
 }
 
-TEST_CASE("copy prune: what an interrupted transfer of an image has left is counted, removed and forgotten") {
+TEST_CASE("copy prune: the remains of an interrupted transfer of an image are counted, removed and forgotten") {
   const ScratchDirectory folder;
   const fs::path stage = folder.path() / ".local/state/sparkplan/images" / std::string(32, 'a');
   CopyOpen open = open_of(stage, CopyTreeKind::kImage);
@@ -206,7 +206,7 @@ TEST_CASE("copy prune: what an interrupted transfer of an image has left is coun
   CHECK_FALSE(is_recorded(stage));
 }
 
-TEST_CASE("copy prune: only a directory of sparkplan is taken for that of an archive") {
+TEST_CASE("copy prune: only a directory of sparkplan counts as the directory of an archive") {
   const std::string name(32, 'a');
   CHECK(copy::is_path_of_stage("/var/lib/sparkplan/images/" + name));
   CHECK(copy::is_path_of_stage("/home/nvidia/.local/state/sparkplan/images/" + name));

@@ -1,4 +1,4 @@
-// What a tar archive may contain before its parts are read.
+// The headers of a tar archive are checked before its parts are read.
 #include "engine/copy/tar_headers.h"
 
 #include <string>

@@ -50,7 +50,7 @@ TEST_CASE("A place or a reason that two layers add is described once") {
   CHECK(error.describe() == "spark-03: open /etc/x: Permission denied");
   error.message = "spark-03: open /etc/x";
   CHECK(error.describe() == "spark-03: open /etc/x: Permission denied");
-  // The same word at another place is no repetition.
+  // A word that follows at another place is no repetition.
   error.context = {"a", "b", "a"};
   error.message = "aa: open";
   CHECK(error.describe() == "a: b: a: aa: open: Permission denied");

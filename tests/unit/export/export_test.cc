@@ -148,7 +148,7 @@ TEST_CASE("export env: a shell that reads the file has the node's variables") {
   CHECK(said_by({"sh", with_domain.path()}) == "0\n");
 }
 
-TEST_CASE("export env: a host whose name is in no cluster.yaml is told so, and --only sets its variables") {
+TEST_CASE("export env: a host without an entry in cluster.yaml gets a message, and --only sets its variables") {
   const File stranger("uname() { echo spark-2f1c; }\nexec 2>&1\n" + exported(kPair, "env") +
                       "printf '%s\\n' \"$WORLD_SIZE ${NCCL_DEBUG-none}\"\n");
   CHECK(

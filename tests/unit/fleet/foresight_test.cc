@@ -26,7 +26,7 @@ std::vector<Diagnostic> shown_before(FleetBench& bench) {
 
 }  // namespace
 
-TEST_CASE("a change that will fail is a warning at its place in the file, before anybody approves") {
+TEST_CASE("a change that will fail is a warning at its place in the file, before the user approves") {
   FleetBench bench(2);
   bench.sections = kUnits;
   bench.root(2).write("/opt/tune", "#!/bin/sh\n");

@@ -54,7 +54,7 @@ TEST_CASE("machine-id: one that changes during the run is refused alone and reco
   CHECK(standing(report) == "n1 refused, n2 applied, n3 applied");
   CHECK(report.nodes[0].error->message.starts_with("its machine-id changed during the run"));
   for (const std::size_t number : {1U, 2U, 3U}) CHECK(recorded_on(bench, number) == kHonest);
-  // The false id harms nobody else in the next run.
+  // The false id harms no other node in the next run.
   bench.options.approve = {};
   CHECK(standing(bench.apply()) == "n1 refused, n2 in_sync, n3 in_sync");
 }

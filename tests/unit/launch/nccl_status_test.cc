@@ -1,4 +1,4 @@
-// What NCCL reports of a job at its status port.
+// NCCL's report of a job at its status port.
 #include "engine/launch/nccl_status.h"
 
 #include <arpa/inet.h>

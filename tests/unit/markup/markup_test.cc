@@ -140,7 +140,7 @@ TEST_CASE("a chart leaves out numbers that no measurement has, and draws the oth
     draw(markup, LineChart{"t", "x", "y", {{"a", {{1, 5}, {2, wrong}}}}, {}, wrong}, "c");
     const std::string svg = after(std::move(markup));
     CHECK(test::complaints_about_markup(svg) == "");
-    // The mark of the point, and that of the legend.
+    // One mark for the point, one in the legend.
     CHECK(test::occurrences(svg, "<circle ") == 2);
     CHECK(svg.find("class=\"limit\"") == std::string::npos);
   }

@@ -245,7 +245,7 @@ TEST_CASE("a measurement with settings of one run is not compared with earlier r
   CHECK(first_of(outcome(24), ground).one_off);
 }
 
-TEST_CASE("the latency is a time of its own check, and no part of another one's series") {
+TEST_CASE("the latency has its own check, and is no part of the series of another check") {
   NcclOutcome run = outcome(24);
   run.measured.push_back({Collective::kAllReduce, 8192, 8192, 20, 0.0000415, {0.2, 0.2}, 0, ""});
   auto requests = kRequests;

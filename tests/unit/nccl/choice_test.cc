@@ -1,4 +1,4 @@
-// What a user asks of the NCCL test, and whether the nodes can do it.
+// The user's choices for the NCCL test, and whether the nodes can run it.
 #include "engine/verify/nccl_choice.h"
 
 #include "engine/core/diagnostic.h"

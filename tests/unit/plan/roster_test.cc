@@ -224,7 +224,7 @@ TEST_CASE("roster: a manifest keeps its own marks of a member on which the manif
   CHECK(kept.members[1].machine_id == "new");
 }
 
-TEST_CASE("roster: a machine-id that another manifest records for another member is recorded for nobody") {
+TEST_CASE("roster: a machine-id that another manifest records for another member is recorded for no member") {
   const Roster honest =
       with_members(roster_of("u", 3), {member("spark-01", 1, "10.0.0.11"), member("spark-02", 2, "10.0.0.12")});
   Roster liar = honest;
@@ -235,7 +235,7 @@ TEST_CASE("roster: a machine-id that another manifest records for another member
   forget_disputed_ids(machines, {{"spark-01", &liar}, {"spark-03", &honest}});
   CHECK(machines.at("spark-01").machine_id.empty());
   CHECK(machines.at("spark-03").machine_id == "id-spark-03");
-  // Its own manifest disputes nothing, and neither does the record of the same machine under its old name.
+  // A node's own manifest disputes nothing. The record of the same machine under its old name does not either.
   machines = claimed;
   forget_disputed_ids(machines, {{"spark-01", &honest}, {"spark-03", nullptr}});
   CHECK(machines.at("spark-01").machine_id == "id-spark-02");

@@ -264,7 +264,7 @@ TEST_CASE("way: the jump host of cluster.yaml has the node's user and key, unles
   CHECK(names_of(way_of(node, "")).front() == "root@fe80::1%eth0:24");
 }
 
-TEST_CASE("way: the pin is the node's, and the policy that of the whole way") {
+TEST_CASE("way: the pin belongs to the node, and the policy to the whole way") {
   auto node = node_at("10.0.0.11");
   node.ssh.jump = "gate";
   node.ssh.host_key = "SHA256:x";

@@ -9,7 +9,7 @@ namespace sparkplan::testing {
 
 /// The first plan of eight machines that sparkplan has never changed.
 Report first_plan_of_eight();
-/// The same after its apply; one change on one node has failed.
+/// The report after the apply of this plan; one change on one node has failed.
 Report first_apply_of_eight();
 /// One node was edited, one is unreachable, one resource of all nodes is blocked.
 Report trouble_among_eight();

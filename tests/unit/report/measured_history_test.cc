@@ -111,7 +111,7 @@ TEST_CASE("a long history is cut, and says how much is left out") {
 TEST_CASE("runs and checks that one node invents do not push those of the others out of sight") {
   MeasuredHistoryReport report = sample();
   const CheckHistory first = report.checks[0];
-  // The same runs on both nodes, then a hundred later ones and a hundred slower checks of one node alone.
+  // Both nodes have these runs. One node alone adds a hundred later ones and a hundred slower checks.
   report.checks.push_back(first);
   report.checks.back().id = "tcp/spark-02/spark-01/A";
   report.checks.back().node = "spark-02";

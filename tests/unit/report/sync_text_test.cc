@@ -49,7 +49,7 @@ TEST_CASE("sync text: a node without a common fabric is a warning, before and af
   CHECK(has(to_text(report, false, TextStyle{}), "warning: no common fabric network"));
   const auto json = to_json_value(report);
   CHECK(json.find("items")->list_items()->front().text_or("kind", "") == "hub");
-  // A network is that of a node that receives.
+  // Only a node that receives has a network.
   const auto& nodes = *json.find("items")->list_items()->front().find("nodes")->list_items();
   CHECK(nodes[0].find("network") == nullptr);
   CHECK(nodes[1].text_or("network", "") == "management");

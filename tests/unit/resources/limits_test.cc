@@ -250,7 +250,7 @@ TEST_CASE("limits: files are read in the order of pam_limits, without the manage
                                          "limits.d/zz.conf later"});
 }
 
-TEST_CASE("limits: a line about a user beats one about his group, and that one about everybody") {
+TEST_CASE("limits: a line about a user beats a line about their group, which beats a line about all users") {
   const std::vector<LimitsFile> files{{"/a", parse_file("@g - core 5\n* - core 6\nroot - core 7\n"), false},
                                       {"/z", parse_file("* - core 8\n"), true}};
   const auto source = [&](const char* domain, const Matching& who) {

@@ -31,7 +31,7 @@ std::vector<TunePair> pairs_of(std::size_t count, double small, double large) {
 TEST_CASE("tune: the signed-rank test has the exact chances of the tables") {
   // With n positive numbers, all of 2^n signs but one are worse.
   CHECK(signed_rank_chance({1, 2, 3, 4, 5}) == Approx(1.0 / 32));
-  // Ranks 1 to 5, of which the smallest is negative: the sums 14 and 15 of 32.
+  // Ranks 1 to 5 with a negative smallest one: the sums 14 and 15 of 32.
   CHECK(signed_rank_chance({-1, 2, 3, 4, 5}) == Approx(2.0 / 32));
   // The sums 13, 14, 15.
   CHECK(signed_rank_chance({1, -2, 3, 4, 5}) == Approx(3.0 / 32));

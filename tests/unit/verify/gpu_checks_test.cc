@@ -169,7 +169,7 @@ TEST_CASE("gpu parity: the node that differs from the majority is named") {
   CHECK(warned({gpu_node("n1"), other, gpu_node("n3")}) == std::vector<std::string>{"n2"});
   auto model = gpu_node("n1");
   model.outcome.measured->gpus[0].name = "NVIDIA H100";
-  // Its speed is that of another model, and compared with none.
+  // The speed of another model is compared with no other node.
   model.outcome.measured->gpus[0].load->teraflops = 60;
   const auto checks = parity_of_gpus({model, gpu_node("n2"), gpu_node("n3")});
   CHECK(check_in(checks, "gpu/n1/parity").cause.starts_with("model NVIDIA H100, most nodes have NVIDIA GB10: "));

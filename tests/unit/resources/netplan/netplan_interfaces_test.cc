@@ -93,7 +93,7 @@ TEST_CASE("netplan: a declared route that the kernel lacks is a difference") {
   CHECK(*std::get<Present>(seen).value.find("routes") == Value::list({kGateway.str()}));
   const auto wanted = link_state_wanted(kStanza, std::get<Present>(seen).value);
   CHECK(*std::get<Present>(wanted).value.find("routes") == Value::list({kStorage.str(), kGateway.str()}));
-  // Without routes in our file, those of others are nobody's concern.
+  // Without routes in our file, sparkplan ignores routes of other files.
   node.add_file(std::string(kOwnFile), render_file({{kLan, {9000, {"192.168.0.188/24"}, false}}}), 0600);
   CHECK(std::get<Present>(observe_link(kLan, node)).value.find("routes") == nullptr);
 }

@@ -56,7 +56,7 @@ TEST_CASE("verify: only errors about the managed text count, and notices do not"
   CHECK(findings_about(drop_in, output, "/try") ==
         Words{"docker.service.d/90-sparkplan.conf:3: Failed to parse resource value, ignoring: infinty",
               "docker.service: Command /mine is not executable: No such file or directory"});
-  // The same run may write the program.
+  // The program may be written by the same run.
   CHECK(findings_about(own, "a.service: Command /x is not executable: no\n", "/try", {{"file", {{"/x", Value()}}}})
             .empty());
   CHECK(findings_about(own, "a.service: Command /x is not executable: no\n", "/try", {{"file", {{"/y", Value()}}}})
