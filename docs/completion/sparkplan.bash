@@ -47,17 +47,17 @@ _sparkplan() {
     esac
   done
   case "$command $before" in
-    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | plan\ --report | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | verify\ --report | doctor\ --report | exec\ --output-dir | run\ --output-dir) _sparkplan_files "$current"; return ;;
-    plan\ --only | plan\ --exclude | apply\ --only | apply\ --exclude | drift\ --only | drift\ --exclude | verify\ --only | doctor\ --only | sync\ --only | export\ --only | export\ --exclude | exec\ --only | run\ --only) _sparkplan_nodes "$current"; return ;;
-    verify\ --level) _sparkplan_words "$current" 'link mtu ssh tcp rdma nccl storage all'; return ;;
+    *\ -f | *\ --file | *\ --log-file | init\ -o | init\ --output | plan\ -o | plan\ --output | plan\ --report | show\ --allowed-signers | apply\ --allowed-signers | drift\ --textfile | verify\ --junit | verify\ --report | verify\ --library | doctor\ --report | tune\ -o | tune\ --output | tune\ --report | exec\ --output-dir | run\ --output-dir) _sparkplan_files "$current"; return ;;
+    plan\ --only | plan\ --exclude | apply\ --only | apply\ --exclude | drift\ --only | drift\ --exclude | verify\ --only | doctor\ --only | sync\ --only | export\ --only | export\ --exclude | tune\ --only | exec\ --only | run\ --only) _sparkplan_nodes "$current"; return ;;
+    verify\ --level) _sparkplan_words "$current" 'link mtu ssh tcp rdma gpu nccl storage all'; return ;;
     run\ --launcher) _sparkplan_words "$current" 'none torchrun mpirun'; return ;;
     export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology svg'; return ;;
     plan\ --format) _sparkplan_words "$current" 'text json markdown'; return ;;
-    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | verify\ --check | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | verify\ --check | verify\ --sizes | verify\ --collectives | verify\ --ranks-per-node | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | tune\ --budget | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
-      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
+      '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
       show) _sparkplan_files "$current" ;;
@@ -73,10 +73,11 @@ _sparkplan() {
       status) _sparkplan_files "$current" ;;
       facts) _sparkplan_nodes "$current" ;;
       export) _sparkplan_files "$current" ;;
+      tune) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
-      help) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
-      exec) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
-      run) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export completion help schema types version exec run' ;;
+      help) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
+      exec) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
+      run) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
     esac
     return
   fi
@@ -87,7 +88,7 @@ _sparkplan() {
     show) own='--json --signed-by --allowed-signers' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
-    verify) own='--level --json --junit --report --history --check --only' ;;
+    verify) own='--level --force --json --junit --report --history --check --sizes --collectives --ranks-per-node --library --only' ;;
     doctor) own='--json --report --only' ;;
     sync) own='--yes --dry-run --prune --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;
@@ -98,6 +99,7 @@ _sparkplan() {
     status) own='--json' ;;
     facts) own='--json' ;;
     export) own='--format --only --exclude' ;;
+    tune) own='--budget --force -o --output --report --json --only' ;;
     exec) own='--output-dir --time-limit --json --only' ;;
     run) own='--ranks-per-node --launcher --image --env --workdir --output-dir --master-port --time-limit --grace --watch --no-preflight --json --only' ;;
   esac

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr double kHalf = 0.5;
+constexpr double kLeastShareOfClock = 0.5;
 
 Judgement judge_spark_clock(const GpuClockSeen& seen) {
   const double threshold = kStuckBelowMhz;
@@ -22,7 +22,7 @@ Judgement judge_spark_clock(const GpuClockSeen& seen) {
 
 Judgement judge_gpu_clock(const GpuClockSeen& seen) {
   std::optional<double> threshold;
-  if (seen.highest_mhz) threshold = static_cast<double>(*seen.highest_mhz) * kHalf;
+  if (seen.highest_mhz) threshold = static_cast<double>(*seen.highest_mhz) * kLeastShareOfClock;
   if (seen.spark) threshold = kStuckBelowMhz;
   constexpr std::int64_t kByHardware = kClockHardwareHeat | kClockPowerBrake | kClockHardware;
   if ((seen.reasons & kByHardware) != 0) return {CheckStatus::kFail, "gpu-throttled", threshold};

@@ -58,7 +58,8 @@ void add_plan(CLI::App& app, CommandLine& line) {
   add_selection(*plan, line.plan.selection);
   plan->footer(
       "plan writes nothing to a node except the agent, a single static file, if the node\n"
-      "has no usable one.");
+      "has no usable one. If the file has `models` or `images`, plan also installs\n"
+      "sparkplan-copy, which lists them.");
   plan->callback([&] { line.command = [&](Console& c) { return run_plan(line.plan, line.global, c); }; });
 }
 

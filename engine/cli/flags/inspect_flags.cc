@@ -81,9 +81,10 @@ void add_verify(CLI::App& app, CommandLine& line) {
   add_text(*verify, "--library", "PATH", line.verify.library, "nccl: load NCCL from PATH on the nodes, as a job does");
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
-      "On a node it writes only the agent, if it is missing or of another build, and the\n"
-      "history of its measurements. Failed checks are printed last, with cause and fix. A\n"
-      "check is skipped if another check that it needs failed, or if its hardware is absent.");
+      "On a node it writes only the agent, the program of the NCCL test and the history of\n"
+      "its measurements. The programs are written if they are missing or of another build.\n"
+      "Failed checks are printed last, with cause and fix. A check is skipped if another\n"
+      "check that it needs failed, or if its hardware is absent.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t kWidestName = 52;
 constexpr std::size_t kWidestType = 40;
 constexpr std::size_t kSymbol = 4;  // The columns of "  + ".
 constexpr std::size_t kBody = 6;
-constexpr std::size_t kGap = 2;
+constexpr std::size_t kColumnGap = 2;
 constexpr std::size_t kWidestNodes = 32;
 constexpr std::size_t kWidestCell = 40;
 
@@ -39,7 +39,7 @@ std::vector<Part> parts_of(const ChangeText& text) {
     std::string words = field.label + (both ? " " : "") + field.text;
     if (words.empty()) continue;
     if (!parts.empty()) parts.back().text += ",";
-    parts.push_back({std::move(words), Colour::kNone, parts.empty() ? kGap : 1});
+    parts.push_back({std::move(words), Colour::kNone, parts.empty() ? kColumnGap : 1});
   }
   parts.insert(parts.end(), text.marks.begin(), text.marks.end());
   return parts;
@@ -64,7 +64,7 @@ std::size_t column_of_nodes(const std::vector<ChangeGroup>& groups, std::size_t 
   for (const ChangeGroup& group : groups) {
     FlowingLine line = begin_line(group.text, columns, style);
     for (const Part& part : parts_of(group.text)) line.add(part);
-    const std::size_t begin = line.width() + kGap;
+    const std::size_t begin = line.width() + kColumnGap;
     const bool fits = line.one_line() && begin + text_width(nodes_text(group, all_nodes)) <= columns_of(style);
     if (fits) column = std::max(column, begin);
   }
@@ -74,9 +74,9 @@ std::size_t column_of_nodes(const std::vector<ChangeGroup>& groups, std::size_t 
 Columns columns_for(const std::vector<ChangeGroup>& groups, std::size_t all_nodes, const TextStyle& style) {
   Columns columns;
   for (const ChangeGroup& group : groups)
-    columns.name = std::max(columns.name, kSymbol + std::min(text_width(group.text.type), kWidestType) + kGap);
+    columns.name = std::max(columns.name, kSymbol + std::min(text_width(group.text.type), kWidestType) + kColumnGap);
   for (const ChangeGroup& group : groups) {
-    const std::size_t end = columns.name + text_width(group.text.name) + kGap;
+    const std::size_t end = columns.name + text_width(group.text.name) + kColumnGap;
     const bool has_value = !group.text.fields.empty() || !group.text.marks.empty();
     if (has_value && end <= kWidestName) columns.value = std::max(columns.value, end);
   }
@@ -104,11 +104,11 @@ std::string group_text(const ChangeGroup& group, std::size_t all_nodes, const Co
 }
 
 /// The table, in blocks of columns that fit side by side.
-class TableWriter {
+class NodeTableWriter {
  public:
-  TableWriter(const NodeTable& table, const std::vector<std::string>& nodes, const TextStyle& style)
+  NodeTableWriter(const NodeTable& table, const std::vector<std::string>& nodes, const TextStyle& style)
       : table_(table), nodes_(nodes), style_(style) {
-    for (const std::string& node : nodes) first_ = std::max(first_, kSymbol + text_width(node) + kGap);
+    for (const std::string& node : nodes) first_ = std::max(first_, kSymbol + text_width(node) + kColumnGap);
   }
 
   std::string write() const {
@@ -116,8 +116,8 @@ class TableWriter {
     for (std::size_t from = 0; from < table_.columns.size();) {
       std::size_t to = from + 1;
       std::size_t width = first_ + width_of(from);
-      while (to < table_.columns.size() && width + kGap + width_of(to) <= columns_of(style_))
-        width += kGap + width_of(to++);
+      while (to < table_.columns.size() && width + kColumnGap + width_of(to) <= columns_of(style_))
+        width += kColumnGap + width_of(to++);
       text += block(from, to);
       from = to;
     }
@@ -150,7 +150,7 @@ class TableWriter {
         text += padding(column - width) + paint(content, colour, style_);
         width = column + text_width(content);
       }
-      column += width_of(at) + kGap;
+      column += width_of(at) + kColumnGap;
     }
     return text + "\n";
   }
@@ -198,7 +198,7 @@ std::string changes_text(const GroupedChanges& changes, std::size_t all_nodes, c
   std::string text;
   for (const ChangeGroup& group : changes.groups) text += group_text(group, all_nodes, columns, style);
   if (changes.table.columns.empty()) return text;
-  return text + TableWriter(changes.table, nodes_of_table(changes), style).write();
+  return text + NodeTableWriter(changes.table, nodes_of_table(changes), style).write();
 }
 
 }  // namespace sparkplan

@@ -206,9 +206,8 @@ class GpuChecks {
     }
     // "load" has the reason.
     if (load.copied_bytes == 0) return;
-    constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
     Check& copy = add("bandwidth");
-    put(copy, "copy of " + std::to_string(load.copied_bytes / kMebibyte) + " MiB in the GPU's memory",
+    put(copy, "copy of " + std::to_string(load.copied_bytes >> 20) + " MiB in the GPU's memory",
         load.copy_gigabytes, "GB/s");
     const auto judged = judge_gpu_copy(load.copy_gigabytes, node_.spark);
     copy.threshold = judged.threshold;

@@ -11,8 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kGlance{50};
-constexpr milliseconds kPatienceAtEnd{3000};
+constexpr milliseconds kGlanceAtGpus{50};
+constexpr milliseconds kPatienceWithGpus{3000};
 
 NcclFailure failed(NcclTrouble trouble, Error error, std::optional<RankFault> fault = {}) {
   const auto phase = trouble == NcclTrouble::kConnection ? NcclPhase::kStart : NcclPhase::kRun;
@@ -35,7 +35,7 @@ void ask(NcclRankClient& client, const GpuRunOptions& options, GpuOutcome& outco
   // If the program has ended, the read below has a better error.
   (void)client.send(options.command);
   while (!outcome.measured && !outcome.failure) {
-    auto answer = client.receive(kGlance);
+    auto answer = client.receive(kGlanceAtGpus);
     if (!answer) {
       const bool ended = answer.error().code != ErrorCode::kUnreachable;
       outcome.failure = failed(ended ? NcclTrouble::kEnded : NcclTrouble::kConnection, std::move(answer).error());
@@ -60,7 +60,7 @@ GpuOutcome measure_gpus(const NodeSpec& node, const GpuRunOptions& options) {
     return outcome;
   }
   ask(*client, options, outcome);
-  outcome.left_running = !client->end(kPatienceAtEnd);
+  outcome.left_running = !client->end(kPatienceWithGpus);
   return outcome;
 }
 

@@ -1,4 +1,5 @@
 // The program accepts everything that --help lists.
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -157,6 +158,16 @@ TEST_CASE("help fits the terminal, and the description of a flag continues in it
         "                              an answer\n"
         "\n"
         "A line\n");
+}
+
+TEST_CASE("the help of plan and verify names every program that the command writes to a node") {
+  const auto help_of = [](const char* command) {
+    std::string help = sparkplan({command, "--help"}).standard_output;
+    std::replace(help.begin(), help.end(), '\n', ' ');  // The width of the terminal decides where a line ends.
+    return help;
+  };
+  CHECK(contains(help_of("plan"), "plan also installs sparkplan-copy"));
+  CHECK(contains(help_of("verify"), "the agent, the program of the NCCL test"));
 }
 
 TEST_CASE("the flag -f names the file in every command, before and after it, and only once") {
