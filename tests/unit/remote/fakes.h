@@ -32,6 +32,7 @@ struct Peer {
 struct RemoteHost {
   std::string key = "SHA256:fake";
   bool key_is_new = false;
+  std::string address;  ///< Of the other end of its connections.
   int connections = 0;
   std::size_t next = 0;  ///< The next program.
 };
