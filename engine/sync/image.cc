@@ -92,8 +92,16 @@ bool is_stale_stage(const std::string& stage, const std::string& current) {
 }
 
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience) {
-  SPARK_CHECK(begin_anew(node));
-  return ask(node, item, CopyImageAction::kLook, patience);
+  // The program has become the owner for good, and it ends after two minutes without a command.
+  constexpr std::chrono::seconds kSurelyAlive{60};
+  const std::string owner = owner_on(node, item);
+  const bool goes_on = node.looks_for == owner && std::chrono::steady_clock::now() - node.last_look < kSurelyAlive;
+  if (!goes_on) SPARK_CHECK(begin_anew(node));
+  node.looks_for.reset();  // An error ends the program.
+  SPARK_TRY(auto state, ask(node, item, CopyImageAction::kLook, patience));
+  node.looks_for = owner;
+  node.last_look = std::chrono::steady_clock::now();
+  return state;
 }
 
 bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }

@@ -111,6 +111,7 @@ Result<CopyOpened> open_tree(SyncNode& node, const ContentItem& item, const Tree
 }
 
 Result<void> begin_anew(SyncNode& node) {
+  node.looks_for.reset();
   if (std::exchange(node.started, false)) return {};
   return node.client->restart();
 }

@@ -219,6 +219,7 @@ class SyncRun {
   }
 
   void send(ContentReport& report, std::size_t source) {
+    for (SyncNode& node : nodes_) node.looks_for.reset();  // From here on, programs work on a tree.
     // Before nodes are left out because their files may not be replaced: they share the names.
     report.unshared = unshared(report.item, source);
     const auto differs = [](const ContentOfNode& shown) { return shown.status == ContentStatus::kDiffers; };

@@ -87,7 +87,7 @@ struct Bench {
   }
   SyncReport run() {
     RunOptions run;
-    run.agent = test::options_for(nodes, 12);
+    run.agent = test::options_for(nodes, 24);
     return sync_content(cluster, run, options);
   }
 
@@ -267,6 +267,42 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   CHECK(actions[1] == std::vector<CopyImageAction>{kLook, kLoad, kDrop});
   CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
   CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
+}
+
+TEST_CASE("image run: one program of a node looks at all images of one owner") {
+  Bench bench(2);
+  const auto named = [](const std::string& name, const std::string& engine) {
+    return Value::map({{"name", name}, {"from", "n1"}, {"engine", engine}});
+  };
+  const Value images = Value::list({named("a:1", "docker"), named("b:1", "docker"), named("c:1", "docker")});
+  for (NodeSpec& node : bench.cluster.nodes) node.sections.emplace("images", images);
+  bench.options.dry_run = true;
+  for (CopyNode& node : bench.nodes) node.reaction = with_image(kFirst, "");
+  const auto report = bench.run();
+  CHECK(report.items[2].nodes[1].status == ContentStatus::kPresent);
+  for (CopyNode& node : bench.nodes) {
+    CHECK(node.all<CopyImage>().size() == 3);
+    CHECK(node.remote.started() == 1);
+  }
+}
+
+TEST_CASE("image run: a program that has failed, or has sent an image, does not look at the next one") {
+  Bench bench(2);
+  const auto named = [](const std::string& name) { return Value::map({{"name", name}, {"from", "n1"}}); };
+  const Value images = Value::list({named("a:1"), named("b:1"), named("c:1")});
+  for (NodeSpec& node : bench.cluster.nodes) node.sections.emplace("images", images);
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  const auto usual = with_image("", kFirst);
+  bench.nodes[1].reaction = [usual](const CopyCommand& command, Peer& self) {
+    const auto* image = std::get_if<CopyImage>(&command);
+    if (image == nullptr || image->name != "a:1") return usual(command, self);
+    say(self, CopyFailure{make_error(ErrorCode::kFailed, "the engine is broken")});
+    self.ended = true;
+  };
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kFailed);
+  CHECK(report.items[1].nodes[1].status == ContentStatus::kSent);
+  CHECK(report.items[2].nodes[1].status == ContentStatus::kSent);
 }
 
 TEST_CASE("image run: the stage is forgotten by the name that it was opened with, not by the path behind links") {
