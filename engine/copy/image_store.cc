@@ -173,22 +173,17 @@ CopyPruned prune_archive(const Tree& tree, bool remove) {
   CopyPruned pruned;
   for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
     const auto status = tree.status_of(name);
-    if (!status) continue;
-    ++pruned.files;
-    pruned.bytes += status->st_size;
+    if (status) {
+      ++pruned.files;
+      pruned.bytes += status->st_size;
+    }
+    if (remove) (void)::unlinkat(tree.root(), name.c_str(), 0);
   }
   const std::int64_t partial = tree.partial_bytes();
   if (partial > 0) ++pruned.files;
   pruned.bytes += partial;
-  if (remove) drop_archive(tree);
+  if (remove) tree.remove_partial_folder();
   return pruned;
-}
-
-void drop_archive(const Tree& tree) {
-  for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
-    (void)::unlinkat(tree.root(), name.c_str(), 0);
-  }
-  tree.remove_partial_folder();
 }
 
 }  // namespace sparkplan::copy

@@ -47,9 +47,7 @@ class ImageStore {
 /// Errors: kFailed.
 Result<CopyImageState> image_state_from(const std::string& text);
 
-/// Removes the archive and what an interrupted run has left of it.
-void drop_archive(const Tree& tree);
-/// As drop_archive(), with the number of files and their bytes; without `remove` it only counts them.
+/// Counts the archive and what an interrupted run has left of it, and removes them with `remove`.
 CopyPruned prune_archive(const Tree& tree, bool remove);
 
 /// The directory of a stage, which keeps an archive during a transfer; "~/" begins the home of the user.

@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "engine/core/digest.h"
 #include "engine/sync/answer_limits.h"
+#include "engine/sync/pruning.h"
 
 namespace sparkplan {
 namespace {
@@ -135,15 +137,13 @@ Result<void> load_image(SyncNode& node, const ContentItem& item, const std::stri
 }
 
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
-  SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
-  if (opened.exists) {
-    SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop, access.patience));
-  }
-  SPARK_CHECK(node.client->restart());
+  PrunedTree tree;
   // Not the path of the answer: that one has no links, and the record is kept under the one that was opened.
-  SPARK_CHECK(node.client->send(CopyForget{access.stage, owner_on(node, item), CopyTreeKind::kImage}));
-  const auto forgotten = await<CopyForgotten>(*node.client, access.patience);
-  return forgotten ? Result<void>() : failure(forgotten.error());
+  tree.path = access.stage;
+  tree.owner = owner_on(node, item);
+  tree.kind = CopyTreeKind::kImage;
+  prune(*node.client, tree, SharedPatience(access.patience));
+  return tree.error ? failure(std::move(*tree.error)) : Result<void>();
 }
 
 }  // namespace sparkplan

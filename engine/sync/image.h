@@ -53,7 +53,7 @@ bool is_too_little_space(const Error& error);
 /// kUnsupported (an archive of another form).
 Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access);
 
-/// Removes the stage. Errors: as open_tree().
+/// Removes the stage, and forgets it. Errors: as prune().
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access);
 
 }  // namespace sparkplan

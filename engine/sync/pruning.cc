@@ -37,7 +37,7 @@ Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, b
 
 Result<void> forget(CopyClient& client, const PrunedTree& tree, const SharedPatience& patience) {
   SPARK_CHECK(client.restart());
-  SPARK_CHECK(client.send(CopyForget{tree.path}));
+  SPARK_CHECK(client.send(CopyForget{tree.path, tree.owner, tree.kind}));
   const auto forgotten = await<CopyForgotten>(client, patience.left());
   return forgotten ? Result<void>() : failure(forgotten.error());
 }

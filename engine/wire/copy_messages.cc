@@ -46,7 +46,7 @@ std::span<const std::string_view> names_of(CopyEngine /*engine*/) {
 }
 
 std::span<const std::string_view> names_of(CopyImageAction /*action*/) {
-  static constexpr std::array<std::string_view, 4> kNames{"look", "save", "load", "drop"};
+  static constexpr std::array<std::string_view, 3> kNames{"look", "save", "load"};
   return kNames;
 }
 

@@ -179,10 +179,11 @@ struct CopyJoin {
 enum class CopyEngine : std::uint8_t { kDocker, kPodman };
 std::span<const std::string_view> names_of(CopyEngine engine);
 enum class CopyImageAction : std::uint8_t {
-  kLook,  ///< Instead of CopyOpen. The others need an open tree of kind kImage.
+  /// Instead of CopyOpen, and repeatedly for one owner. The others need an open tree of kind kImage, which CopyPrune
+  /// empties.
+  kLook,
   kSave,  ///< Writes the image's archive into the tree, unless it is there.
   kLoad,  ///< Checks the archive and loads it.
-  kDrop,  ///< Removes the archive.
 };
 std::span<const std::string_view> names_of(CopyImageAction action);
 /// Asks the container engine of this machine for an image, as the user of the process.
