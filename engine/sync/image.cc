@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/core/digest.h"
+#include "engine/model/container_image.h"
 #include "engine/sync/answer_limits.h"
 #include "engine/sync/pruning.h"
 
@@ -76,12 +77,10 @@ Comparison compare_images(const std::string& name, const CopyImageState& source,
     found.missing_bytes = source.bytes;
     return found;
   }
-  found.differing.add("image " + short_id(node.id));
+  found.differing.add("image " + short_image_id(node.id));
   found.differing_bytes = source.bytes;
   return found;
 }
-
-std::string short_id(const std::string& id) { return id.substr(0, 12); }
 
 std::string stage_of(const ContentItem& item, const std::string& id) {
   const std::string image = item.name + '\0' + std::to_string(static_cast<int>(item.engine));
@@ -130,10 +129,10 @@ Result<void> load_image(SyncNode& node, const ContentItem& item, const std::stri
   SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, patience_for_engine(), id));
   if (loaded.id == id) return {};
   // The node has checked the archive, so that this is the same image in a store of the other kind. It keeps the name.
-  return failure(
-      ErrorCode::kVerifyFailed,
-      "the image has the id " + short_id(loaded.id) + " after loading, and " + short_id(id) + " on the source",
-      "the engines keep images in stores of two kinds: use the same kind on all nodes");
+  return failure(ErrorCode::kVerifyFailed,
+                 "the image has the id " + short_image_id(loaded.id) + " after loading, and " + short_image_id(id) +
+                     " on the source",
+                 "the engines keep images in stores of two kinds: use the same kind on all nodes");
 }
 
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {

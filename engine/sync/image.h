@@ -30,9 +30,6 @@ NameList unshared_image(const std::string& name, const std::vector<NamedImage>& 
 /// Pure. Images are equal if their ids are.
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node);
 
-/// Pure. "0123456789ab"
-std::string short_id(const std::string& id);
-
 /// Pure. The name of the directory in which the image's archive is kept during a transfer: 32 hexadecimal digits.
 std::string stage_of(const ContentItem& item, const std::string& id);
 /// Pure. True for the stage of the same image and engine with another id.

@@ -112,7 +112,7 @@ std::string stage_with(const std::string& id) {
   ContentItem item;
   item.kind = ContentKind::kImage;
   item.name = "local/vllm:1";
-  item.engine = CopyEngine::kPodman;
+  item.engine = ContainerEngine::kPodman;
   return stage_of(item, id);
 }
 
@@ -259,7 +259,7 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   for (std::size_t i = 0; i < bench.nodes.size(); ++i) {
     for (const CopyImage& command : bench.nodes[i].all<CopyImage>()) {
       actions[i].push_back(command.action);
-      CHECK(command.engine == CopyEngine::kPodman);
+      CHECK(command.engine == ContainerEngine::kPodman);
     }
   }
   using enum CopyImageAction;
