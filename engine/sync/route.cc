@@ -17,9 +17,6 @@ bool has_cable(const Cluster& cluster, const NodeSpec& one, const NodeSpec& othe
   });
 }
 
-/// A link-local address is random, and not in the file.
-bool is_usable(const FabricPort& port) { return parse_ipv4(port.address).has_value(); }
-
 /// The order in which the nodes receive, and from whom.
 class Chain {
  public:
@@ -86,9 +83,8 @@ std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& fr
   if (!cluster.cables.empty() && !has_cable(cluster, from, to)) return paths;
   for (const FabricPort& out : from.fabric) {
     for (const FabricPort& in : to.fabric) {
-      if (!is_usable(out) || !is_usable(in) || out.prefix_length != in.prefix_length) continue;
-      if (!in_one_network(out.address, in.address, out.prefix_length)) continue;
-      paths.push_back({out.address, in.address});
+      // A link-local address is random, and not in the file.
+      if (share_network(out, in)) paths.push_back({out.address, in.address});
     }
   }
   return paths;
