@@ -49,6 +49,7 @@ TEST_CASE("copy client: a program that could not be started again takes no comma
 
 TEST_CASE("copy client: the login user is known after a new connection has failed") {
   CopyNode host;
+  host.remote.host().user = "nvidia";
   host.remote.add(test::behind_sudo(test::copy_program(test::honest)));
   AgentOptions options = host.remote.options(InstallPolicy::kNever);
   options.become_password = test::secret("secret");
@@ -58,12 +59,11 @@ TEST_CASE("copy client: the login user is known after a new connection has faile
     if (host.remote.host().connections > 0) return failure(ErrorCode::kUnreachable, "no route to host");
     return connect(spec, how);
   };
-  Cluster cluster = test::on_a_switch(1);
-  cluster.nodes[0].ssh.user = "nvidia";
+  const Cluster cluster = test::on_a_switch(1);
   auto client = CopyClient::open(cluster.nodes[0], options);
   REQUIRE(client);
   REQUIRE_FALSE(client->restart());
-  CHECK(client->user().empty());  // The fake connection has no user of its own.
+  CHECK(client->user() == "nvidia");
 }
 
 }  // namespace sparkplan
