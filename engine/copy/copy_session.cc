@@ -213,10 +213,6 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
     case CopyImageAction::kLoad:
       SPARK_CHECK(store.load(*tree_, path_, command.id));
       break;
-    case CopyImageAction::kDrop:
-      drop_archive(*tree_);
-      answers_.send(CopyImageState{});
-      return {};
   }
   SPARK_TRY(const auto state, store.look());
   answers_.send(state);

@@ -95,6 +95,7 @@ std::vector<DigestIndex::Origin> recorded_trees() {
     const auto text = read_all(file.get());
     if (!text) continue;
     DigestIndex index;
+    index.with_digests_ = false;
     index.read(*text);
     const auto origin = index.origin();
     // An index is found by the path, so that no other text can lead to it.
@@ -168,6 +169,7 @@ void DigestIndex::read(const std::string& text) {
 /// is read again.
 void DigestIndex::read_line(std::string_view line) {
   ++lines_;
+  if (!with_digests_ && line.starts_with("C ")) return;
   const auto words = split(line, ' ');
   if (words.size() == 6 && words[0] == "F") {
     numbered_.emplace_back();
@@ -188,7 +190,7 @@ void DigestIndex::read_line(std::string_view line) {
       entries_.erase(former);
     }
     // Records of files that are gone stay, so that trees of the largest size one after another could fill the memory.
-    const auto chunks = static_cast<std::size_t>(chunks_of(stamp.size));
+    const auto chunks = with_digests_ ? static_cast<std::size_t>(chunks_of(stamp.size)) : 0;
     if (chunks_ + chunks > 2 * static_cast<std::size_t>(kMostCopyChunks)) return;
     chunks_ += chunks;
     entry.record.digests.resize(chunks);

@@ -85,7 +85,8 @@ class DigestIndex {
   std::set<std::string> directories_;
   std::optional<Origin> origin_;
   std::size_t lines_ = 0;
-  std::size_t chunks_ = 0;  ///< Of all records that were read.
+  bool with_digests_ = true;  ///< False: only names are kept, for recorded_trees(). Digests are most of an index.
+  std::size_t chunks_ = 0;    ///< Of all records that were read.
   FileDescriptor file_;
 };
 

@@ -17,6 +17,7 @@
 #include "engine/core/json.h"
 #include "engine/core/tree.h"
 #include "engine/core/value.h"
+#include "engine/model/container_image.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -27,7 +28,6 @@ constexpr std::int64_t kLargestPart = std::int64_t{8} << 20U;
 constexpr std::size_t kMostParts = 200;
 constexpr std::size_t kDeepestList = 2;
 constexpr std::size_t kShownName = 100;
-constexpr std::size_t kShownId = 12;
 constexpr std::string_view kBlobs = "blobs/sha256/";
 constexpr const char* kDockerList = "manifest.json";
 constexpr const char* kOciList = "index.json";
@@ -38,19 +38,15 @@ tl::unexpected<Error> refused(const std::string& why) {
                  "look at the image on the source; another version of the engine may write archives in another way");
 }
 
-bool is_digest(std::string_view text) {
-  return text.size() == 2 * kCopyDigestBytes && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 /// The files of an image in the forms that docker and podman write. No file lies below a link.
 bool is_usual_file(std::string_view name) {
   constexpr std::array<std::string_view, 4> kLists{kDockerList, kOciList, kRepositories, "oci-layout"};
   constexpr std::array<std::string_view, 3> kOfLayer{"layer.tar", "VERSION", "json"};
   if (std::find(kLists.begin(), kLists.end(), name) != kLists.end()) return true;
-  if (name.starts_with(kBlobs)) return is_digest(name.substr(kBlobs.size()));
+  if (name.starts_with(kBlobs)) return is_sha256(name.substr(kBlobs.size()));
   const auto digest = name.substr(0, 2 * kCopyDigestBytes);
   const auto rest = name.substr(digest.size());
-  if (!is_digest(digest)) return false;
+  if (!is_sha256(digest)) return false;
   if (rest.empty() || rest == ".json" || rest == ".tar") return true;
   return rest.front() == '/' && std::find(kOfLayer.begin(), kOfLayer.end(), rest.substr(1)) != kOfLayer.end();
 }
@@ -66,7 +62,7 @@ bool is_usual(const TarEntry& entry) {
       break;
   }
   if (name.ends_with('/')) name.remove_suffix(1);
-  return name == "blobs" || name == "blobs/sha256" || is_digest(name);
+  return name == "blobs" || name == "blobs/sha256" || is_sha256(name);
 }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -92,7 +88,7 @@ Result<void> check_keys(const Value& map, std::initializer_list<std::string_view
 
 Result<std::string> digest_from(const std::string& text) {
   constexpr std::string_view kAlgorithm = "sha256:";
-  if (text.starts_with(kAlgorithm) && is_digest(std::string_view(text).substr(kAlgorithm.size()))) {
+  if (text.starts_with(kAlgorithm) && is_sha256(std::string_view(text).substr(kAlgorithm.size()))) {
     return text.substr(kAlgorithm.size());
   }
   return refused("names a part without its digest");
@@ -197,7 +193,8 @@ class ArchiveCheck {
     const bool is_docker = archive_.has(kDockerList);
     const bool is_oci = archive_.has(kOciList);
     // Without this list, docker reads a form whose ids are no digests.
-    if (!is_docker && (!is_oci || image_.engine == CopyEngine::kDocker)) return refused("has no list of its images");
+    if (!is_docker && (!is_oci || image_.engine == ContainerEngine::kDocker))
+      return refused("has no list of its images");
     if (is_docker) SPARK_CHECK(read_docker_list());
     if (is_oci) SPARK_CHECK(read_oci_list());
     if (archive_.has(kRepositories)) SPARK_CHECK(read_repositories());
@@ -231,7 +228,7 @@ class ArchiveCheck {
 
   /// `files` are the layers in the order of the configuration.
   Result<void> take_layers(const std::string& config, const std::vector<std::string>& files) {
-    if (image_.engine != CopyEngine::kPodman) return {};
+    if (image_.engine != ContainerEngine::kPodman) return {};
     SPARK_TRY(const Value value, json_from(config));
     SPARK_CHECK(check_keys(value, {"rootfs"}));
     const Value* root = value.find("rootfs");
@@ -248,7 +245,7 @@ class ArchiveCheck {
   }
 
   Result<void> take_layers_of(const Value& manifest) {
-    if (image_.engine != CopyEngine::kPodman) return {};
+    if (image_.engine != ContainerEngine::kPodman) return {};
     SPARK_TRY(const std::string config, digest_in(*manifest.find("config")));
     SPARK_TRY(const std::string bytes, archive_.read(std::string(kBlobs) + config));
     std::vector<std::string> files;
@@ -285,7 +282,7 @@ class ArchiveCheck {
     if (whole != nullptr) SPARK_CHECK(check_name(text_of(whole)));
     if (reference == nullptr) return {};
     const std::string tagged = parts_of(image_.name).rest;
-    const bool is_tag = image_.engine == CopyEngine::kDocker && whole != nullptr &&
+    const bool is_tag = image_.engine == ContainerEngine::kDocker && whole != nullptr &&
                         text_of(reference) == tagged.substr(tagged.rfind(':') + 1);
     return is_tag ? Result<void>() : check_name(text_of(reference));
   }
@@ -348,18 +345,17 @@ class ArchiveCheck {
     const bool by_config = (docker_config_.empty() || docker_config_ == image_.id) &&
                            (!is_listed || (configs_ == only && !has_platforms_));
     const bool by_manifest =
-        image_.engine == CopyEngine::kDocker && targets_ == only && configs_.count(docker_config_) > 0;
+        image_.engine == ContainerEngine::kDocker && targets_ == only && configs_.count(docker_config_) > 0;
     if (by_config || by_manifest) return {};
     std::set<std::string> others = configs_;
     others.insert(targets_.begin(), targets_.end());
     others.insert(docker_config_);
     others.erase(image_.id);
     others.erase("");
-    const std::string other = others.empty() ? "" : " " + others.begin()->substr(0, kShownId);
-    return failure(
-        ErrorCode::kVerifyFailed,
-        "the archive contains another image" + other + " than the source has: " + image_.id.substr(0, kShownId),
-        "nothing was loaded; look at the image on the source");
+    const std::string other = others.empty() ? "" : " " + short_image_id(*others.begin());
+    return failure(ErrorCode::kVerifyFailed,
+                   "the archive contains another image" + other + " than the source has: " + short_image_id(image_.id),
+                   "nothing was loaded; look at the image on the source");
   }
 
   const Archive& archive_;
@@ -375,11 +371,11 @@ class ArchiveCheck {
 
 }  // namespace
 
-bool is_same_name(CopyEngine engine, const std::string& declared, const std::string& found) {
+bool is_same_name(ContainerEngine engine, const std::string& declared, const std::string& found) {
   const NameParts own = parts_of(declared);
   const NameParts other = parts_of(found);
   if (whole_name(own) == whole_name(other)) return true;
-  const bool is_short = engine == CopyEngine::kPodman && own.registry.empty() && !other.registry.empty();
+  const bool is_short = engine == ContainerEngine::kPodman && own.registry.empty() && !other.registry.empty();
   return is_short && (other.rest == own.rest || other.rest == "library/" + own.rest);
 }
 

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/model/container_image.h"
 #include "engine/wire/copy_messages.h"
 
 namespace sparkplan::copy {
 
 /// An image as the controller knows it: by its name in the file, and by its id on the source.
 struct ExpectedImage {
-  CopyEngine engine = CopyEngine::kDocker;
+  ContainerEngine engine = ContainerEngine::kDocker;
   std::string name;
   std::string id;  ///< 64 hexadecimal digits.
 };
@@ -42,6 +43,6 @@ Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const
 
 /// Pure. Whether the engine can have taken the one name for the other: docker reads "a" as
 /// "docker.io/library/a:latest", and podman finds a name without a registry in several ones.
-bool is_same_name(CopyEngine engine, const std::string& declared, const std::string& found);
+bool is_same_name(ContainerEngine engine, const std::string& declared, const std::string& found);
 
 }  // namespace sparkplan::copy

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include "engine/copy/image_archive.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/model/container_image.h"
 #include "engine/process/child_process.h"
 
 namespace sparkplan::copy {
@@ -47,31 +46,15 @@ void set_environment(const Account& account) {
   (void)!::chdir("/");
 }
 
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-/// The engines' words are not translated.
-bool says_no_such_image(const std::string& words) {
-  constexpr std::array<std::string_view, 3> kWords{"no such image", "image not known", "no such object"};
-  const std::string lower = lower_case(words);
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view one) { return lower.find(one) != std::string::npos; });
-}
-
 }  // namespace
 
-ImageStore::ImageStore(CopyEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life)
+ImageStore::ImageStore(ContainerEngine engine, std::string name, const Account& account,
+                       std::function<void()> sign_of_life)
     : engine_(engine), name_(std::move(name)), sign_of_life_(std::move(sign_of_life)) {
   set_environment(account);
 }
 
-std::string ImageStore::engine_name() const {
-  return std::string(names_of(engine_)[static_cast<std::size_t>(engine_)]);
-}
+std::string ImageStore::engine_name() const { return std::string(to_string(engine_)); }
 
 Result<ImageStore::Ended> ImageStore::run(std::vector<std::string> arguments, std::chrono::seconds deadline) const {
   arguments.insert(arguments.begin(), engine_name());
@@ -115,7 +98,7 @@ Result<std::string> ImageStore::archive_format() const {
 Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
   if (tree.status_of(std::string(kImageArchive))) return {};
   std::vector<std::string> arguments{"save"};
-  if (engine_ == CopyEngine::kPodman) {
+  if (engine_ == ContainerEngine::kPodman) {
     SPARK_TRY(const auto format, archive_format());
     arguments.insert(arguments.end(), {"--format", format});
     // The configuration has the digests of unpacked layers, with which the receivers compare them.
@@ -143,13 +126,10 @@ Result<CopyImageState> image_state_from(const std::string& text) {
   const auto words = split(trim(text), ' ');
   CopyImageState state;
   if (words.size() == 2) {
-    std::string_view id = words[0];
-    constexpr std::string_view kAlgorithm = "sha256:";
-    if (id.starts_with(kAlgorithm)) id.remove_prefix(kAlgorithm.size());
+    const auto id = image_id_from(words[0]);
     const auto [end, error] = std::from_chars(words[1].data(), words[1].data() + words[1].size(), state.bytes);
-    const bool is_id = id.size() == 2 * kCopyDigestBytes && id.find_first_not_of("0123456789abcdef") == id.npos;
-    if (is_id && error == std::errc() && end == words[1].data() + words[1].size() && state.bytes >= 0) {
-      state.id = id;
+    if (id && error == std::errc() && end == words[1].data() + words[1].size() && state.bytes >= 0) {
+      state.id = *id;
       return state;
     }
   }
@@ -173,22 +153,17 @@ CopyPruned prune_archive(const Tree& tree, bool remove) {
   CopyPruned pruned;
   for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
     const auto status = tree.status_of(name);
-    if (!status) continue;
-    ++pruned.files;
-    pruned.bytes += status->st_size;
+    if (status) {
+      ++pruned.files;
+      pruned.bytes += status->st_size;
+    }
+    if (remove) (void)::unlinkat(tree.root(), name.c_str(), 0);
   }
   const std::int64_t partial = tree.partial_bytes();
   if (partial > 0) ++pruned.files;
   pruned.bytes += partial;
-  if (remove) drop_archive(tree);
+  if (remove) tree.remove_partial_folder();
   return pruned;
-}
-
-void drop_archive(const Tree& tree) {
-  for (const std::string& name : {std::string(kImageArchive), std::string(kUnfinished)}) {
-    (void)::unlinkat(tree.root(), name.c_str(), 0);
-  }
-  tree.remove_partial_folder();
 }
 
 }  // namespace sparkplan::copy

@@ -9,6 +9,7 @@
 #include "engine/copy/accounts.h"
 #include "engine/copy/tree.h"
 #include "engine/core/result.h"
+#include "engine/model/container_image.h"
 #include "engine/wire/copy_messages.h"
 
 namespace sparkplan::copy {
@@ -17,7 +18,7 @@ namespace sparkplan::copy {
 class ImageStore {
  public:
   /// `account` is the user of this process. `sign_of_life` is called while the engine works.
-  ImageStore(CopyEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life);
+  ImageStore(ContainerEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life);
 
   /// Errors: kNotFound (no such engine), kFailed (the engine's own words).
   Result<CopyImageState> look() const;
@@ -38,7 +39,7 @@ class ImageStore {
   std::string engine_name() const;
   tl::unexpected<Error> failed(const std::string& what, const Ended& ended) const;
 
-  CopyEngine engine_;
+  ContainerEngine engine_;
   std::string name_;
   std::function<void()> sign_of_life_;
 };
@@ -47,9 +48,7 @@ class ImageStore {
 /// Errors: kFailed.
 Result<CopyImageState> image_state_from(const std::string& text);
 
-/// Removes the archive and what an interrupted run has left of it.
-void drop_archive(const Tree& tree);
-/// As drop_archive(), with the number of files and their bytes; without `remove` it only counts them.
+/// Counts the archive and what an interrupted run has left of it, and removes them with `remove`.
 CopyPruned prune_archive(const Tree& tree, bool remove);
 
 /// The directory of a stage, which keeps an archive during a transfer; "~/" begins the home of the user.

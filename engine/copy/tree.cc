@@ -72,18 +72,45 @@ bool only_root_writes(int directory) {
   return ::fstat(directory, &status) == 0 && status.st_uid == 0 && (status.st_mode & 0022U) == 0;
 }
 
+/// The names in an open directory, without "." and "..".
+class DirectoryNames {
+ public:
+  explicit DirectoryNames(int directory) {
+    const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (again >= 0) stream_.reset(::fdopendir(again));
+    if (stream_) return;
+    error_ = errno;
+    if (again >= 0) ::close(again);
+  }
+
+  /// Valid until the next call. Null at the end, and at an error.
+  const char* next() {
+    while (stream_ && error_ == 0) {
+      errno = 0;
+      const dirent* item = ::readdir(stream_.get());
+      if (item == nullptr) {
+        error_ = errno;
+        return nullptr;
+      }
+      const std::string_view name = item->d_name;
+      if (name != "." && name != "..") return item->d_name;
+    }
+    return nullptr;
+  }
+  /// The errno of the opening or of the last call; 0: none.
+  int error() const { return error_; }
+
+ private:
+  std::unique_ptr<DIR, int (*)(DIR*)> stream_{nullptr, ::closedir};
+  int error_ = 0;
+};
+
 /// True for a directory as this process makes it: its own, and empty.
 bool is_new(int directory) {
   struct stat status {};
   if (::fstat(directory, &status) != 0 || status.st_uid != ::geteuid()) return false;
-  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
-  if (!names) return false;
-  while (const dirent* item = ::readdir(names.get())) {
-    const std::string_view one = item->d_name;
-    if (one != "." && one != "..") return false;
-  }
-  return true;
+  DirectoryNames names(directory);
+  return names.next() == nullptr && names.error() == 0;
 }
 
 /// Another user who can write to the directory above can move a directory to the name at any time: only one that is
@@ -253,10 +280,9 @@ void Tree::remove_partial_folder() const {
   const std::string name(kPartialFolder);
   const auto folder = open_file(name, O_RDONLY | O_DIRECTORY);
   if (!folder) return;
-  const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
-  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
-    if (is_unfinished(item->d_name)) (void)::unlinkat(folder->get(), item->d_name, 0);
+  DirectoryNames names(folder->get());
+  while (const char* one = names.next()) {
+    if (is_unfinished(one)) (void)::unlinkat(folder->get(), one, 0);
   }
   (void)::unlinkat(root(), name.c_str(), AT_REMOVEDIR);
 }
@@ -264,12 +290,11 @@ void Tree::remove_partial_folder() const {
 std::int64_t Tree::partial_bytes() const {
   const auto folder = open_file(std::string(kPartialFolder), O_RDONLY | O_DIRECTORY);
   if (!folder) return 0;
-  const int again = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
+  DirectoryNames names(folder->get());
   std::int64_t bytes = 0;
-  while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
+  while (const char* one = names.next()) {
     struct stat status {};
-    const bool is_read = ::fstatat(folder->get(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool is_read = ::fstatat(folder->get(), one, &status, AT_SYMLINK_NOFOLLOW) == 0;
     if (is_read && S_ISREG(status.st_mode)) bytes += status.st_blocks * kBlock;
   }
   return bytes;
@@ -299,12 +324,10 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
   if (static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '/')) > kDeepest) {
     return failure(ErrorCode::kUnsupported, "the tree is more than 64 directories deep");
   }
-  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> names(again < 0 ? nullptr : ::fdopendir(again), ::closedir);
-  if (!names) return failure(system_error("list " + shown_text(prefix), errno));
-  while (const dirent* item = ::readdir(names.get())) {
-    const std::string name = item->d_name;
-    if (name == "." || name == ".." || (prefix.empty() && name == kPartialFolder)) continue;
+  DirectoryNames names(directory);
+  while (const char* one_name = names.next()) {
+    const std::string name = one_name;
+    if (prefix.empty() && name == kPartialFolder) continue;
     if (kind_ == CopyTreeKind::kHub && is_transient_blob(prefix, name)) continue;
     if (found.entries.size() == kMostCopyEntries) {
       return failure(ErrorCode::kUnsupported, "the tree has more than " + std::to_string(kMostCopyEntries) + " names");
@@ -346,6 +369,8 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
     }
     SPARK_CHECK(found.add(std::move(one)));
   }
+  // Without this, a directory that could be read only in part would pass for the whole one.
+  if (names.error() != 0) return failure(system_error("list " + shown_text(prefix), names.error()));
   return {};
 }
 

@@ -61,6 +61,11 @@ std::string sha256(std::string_view bytes) {
   return text;
 }
 
+bool is_sha256(std::string_view text) {
+  return text.size() == std::size_t{2} * SHA256_DIGEST_LENGTH &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string digest(const Value& value) { return sha256(canonical_json(value)); }
 
 std::string base64_encode(std::string_view bytes) {

@@ -9,6 +9,8 @@ namespace sparkplan {
 
 /// SHA-256 as 64 lower-case hexadecimal digits. Source: FIPS 180-4.
 std::string sha256(std::string_view bytes);
+/// True for a text that sha256() can have returned.
+bool is_sha256(std::string_view text);
 
 /// Equal for equal values, in any order of map keys (see canonical_json()).
 std::string digest(const Value& value);

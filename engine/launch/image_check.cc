@@ -9,20 +9,12 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
+#include "engine/model/container_image.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kShortestId = 12;
-constexpr std::size_t kLongestId = 71;  // "sha256:" and 64 digits.
-constexpr std::string_view kAlgorithm = "sha256:";
 constexpr std::array kEngines{ContainerEngine::kDocker, ContainerEngine::kPodman};
-
-bool is_id(std::string_view text) {
-  if (text.starts_with(kAlgorithm)) text.remove_prefix(kAlgorithm.size());
-  return text.size() >= kShortestId && text.size() <= kLongestId &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 std::string_view last_line(std::string_view text) {
   std::string_view last;
@@ -47,18 +39,6 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> support_for(ContainerEngine engine,
           count([](const ImageAnswer& answer) { return answer.has_engine; })};
 }
 
-/// "No such image" of docker, "image not known" of podman.
-bool says_missing(const std::string& reason) {
-  return reason.find("o such image") != std::string::npos || reason.find("not known") != std::string::npos;
-}
-
-/// As people compare them: the first digits.
-std::string short_id(std::string_view id) {
-  constexpr std::size_t kShown = 12;
-  if (id.starts_with(kAlgorithm)) id.remove_prefix(kAlgorithm.size());
-  return std::string(id.substr(0, kShown));
-}
-
 PreflightCheck failed(std::vector<std::string> nodes, std::string text, std::string fix) {
   return {"image", std::move(nodes), CheckStatus::kFail, std::move(text), std::move(fix)};
 }
@@ -71,7 +51,7 @@ PreflightCheck no_image(const NodeSpec& node, const ImageAnswer& answer, const s
                   "install it, or name the other engine for all nodes: images: [{name: \"" + image +
                       "\", engine: " + (engine == "docker" ? "podman" : "docker") + "}]");
   }
-  if (says_missing(answer.reason)) {
+  if (says_no_such_image(answer.reason)) {
     return failed({name}, engine + " has no image " + image,
                   "sparkplan exec --only " + name + " -- " + engine + " pull " + image);
   }
@@ -91,8 +71,9 @@ ImageAnswer image_answer(const RankReport& rank, const std::string& output) {
   ImageAnswer answer;
   answer.has_engine = rank.ended && rank.ended->ending != RankEnding::kNotStarted;
   const auto last = last_line(output);
-  if (rank.succeeded() && is_id(last)) {
-    answer.id = last;
+  auto id = rank.succeeded() ? image_id_from(last) : std::nullopt;
+  if (id) {
+    answer.id = std::move(*id);
   } else {
     answer.reason = last.empty() ? "no output" : shown_text(last);
   }
@@ -109,9 +90,7 @@ std::optional<ContainerEngine> choose_engine(const Cluster& cluster, const std::
     const std::string engine = record.text_or("engine", "");
     if (named.empty() || record.text_or("name", "") == image) named = engine.empty() ? named : engine;
   }
-  for (const ContainerEngine engine : kEngines) {
-    if (named == to_string(engine)) return engine;
-  }
+  if (const auto engine = value_named<ContainerEngine>(named)) return engine;
   std::optional<ContainerEngine> best;
   std::pair<std::ptrdiff_t, std::ptrdiff_t> most{0, 0};
   for (const ContainerEngine engine : kEngines) {
@@ -145,13 +124,13 @@ std::vector<PreflightCheck> judge_image(const std::string& image, std::optional<
   }
   if (by_id.size() > 1) {
     std::vector<std::string> parts;
-    for (const auto& [id, with] : by_id) parts.push_back(short_id(id) + " on " + fold_names(with));
+    for (const auto& [id, with] : by_id) parts.push_back(short_image_id(id) + " on " + fold_names(with));
     checks.push_back(failed(names, image + " is not the same image: " + join(parts, ", "),
                             "bring one to all nodes: sparkplan exec -- " + program + " pull " + image));
   }
   if (checks.empty()) {
     checks.push_back(
-        {"image", names, CheckStatus::kPass, image + " " + short_id(by_id.begin()->first) + ", " + program, ""});
+        {"image", names, CheckStatus::kPass, image + " " + short_image_id(by_id.begin()->first) + ", " + program, ""});
   }
   return checks;
 }

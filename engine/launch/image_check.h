@@ -8,6 +8,7 @@
 #include "engine/domain/container/job_container.h"
 #include "engine/launch/job_report.h"
 #include "engine/model/cluster.h"
+#include "engine/model/container_image.h"
 #include "engine/wire/job_messages.h"
 
 /// Whether the image of `run --image` is the same on all nodes. Everything here is pure.
@@ -16,7 +17,7 @@ namespace sparkplan {
 /// One engine's answer about an image.
 struct ImageAnswer {
   bool has_engine = false;  ///< The program is on the node.
-  std::string id;           ///< Of the image; empty: the node has no such image, or the engine failed.
+  std::string id;           ///< 64 hexadecimal digits; empty: the node has no such image, or the engine failed.
   std::string reason;       ///< Why there is no id: the engine's last line.
 };
 /// By ContainerEngine.

@@ -192,8 +192,7 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto half = first_half(*nodes[i], facts[i], cluster.profile);
     if (i == 0) first = half;
-    shared = shared && half && first && half->prefix_length == first->prefix_length &&
-             in_one_network(half->address, first->address, first->prefix_length);
+    shared = shared && half && first && share_network(*half, *first);
     if (half) fabric.push_back(half->address);
   }
   return shared ? fabric : management_addresses(nodes, facts, cluster);

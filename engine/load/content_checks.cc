@@ -10,6 +10,7 @@
 #include "engine/domain/hub/hub_cache.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/model/controller_name.h"
+#include "engine/model/directory_path.h"
 
 namespace sparkplan {
 namespace {
@@ -19,15 +20,6 @@ struct CoveredEntry {
   SourceRange where;
   std::set<std::string> directories;
 };
-
-/// The parts of a path that count, each followed by a slash.
-std::string plain_path(const std::string& path) {
-  std::string plain = "/";
-  for (const auto part : split(path, '/')) {
-    if (!part.empty() && part != ".") plain += std::string(part) + "/";
-  }
-  return plain;
-}
 
 bool leads_up(const Value& path, Findings& findings) {
   const auto parts = split(text_of(&path), '/');
@@ -100,10 +92,10 @@ std::set<std::string> check_model(const Value& record, const UnresolvedCluster& 
   return directories_of_hub(record, draft);
 }
 
-bool overlap(const std::set<std::string>& some, const std::set<std::string>& others) {
+bool share_directory(const std::set<std::string>& some, const std::set<std::string>& others) {
   return std::any_of(some.begin(), some.end(), [&](const std::string& one) {
     return std::any_of(others.begin(), others.end(),
-                       [&](const std::string& other) { return one.starts_with(other) || other.starts_with(one); });
+                       [&](const std::string& other) { return nested_or_same(one, other); });
   });
 }
 
@@ -115,7 +107,7 @@ void check_models(const UnresolvedCluster& draft, const std::vector<std::string>
     CoveredEntry entry{record.where, check_model(record, draft, findings)};
     const Value* name = record.find("path") != nullptr ? record.find("path") : record.find("hub");
     for (const CoveredEntry& other : earlier) {
-      if (!overlap(entry.directories, other.directories)) continue;
+      if (!share_directory(entry.directories, other.directories)) continue;
       findings.error(name->where, "models.overlap", in_quotes(text_of(name)) + " is in another entry already",
                      "two entries cannot share a directory", {{"the other entry", other.where}});
     }

@@ -51,4 +51,10 @@ std::optional<std::uint32_t> ipv4_number(std::string_view address);
 /// True if both are IPv4 addresses in the same network of this prefix length, 1 to 32.
 bool in_one_network(std::string_view one, std::string_view other, int prefix_length);
 
+/// As above, for two ports with `address` and `prefix_length`: those of the file, or of a node.
+template <class Port>
+bool share_network(const Port& one, const Port& other) {
+  return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
+}
+
 }  // namespace sparkplan

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <vector>
 
 namespace sparkplan {
@@ -18,6 +19,17 @@ std::optional<OwnUser> own_user() {
   }
   if (found == nullptr) return std::nullopt;
   return OwnUser{found->pw_name, found->pw_dir};
+}
+
+std::string own_home() {
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return home;
+  const auto user = own_user();
+  return user ? user->home : "/";
+}
+
+std::string expand_home(const std::string& path) {
+  return path == "~" || path.starts_with("~/") ? own_home() + path.substr(1) : path;
 }
 
 }  // namespace sparkplan

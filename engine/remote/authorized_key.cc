@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "engine/core/text.h"
+#include "engine/process/own_user.h"
 #include "engine/remote/programs/installation.h"
-#include "engine/remote/ssh/ssh_session.h"
 
 namespace sparkplan {
 namespace {
@@ -25,7 +25,7 @@ bool is_key_line(const std::string& text) {
 
 Result<std::string> own_public_key() {
   for (const char* name : {"id_ed25519", "id_ecdsa", "id_rsa"}) {
-    const auto pair = ssh::expand_home(std::string("~/.ssh/") + name);
+    const auto pair = expand_home(std::string("~/.ssh/") + name);
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(pair, ignored)) continue;
     std::ifstream file(pair + ".pub", std::ios::binary);

@@ -9,8 +9,8 @@
 #include <cerrno>
 
 #include "engine/process/child_process.h"
+#include "engine/process/own_user.h"
 #include "engine/remote/programs/agent_image.h"
-#include "engine/remote/ssh/ssh_session.h"
 #include "engine/remote/transport/here.h"
 #include "engine/remote/transport/transport.h"
 
@@ -173,7 +173,7 @@ std::unique_ptr<Connection> connect_here() { return std::make_unique<HereConnect
 
 Result<std::unique_ptr<Connection>> connect_local(const NodeSpec& node, const ConnectOptions&) {
   std::error_code code;
-  const auto root = std::filesystem::canonical(ssh::expand_home(node.root.string()), code);
+  const auto root = std::filesystem::canonical(expand_home(node.root.string()), code);
   if (code || !std::filesystem::is_directory(root, code)) {
     return failure(ErrorCode::kUnreachable, "there is no directory " + node.root.string());
   }

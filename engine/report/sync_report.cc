@@ -13,6 +13,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
+#include "engine/model/container_image.h"
 #include "engine/sync/image.h"
 
 namespace sparkplan {
@@ -80,10 +81,6 @@ void add_line(std::vector<NodeLine>& lines, const ContentItem& item, const Conte
   kept.nodes.push_back(printable(node.node));
 }
 
-std::string_view engine_name(const ContentItem& item) {
-  return names_of(item.engine)[static_cast<std::size_t>(item.engine)];
-}
-
 bool receives(const ContentOfNode& node) {
   return !node.is_source && (node.status == ContentStatus::kSent || !node.comparison.in_sync());
 }
@@ -116,8 +113,8 @@ std::string text_of(const ContentReport& item, const TextStyle& style) {
   std::string text = paint(printable(item.item.name), Colour::kBold, style);
   if (item.error) return text + unsent_text(item, style);
   if (item.item.kind == ContentKind::kImage) {
-    text += fmt::format("  {}, {}, id {}\n", engine_name(item.item), content_size_text(item.bytes),
-                        short_id(item.image_id));
+    text += fmt::format("  {}, {}, id {}\n", to_string(item.item.engine), content_size_text(item.bytes),
+                        short_image_id(item.image_id));
   } else {
     text += fmt::format("  {} in {}\n", content_size_text(item.bytes), files_text(item.files));
   }
@@ -220,7 +217,7 @@ Value to_json_value(const SyncReport& report) {
                               {"files", static_cast<std::int64_t>(item.files)},
                               {"nodes", std::move(nodes)}});
     if (item.item.kind == ContentKind::kImage) {
-      value.set("engine", engine_name(item.item));
+      value.set("engine", to_string(item.item.engine));
       if (!item.image_id.empty()) value.set("image_id", item.image_id);
     }
     if (item.error) value.set("error", item.error->describe());
@@ -272,8 +269,8 @@ std::string spread_question_text(const ContentReport& report) {
   }
   const std::string name = printable(report.item.name);
   if (report.item.kind == ContentKind::kImage) {
-    return name + ": the file names no source, and only " + source + " has the image " + short_id(report.image_id) +
-           "\n";
+    return name + ": the file names no source, and only " + source + " has the image " +
+           short_image_id(report.image_id) + "\n";
   }
   return name + ": the file names no source, and only " + source + " has " + files_text(report.unshared.size()) + ": " +
          first_names(report.unshared) + "\n";

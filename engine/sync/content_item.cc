@@ -29,12 +29,12 @@ std::vector<ContentItem> content_items(const Cluster& cluster) {
   for (const Value& record : records_of(cluster, "models")) {
     const bool hub = record.find("hub") != nullptr;
     items.push_back({hub ? ContentKind::kHub : ContentKind::kDirectory, record.text_or(hub ? "hub" : "path", ""),
-                     record.text_or("from", ""), record.text_or("owner", ""), record.where, CopyEngine::kDocker});
+                     record.text_or("from", ""), record.text_or("owner", ""), record.where, ContainerEngine::kDocker});
   }
   for (const Value& record : records_of(cluster, "images")) {
-    const bool podman = record.text_or("engine", "docker") == "podman";
-    items.push_back({ContentKind::kImage, record.text_or("name", ""), record.text_or("from", ""), "", record.where,
-                     podman ? CopyEngine::kPodman : CopyEngine::kDocker});
+    const auto engine = value_named<ContainerEngine>(record.text_or("engine", "")).value_or(ContainerEngine::kDocker);
+    items.push_back(
+        {ContentKind::kImage, record.text_or("name", ""), record.text_or("from", ""), "", record.where, engine});
   }
   return items;
 }

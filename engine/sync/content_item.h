@@ -8,6 +8,7 @@
 #include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
 #include "engine/model/cluster.h"
+#include "engine/model/container_image.h"
 #include "engine/model/controller_name.h"
 #include "engine/wire/copy_messages.h"
 
@@ -28,13 +29,13 @@ struct ContentItem {
   std::string from;   ///< The node whose content counts, or kControllerName; empty: the node that has most of it.
   std::string owner;  ///< Empty: the owners on the source, or the login user; see owner_is_login_user().
   SourceRange where;
-  CopyEngine engine = CopyEngine::kDocker;  ///< Of an image.
+  ContainerEngine engine = ContainerEngine::kDocker;  ///< Of an image.
 
   bool is_from_controller() const { return from == kControllerName; }
   /// Without a declared owner, the login user owns the copies: a cache belongs to one user, each user of podman has
   /// separate images, and the users of the controller are not those of the nodes.
   bool owner_is_login_user() const {
-    if (kind == ContentKind::kImage) return engine == CopyEngine::kPodman;
+    if (kind == ContentKind::kImage) return engine == ContainerEngine::kPodman;
     return owner.empty() && (kind == ContentKind::kHub || is_from_controller());
   }
 };

@@ -28,10 +28,11 @@ void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes
   const auto found = senders(cluster, specs, first);
   for (std::size_t place = 0; place < places.size(); ++place) {
     ContentOfNode& shown = report.nodes[places[place]];
-    if (!found[place]) {
-      shown.network = nodes[source].is_controller ? Network::kSsh : Network::kFabric;
+    if (const auto sender = found[place]) {
+      const bool is_joined = !fabric_paths(cluster, *specs[*sender], *specs[place]).empty();
+      shown.network = is_joined ? Network::kFabric : Network::kManagement;
     } else {
-      shown.network = found[place]->over_fabric ? Network::kFabric : Network::kManagement;
+      shown.network = nodes[source].is_controller ? Network::kSsh : Network::kFabric;
     }
   }
 }

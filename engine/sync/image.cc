@@ -4,9 +4,12 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "engine/core/digest.h"
+#include "engine/model/container_image.h"
 #include "engine/sync/answer_limits.h"
+#include "engine/sync/pruning.h"
 
 namespace sparkplan {
 namespace {
@@ -74,12 +77,10 @@ Comparison compare_images(const std::string& name, const CopyImageState& source,
     found.missing_bytes = source.bytes;
     return found;
   }
-  found.differing.add("image " + short_id(node.id));
+  found.differing.add("image " + short_image_id(node.id));
   found.differing_bytes = source.bytes;
   return found;
 }
-
-std::string short_id(const std::string& id) { return id.substr(0, 12); }
 
 std::string stage_of(const ContentItem& item, const std::string& id) {
   const std::string image = item.name + '\0' + std::to_string(static_cast<int>(item.engine));
@@ -92,8 +93,16 @@ bool is_stale_stage(const std::string& stage, const std::string& current) {
 }
 
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience) {
-  SPARK_CHECK(begin_anew(node));
-  return ask(node, item, CopyImageAction::kLook, patience);
+  // The program has become the owner for good, and it ends after two minutes without a command.
+  constexpr std::chrono::seconds kSurelyAlive{60};
+  const std::string owner = owner_on(node, item);
+  const bool goes_on = node.looks_for == owner && std::chrono::steady_clock::now() - node.last_look < kSurelyAlive;
+  if (!goes_on) SPARK_CHECK(begin_anew(node));
+  node.looks_for.reset();  // An error ends the program.
+  SPARK_TRY(auto state, ask(node, item, CopyImageAction::kLook, patience));
+  node.looks_for = owner;
+  node.last_look = std::chrono::steady_clock::now();
+  return state;
 }
 
 bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
@@ -120,22 +129,20 @@ Result<void> load_image(SyncNode& node, const ContentItem& item, const std::stri
   SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, patience_for_engine(), id));
   if (loaded.id == id) return {};
   // The node has checked the archive, so that this is the same image in a store of the other kind. It keeps the name.
-  return failure(
-      ErrorCode::kVerifyFailed,
-      "the image has the id " + short_id(loaded.id) + " after loading, and " + short_id(id) + " on the source",
-      "the engines keep images in stores of two kinds: use the same kind on all nodes");
+  return failure(ErrorCode::kVerifyFailed,
+                 "the image has the id " + short_image_id(loaded.id) + " after loading, and " + short_image_id(id) +
+                     " on the source",
+                 "the engines keep images in stores of two kinds: use the same kind on all nodes");
 }
 
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
-  SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
-  if (opened.exists) {
-    SPARK_TRY(const auto dropped, ask(node, item, CopyImageAction::kDrop, access.patience));
-  }
-  SPARK_CHECK(node.client->restart());
+  PrunedTree tree;
   // Not the path of the answer: that one has no links, and the record is kept under the one that was opened.
-  SPARK_CHECK(node.client->send(CopyForget{access.stage, owner_on(node, item), CopyTreeKind::kImage}));
-  const auto forgotten = await<CopyForgotten>(*node.client, access.patience);
-  return forgotten ? Result<void>() : failure(forgotten.error());
+  tree.path = access.stage;
+  tree.owner = owner_on(node, item);
+  tree.kind = CopyTreeKind::kImage;
+  prune(*node.client, tree, SharedPatience(access.patience));
+  return tree.error ? failure(std::move(*tree.error)) : Result<void>();
 }
 
 }  // namespace sparkplan

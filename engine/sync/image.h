@@ -30,15 +30,13 @@ NameList unshared_image(const std::string& name, const std::vector<NamedImage>& 
 /// Pure. Images are equal if their ids are.
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node);
 
-/// Pure. "0123456789ab"
-std::string short_id(const std::string& id);
-
 /// Pure. The name of the directory in which the image's archive is kept during a transfer: 32 hexadecimal digits.
 std::string stage_of(const ContentItem& item, const std::string& id);
 /// Pure. True for the stage of the same image and engine with another id.
 bool is_stale_stage(const std::string& stage, const std::string& current);
 
-/// The image in the node's store. Errors: those of CopyClient and of the engine.
+/// The image in the node's store. A program that has just looked at another image for the same owner is asked again.
+/// Errors: those of CopyClient and of the engine.
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience);
 
 /// Writes the image's archive into the stage, and lists that. `bytes`: of the unpacked image.
@@ -52,7 +50,7 @@ bool is_too_little_space(const Error& error);
 /// kUnsupported (an archive of another form).
 Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access);
 
-/// Removes the stage. Errors: as open_tree().
+/// Removes the stage, and forgets it. Errors: as prune().
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access);
 
 }  // namespace sparkplan

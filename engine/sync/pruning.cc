@@ -2,19 +2,10 @@
 
 #include <algorithm>
 
-#include "engine/core/text.h"
+#include "engine/model/directory_path.h"
 
 namespace sparkplan {
 namespace {
-
-/// The parts of a path that count, each followed by a slash.
-std::string plain_path(const std::string& path) {
-  std::string plain = "/";
-  for (const auto part : split(path, '/')) {
-    if (!part.empty() && part != ".") plain += std::string(part) + "/";
-  }
-  return plain;
-}
 
 Error too_late() { return make_error(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time"); }
 
@@ -37,7 +28,7 @@ Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, b
 
 Result<void> forget(CopyClient& client, const PrunedTree& tree, const SharedPatience& patience) {
   SPARK_CHECK(client.restart());
-  SPARK_CHECK(client.send(CopyForget{tree.path}));
+  SPARK_CHECK(client.send(CopyForget{tree.path, tree.owner, tree.kind}));
   const auto forgotten = await<CopyForgotten>(client, patience.left());
   return forgotten ? Result<void>() : failure(forgotten.error());
 }
@@ -68,10 +59,8 @@ void take(PrunedTree& tree, CopyPruned pruned) {
 
 bool is_covered(const std::string& path, const std::set<std::string>& directories) {
   const std::string own = plain_path(path);
-  return std::any_of(directories.begin(), directories.end(), [&](const std::string& directory) {
-    const std::string other = plain_path(directory);
-    return own.starts_with(other) || other.starts_with(own);
-  });
+  return std::any_of(directories.begin(), directories.end(),
+                     [&](const std::string& directory) { return nested_or_same(own, plain_path(directory)); });
 }
 
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,

@@ -17,9 +17,6 @@ bool has_cable(const Cluster& cluster, const NodeSpec& one, const NodeSpec& othe
   });
 }
 
-/// A link-local address is random, and not in the file.
-bool is_usable(const FabricPort& port) { return parse_ipv4(port.address).has_value(); }
-
 /// The order in which the nodes receive, and from whom.
 class Chain {
  public:
@@ -30,8 +27,8 @@ class Chain {
   void join_one_by_one() {
     std::size_t last = source_;
     while (const auto next = next_after(last)) {
-      senders_[next->first] = Sender{last, next->second};
-      last = next->first;
+      senders_[*next] = last;
+      last = *next;
     }
   }
 
@@ -43,18 +40,18 @@ class Chain {
       reached.pop_front();
       for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (!is_open(i) || fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) continue;
-        senders_[i] = Sender{last, true};
+        senders_[i] = last;
         reached.push_back(i);
       }
       if (!reached.empty()) continue;
       const auto next = first_open();
       if (!next) return;
-      senders_[*next] = Sender{last, false};
+      senders_[*next] = last;
       reached.push_back(*next);
     }
   }
 
-  std::vector<std::optional<Sender>> take() { return std::move(senders_); }
+  std::vector<std::optional<std::size_t>> take() { return std::move(senders_); }
 
  private:
   bool is_open(std::size_t i) const { return i != source_ && !senders_[i]; }
@@ -66,20 +63,17 @@ class Chain {
     return std::nullopt;
   }
 
-  /// The next node, and whether the fabric joins the two.
-  std::optional<std::pair<std::size_t, bool>> next_after(std::size_t last) const {
+  std::optional<std::size_t> next_after(std::size_t last) const {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (is_open(i) && !fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) return std::pair(i, true);
+      if (is_open(i) && !fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) return i;
     }
-    const auto next = first_open();
-    if (!next) return std::nullopt;
-    return std::pair(*next, false);
+    return first_open();
   }
 
   const Cluster& cluster_;
   const std::vector<const NodeSpec*>& nodes_;
   const std::size_t source_;
-  std::vector<std::optional<Sender>> senders_;
+  std::vector<std::optional<std::size_t>> senders_;
 };
 
 }  // namespace
@@ -89,9 +83,8 @@ std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& fr
   if (!cluster.cables.empty() && !has_cable(cluster, from, to)) return paths;
   for (const FabricPort& out : from.fabric) {
     for (const FabricPort& in : to.fabric) {
-      if (!is_usable(out) || !is_usable(in) || out.prefix_length != in.prefix_length) continue;
-      if (!in_one_network(out.address, in.address, out.prefix_length)) continue;
-      paths.push_back({out.address, in.address});
+      // A link-local address is random, and not in the file.
+      if (share_network(out, in)) paths.push_back({out.address, in.address});
     }
   }
   return paths;
@@ -116,8 +109,8 @@ Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd
   return route;
 }
 
-std::vector<std::optional<Sender>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
-                                           std::size_t source) {
+std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
+                                                std::size_t source) {
   Chain chain(cluster, nodes, source);
   if (cluster.cables.empty()) {
     chain.join_one_by_one();

@@ -40,14 +40,6 @@ struct Route {
   Network network = Network::kFabric;
 };
 
-/// The node from which another one receives, by its place.
-struct Sender {
-  std::size_t place = 0;
-  bool over_fabric = true;  ///< False: the fabric does not join the two, only the management network.
-
-  bool operator==(const Sender&) const = default;
-};
-
 /// Pure. The fabric addresses over which two nodes reach each other: one pair per half that both have in one network.
 /// Empty if the fabric does not join them, or only with link-local addresses.
 std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& from, const NodeSpec& to);
@@ -55,10 +47,10 @@ std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& fr
 /// Pure. Over the fabric if that joins the two, else over the management network. `to` is a node.
 Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd& to);
 
-/// Pure. From whom each node receives, by its place in `nodes`: nothing for the source. With a switch the nodes form
-/// one chain in their order. With cables, each node receives from the neighbour that is nearest to the source; a ring
-/// becomes two chains. Nodes that the fabric does not reach come last, over the management network.
-std::vector<std::optional<Sender>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
-                                           std::size_t source);
+/// Pure. The place in `nodes` of the node from which each one receives; nothing for the source. With a switch the nodes
+/// form one chain in their order. With cables, each node receives from the neighbour that is nearest to the source; a
+/// ring becomes two chains. Nodes that the fabric does not reach come last, over the management network.
+std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
+                                                std::size_t source);
 
 }  // namespace sparkplan

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/process/own_user.h"
 #include "engine/sync/sync_run.h"
 
 namespace sparkplan {
@@ -24,9 +25,8 @@ Value own_variables() {
 Result<std::string> tree_on(const SyncNode& node, const ContentItem& item) {
   if (node.is_controller) {
     const Value variables = own_variables();
-    SPARK_TRY(std::string path, tree_of(item, &variables));
-    const char* home = std::getenv("HOME");
-    return path.starts_with("~/") && home != nullptr && *home == '/' ? home + path.substr(1) : path;
+    SPARK_TRY(const std::string path, tree_of(item, &variables));
+    return expand_home(path);
   }
   const auto variables = node.spec->sections.find("profile_env");
   return tree_of(item, variables == node.spec->sections.end() ? nullptr : &variables->second);
@@ -111,6 +111,7 @@ Result<CopyOpened> open_tree(SyncNode& node, const ContentItem& item, const Tree
 }
 
 Result<void> begin_anew(SyncNode& node) {
+  node.looks_for.reset();
   if (std::exchange(node.started, false)) return {};
   return node.client->restart();
 }

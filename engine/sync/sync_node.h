@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -29,8 +30,11 @@ struct SyncNode {
   bool is_controller = false;
   bool skipped = false;  ///< Of the controller: it is not the current item's source.
   std::optional<CopyClient> client;
-  std::optional<Error> error;   ///< Of the connection: it counts for all items.
-  bool started = false;         ///< The program has not opened a tree yet.
+  std::optional<Error> error;  ///< Of the connection: it counts for all items.
+  bool started = false;        ///< The program has not opened a tree yet.
+  /// The owner for whom the running program has only looked at images. It can look at more of them.
+  std::optional<std::string> looks_for;
+  std::chrono::steady_clock::time_point last_look;
   std::set<std::string> trees;  ///< The real paths of the items that were opened.
   std::size_t models_opened = 0;
   std::vector<PrunedTree> prunable;

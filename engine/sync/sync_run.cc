@@ -166,10 +166,6 @@ class SyncRun {
 
   void compare(ContentReport& report, std::size_t source) {
     const Listing& right = nodes_[source].listing;
-    if (report.item.from.empty()) {
-      report.unshared = is_model(report.item) ? unshared_files(listings(), source)
-                                              : unshared_image(report.item.name, images(), source);
-    }
     report.bytes = is_model(report.item) ? right.bytes() : nodes_[source].image.bytes;
     report.image_id = nodes_[source].image.id;
     report.files = static_cast<std::size_t>(std::count_if(
@@ -217,7 +213,15 @@ class SyncRun {
     return !has_failed(nodes_[source]);
   }
 
+  NameList unshared(const ContentItem& item, std::size_t source) const {
+    if (!item.from.empty()) return {};
+    return is_model(item) ? unshared_files(listings(), source) : unshared_image(item.name, images(), source);
+  }
+
   void send(ContentReport& report, std::size_t source) {
+    for (SyncNode& node : nodes_) node.looks_for.reset();  // From here on, programs work on a tree.
+    // Before nodes are left out because their files may not be replaced: they share the names.
+    report.unshared = unshared(report.item, source);
     const auto differs = [](const ContentOfNode& shown) { return shown.status == ContentStatus::kDiffers; };
     const bool any_differs = std::any_of(report.nodes.begin(), report.nodes.end(), differs);
     const bool replace = any_differs && options_.may_replace && options_.may_replace(report);

@@ -46,7 +46,7 @@ std::vector<std::optional<std::size_t>> Transfer::wanted_senders() const {
     if (from_controller && (linked_ || place == first)) {
       wanted[alive[place]] = source_;
     } else if (found[place]) {
-      wanted[alive[place]] = alive[found[place]->place];
+      wanted[alive[place]] = alive[*found[place]];
     }
   }
   return wanted;

@@ -9,10 +9,6 @@
 namespace sparkplan {
 namespace {
 
-bool share_a_network(const ObservedPort& one, const ObservedPort& other) {
-  return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
-}
-
 /// The half has no address in the file; it may have found one of 169.254.0.0/16.
 bool has_only_link_local(const ObservedPort& half) {
   return half.link_local && (half.address.empty() || half.address.starts_with("169.254."));
@@ -29,7 +25,7 @@ bool belong_together(const Cluster& cluster, const VerifyNode& a, const Observed
                      const ObservedPort& other) {
   if (has_only_link_local(one) != has_only_link_local(other)) return false;
   if (has_only_link_local(one)) return one.half == other.half && may_be_joined(cluster, a.spec->name, b.spec->name);
-  return share_a_network(one, other);
+  return share_network(one, other);
 }
 
 Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const ObservedPort& half) {

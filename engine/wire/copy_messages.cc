@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/model/resource.h"
 
@@ -15,11 +16,6 @@ constexpr std::size_t kLongestDigests = std::size_t{12} << 20;
 constexpr FieldRule kPath = kRequired.no_longer_than(kLongestCopyPath);
 constexpr FieldRule kBytes = kOptional.within(0, kUnbounded);
 constexpr FieldRule kTokens = kOptional.no_longer_than(kCopyTokenBytes * kMostCopyStreams * 2);
-
-bool is_image_id(std::string_view text) {
-  return text.size() == 2 * kCopyDigestBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
   field.base64("tokens", tokens, kTokens);
@@ -40,13 +36,8 @@ std::span<const std::string_view> names_of(CopyTreeKind /*kind*/) {
   return kNames;
 }
 
-std::span<const std::string_view> names_of(CopyEngine /*engine*/) {
-  static constexpr std::array<std::string_view, 2> kNames{"docker", "podman"};
-  return kNames;
-}
-
 std::span<const std::string_view> names_of(CopyImageAction /*action*/) {
-  static constexpr std::array<std::string_view, 4> kNames{"look", "save", "load", "drop"};
+  static constexpr std::array<std::string_view, 3> kNames{"look", "save", "load"};
   return kNames;
 }
 
@@ -195,14 +186,14 @@ void list_fields(FieldVisitor& field, CopyImage& command) {
   if (!field.reading()) return;
   field.check("name", is_image_name(command.name), "expected the name of an image");
   const bool needs_id = command.action == CopyImageAction::kLoad;
-  field.check("id", needs_id ? is_image_id(command.id) : command.id.empty(), "expected an id with a load alone");
+  field.check("id", needs_id ? is_sha256(command.id) : command.id.empty(), "expected an id with a load alone");
 }
 
 void list_fields(FieldVisitor& field, CopyImageState& answer) {
   field("id", answer.id, kShortText);
   field("bytes", answer.bytes, kBytes);
   if (!field.reading()) return;
-  field.check("id", answer.id.empty() || is_image_id(answer.id), "expected 64 hexadecimal digits");
+  field.check("id", answer.id.empty() || is_sha256(answer.id), "expected 64 hexadecimal digits");
 }
 
 void list_fields(FieldVisitor& field, CopyServe& command) {

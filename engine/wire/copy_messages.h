@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/model/container_image.h"
 #include "engine/model/fields.h"
 
 /// The messages between the controller and the program that copies directory trees (sparkplan-copy), as frames. The
@@ -176,20 +177,19 @@ struct CopyJoin {
   std::string token;  ///< kCopyTokenBytes; it is passed on with the other bytes.
 };
 
-enum class CopyEngine : std::uint8_t { kDocker, kPodman };
-std::span<const std::string_view> names_of(CopyEngine engine);
 enum class CopyImageAction : std::uint8_t {
-  kLook,  ///< Instead of CopyOpen. The others need an open tree of kind kImage.
+  /// Instead of CopyOpen, and repeatedly for one owner. The others need an open tree of kind kImage, which CopyPrune
+  /// empties.
+  kLook,
   kSave,  ///< Writes the image's archive into the tree, unless it is there.
   kLoad,  ///< Checks the archive and loads it.
-  kDrop,  ///< Removes the archive.
 };
 std::span<const std::string_view> names_of(CopyImageAction action);
 /// Asks the container engine of this machine for an image, as the user of the process.
 struct CopyImage {
   static constexpr std::string_view kName = "image";
   CopyImageAction action = CopyImageAction::kLook;
-  CopyEngine engine = CopyEngine::kDocker;
+  ContainerEngine engine = ContainerEngine::kDocker;
   std::string name;
   std::string owner;    ///< For kLook, as in CopyOpen.
   std::string id = {};  ///< For kLoad: the only image that the archive may contain; see CopyImageState::id.

@@ -1,7 +1,6 @@
 #include "engine/domain/container/job_container.h"
 
 #include <algorithm>
-#include <array>
 
 #include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
@@ -16,11 +15,6 @@ void add(std::vector<BindMount>& mounts, BindMount mount) {
 }
 
 }  // namespace
-
-std::string_view to_string(ContainerEngine engine) {
-  constexpr std::array<std::string_view, 2> kNames{"docker", "podman"};
-  return kNames.at(static_cast<std::size_t>(engine));
-}
 
 std::vector<BindMount> job_mounts(const NodeSpec& node) {
   std::vector<BindMount> mounts;

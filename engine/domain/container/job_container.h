@@ -1,18 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/model/cluster.h"
+#include "engine/model/container_image.h"
 
 /// The needs of a job's container, for `run --image` and the exports. Everything here is pure.
 namespace sparkplan {
-
-/// Its names are "docker" and "podman", as the programs are called.
-enum class ContainerEngine : std::uint8_t { kDocker, kPodman };
-std::string_view to_string(ContainerEngine engine);
 
 /// A path of the node at the same place in the container.
 struct BindMount {

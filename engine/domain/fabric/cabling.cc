@@ -8,9 +8,9 @@
 namespace sparkplan {
 namespace {
 
-bool share_network(const FabricPort& a, const FabricPort& b) {
-  if (a.address.empty() || b.address.empty()) return a.half == b.half && a.address.empty() && b.address.empty();
-  return a.prefix_length == b.prefix_length && in_one_network(a.address, b.address, a.prefix_length);
+/// Halves without an address are joined by their place.
+bool are_joined(const FabricPort& a, const FabricPort& b) {
+  return a.address.empty() && b.address.empty() ? a.half == b.half : share_network(a, b);
 }
 
 std::optional<std::size_t> place_of(const Cluster& cluster, const NodeName& name) {
@@ -51,7 +51,7 @@ std::vector<Wire> declared_wires(const Cluster& cluster) {
       for (std::size_t b = 0; b < theirs.size(); ++b) {
         const Wire wire{{*from, a}, WireEnd{*to, b}};
         const bool known = std::find(wires.begin(), wires.end(), wire) != wires.end();
-        if (share_network(ours[a], theirs[b]) && !known) wires.push_back(wire);
+        if (are_joined(ours[a], theirs[b]) && !known) wires.push_back(wire);
       }
     }
   }

@@ -79,8 +79,7 @@ const FabricPort* job_port(const NodeSpec& node, const std::vector<const NodeSpe
   const FabricPort* own = first_address(node);
   const bool shared = own != nullptr && std::all_of(members.begin(), members.end(), [&](const NodeSpec* one) {
                         const FabricPort* other = first_address(*one);
-                        return other != nullptr && other->prefix_length == own->prefix_length &&
-                               in_one_network(own->address, other->address, own->prefix_length);
+                        return other != nullptr && share_network(*own, *other);
                       });
   return shared ? own : nullptr;
 }

@@ -28,10 +28,6 @@ const LinkFacts* link_with(const Facts& facts, const std::string& address) {
   return nullptr;
 }
 
-bool share_a_network(const FabricPort& one, const FabricPort& other) {
-  return one.prefix_length == other.prefix_length && in_one_network(one.address, other.address, one.prefix_length);
-}
-
 }  // namespace
 
 std::vector<TrialRun::FabricEnd> TrialRun::fabric_ends() const {
@@ -53,7 +49,7 @@ void TrialRun::choose_probes(TrialNode& one, const std::vector<FabricEnd>& ends)
   for (const FabricEnd& own : ends) {
     if (own.place != one.node.place) continue;
     for (const FabricEnd& other : ends) {
-      if (other.place == own.place || !share_a_network(*own.port, *other.port)) continue;
+      if (other.place == own.place || !share_network(*own.port, *other.port)) continue;
       targets.push_back({other.port->address, "", kSmallPacket, 0});
     }
   }
@@ -74,7 +70,7 @@ void TrialRun::probe_again(TrialNode& one, const std::vector<FabricEnd>& ends) {
   std::map<std::string, std::int64_t> largest;  // By address: the largest packet that both ends support now.
   for (const FabricEnd& there : ends) {
     for (const FabricEnd& here : ends) {
-      if (here.place != node.place || there.place == node.place || !share_a_network(*here.port, *there.port)) continue;
+      if (here.place != node.place || there.place == node.place || !share_network(*here.port, *there.port)) continue;
       largest[there.port->address] = std::min(there.mtu, here.mtu);
     }
   }

@@ -179,9 +179,7 @@ LocalUser local_user() {
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   };
   const auto user = own_user();
-  LocalUser me{user && !user->name.empty() ? user->name : "root", variable("HOME").value_or(""), variable};
-  if (me.home.empty()) me.home = user ? user->home : "/";
-  return me;
+  return {user && !user->name.empty() ? user->name : "root", own_home(), variable};
 }
 
 }  // namespace sparkplan

@@ -1,17 +1,12 @@
 #include "engine/remote/programs/copy_client.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "engine/model/ipv4.h"
-#include "engine/remote/config/ssh_config_files.h"
-#include "engine/remote/config/ssh_way.h"
 #include "engine/remote/programs/agent_image.h"
 #include "engine/remote/programs/installation.h"
 #include "engine/remote/transport/here.h"
@@ -34,19 +29,6 @@ std::string numeric_address_in(const std::string& address) {
   in6_addr six{};
   if (::inet_pton(AF_INET6, address.c_str(), &six) != 1) return "";
   return IN6_IS_ADDR_LINKLOCAL(&six) || IN6_IS_ADDR_LOOPBACK(&six) ? "" : address;
-}
-
-/// Of a numeric address or of a host name, as this machine resolves it.
-std::string numeric_address(const std::string& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(address.c_str(), nullptr, &hints, &found) != 0) return "";
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
-  std::array<char, NI_MAXHOST> text{};
-  const int outcome =
-      ::getnameinfo(all->ai_addr, all->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return outcome == 0 ? numeric_address_in(text.data()) : "";
 }
 
 }  // namespace
@@ -84,24 +66,21 @@ Result<CopyClient> CopyClient::open_here(const NodeSpec& here, const AgentOption
 }
 
 std::string CopyClient::management_address() const {
-  static const SshConfig nothing;
-  const auto& config = options_.connect.config;
-  const auto way = way_to(*node_, config ? *config : nothing, local_user());
   // Only the file knows an address behind a jump host or a forwarded port.
-  const bool is_direct = way && way->stations.size() == 1;
-  const std::string numeric = is_direct ? numeric_address(way->node().address) : "";
-  return !numeric.empty() ? numeric : numeric_address_in(node_->address);
+  const std::string direct = numeric_address_in(connection_->peer_address());
+  return !direct.empty() ? direct : numeric_address_in(node_->address);
 }
 
 /// A password is sent once per connection. A second use needs a new connection, to the same machine.
 Result<void> CopyClient::reconnect_after_password() {
   if (!sudo_.password_sent()) return {};
-  const auto host_key = connection_->host_key();
   channel_.reset();
-  connection_.reset();
-  SPARK_TRY(connection_, options_.connector(*node_, options_.connect));
-  if (connection_->host_key() == host_key) return {};
-  return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection_->host_key());
+  SPARK_TRY(auto fresh, options_.connector(*node_, options_.connect));
+  if (fresh->host_key() != connection_->host_key()) {
+    return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + fresh->host_key());
+  }
+  connection_ = std::move(fresh);
+  return {};
 }
 
 Result<void> CopyClient::install() {
@@ -147,12 +126,14 @@ Result<CopyHello> CopyClient::start() {
 }
 
 Result<void> CopyClient::send(const CopyCommand& command) {
+  if (!channel_) return failure(ErrorCode::kUnreachable, "sparkplan-copy is not running");
   SPARK_TRY(const auto frame, encode_frame(encode(command)));
   return channel_->write_all(frame, options_.reply_timeout);
 }
 
 Result<std::optional<CopyAnswer>> CopyClient::receive(std::chrono::milliseconds patience) {
   if (options_.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+  if (!channel_) return failure(ErrorCode::kUnreachable, "sparkplan-copy is not running");
   auto message = reader_.next();
   if (message && !*message) {
     std::string bytes;

@@ -27,14 +27,15 @@ class CopyClient {
 
   /// Ends the program and starts it again, for another tree. Errors: as open().
   Result<void> restart();
-  /// Errors: kUnreachable.
+  /// Errors: kUnreachable, also if the last restart() failed.
   Result<void> send(const CopyCommand& command);
   /// The next answer, if it arrives within `patience`. Errors: the program's own; kFailed (it has ended, or sends
   /// invalid frames), kUnreachable (the connection broke), kInterrupted.
   Result<std::optional<CopyAnswer>> receive(std::chrono::milliseconds patience);
   /// The node's login user.
   std::string user() const { return connection_->user(); }
-  /// The node's address on the management network, numeric; empty: not known.
+  /// The node's address on the management network, numeric; empty: not known. It is that of the connection, else that
+  /// of cluster.yaml. No name is looked up.
   std::string management_address() const;
 
  private:

@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "engine/core/text.h"
+#include "engine/process/own_user.h"
 #include "engine/remote/ssh/ssh_connection.h"
-#include "engine/remote/ssh/ssh_session.h"
 
 namespace sparkplan {
 namespace {
@@ -24,7 +24,7 @@ Result<OfferedHostKey> offered_host_key(const NodeSpec& node, const ConnectOptio
 }
 
 Result<std::string> remember_host_key(const OfferedHostKey& key) {
-  const auto path = key.file.empty() ? ssh::expand_home(kUsualFile) : key.file;
+  const auto path = key.file.empty() ? expand_home(kUsualFile) : key.file;
   const auto directory = std::filesystem::path(path).parent_path();
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     return failure(system_error("make " + directory.string(), errno));
@@ -53,7 +53,7 @@ std::string command_to_forget(const OfferedHostKey& key, const SshStation& stati
   const std::string name = station.known_name();
   std::string command = "ssh-keygen -R " + (name.front() == '[' ? "'" + name + "'" : name);
   const std::string file = key.known.empty() ? key.file : key.known.front().file;
-  if (!file.empty() && file != ssh::expand_home(kUsualFile)) command += " -f " + file;
+  if (!file.empty() && file != expand_home(kUsualFile)) command += " -f " + file;
   return command;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "engine/core/text.h"
+#include "engine/process/own_user.h"
 #include "engine/remote/ssh/ssh_session.h"
 
 namespace sparkplan {

@@ -1,7 +1,9 @@
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -25,6 +27,18 @@ constexpr int kProbeInterval = 5;     // Seconds.
 constexpr int kLostProbes = 3;
 constexpr unsigned int kLostData = 30'000;  // Milliseconds without an acknowledgement.
 
+/// The numeric address of the peer of an IP socket; empty for another one, such as the local end of a tunnel.
+std::string address_of_peer(int descriptor) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  auto* const address = reinterpret_cast<sockaddr*>(&peer);
+  if (::getpeername(descriptor, address, &size) != 0) return "";
+  if (peer.ss_family != AF_INET && peer.ss_family != AF_INET6) return "";
+  std::array<char, NI_MAXHOST> text{};
+  const int outcome = ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return outcome == 0 ? text.data() : "";
+}
+
 class SshConnection final : public Connection {
  public:
   SshConnection(std::shared_ptr<const SshConnectionParts> way, OfferedHostKey host_key, std::string user,
@@ -45,6 +59,7 @@ class SshConnection final : public Connection {
 
   std::string host_key() const override { return host_key_.fingerprint; }
   std::string user() const override { return user_; }
+  std::string peer_address() const override { return address_of_peer(ssh_get_fd(way_->session.get())); }
   bool host_key_is_new() const override { return host_key_.standing == OfferedHostKey::Standing::kUnknown; }
 
  private:

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/process/own_user.h"
 #include "engine/remote/keys/private_key_file.h"
 #include "engine/remote/ssh/ssh_session.h"
 

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -148,14 +147,6 @@ void SessionDeleter::operator()(ssh_session session) const {
 }
 
 void ChannelDeleter::operator()(ssh_channel channel) const { ssh_channel_free(channel); }
-
-std::string expand_home(const std::string& path) {
-  if (path != "~" && path.rfind("~/", 0) != 0) return path;
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return home + path.substr(1);
-  const auto user = own_user();
-  return (user ? user->home : "/") + path.substr(1);
-}
 
 Result<SessionPointer> open_session(const SshStation& station, const ConnectOptions& options,
                                     const std::string& host_key_type, int socket) {

@@ -75,7 +75,4 @@ Result<void> require_trusted(const OfferedHostKey& key, const SshStation& statio
 Result<void> authenticate(const SessionPointer& session, const SshStation& station, const ConnectOptions& options,
                           std::optional<LockedKey>& locked);
 
-/// Expands "~" and "~/x" by $HOME.
-std::string expand_home(const std::string& path);
-
 }  // namespace sparkplan::ssh

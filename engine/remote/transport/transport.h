@@ -77,6 +77,9 @@ class Connection {
   virtual std::string host_key() const = 0;
   /// The login user, who may come from ~/.ssh/config; empty for a local node.
   virtual std::string user() const { return {}; }
+  /// The IP address of the node at the other end of this connection, as getpeername(2) has it. Empty: not known,
+  /// because a jump host lies between, or the node is local.
+  virtual std::string peer_address() const { return {}; }
   /// The key was unknown until this connection recorded it (`host_keys: accept-new`): no password is sent over it.
   virtual bool host_key_is_new() const { return false; }
 };

@@ -1,5 +1,8 @@
 // Models of a Hugging Face cache, and the removal of files that a sync has brought.
+// Models of a Hugging Face cache, and the removal of what a sync has brought.
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "engine/copy/address.h"
 #include "engine/copy/image_store.h"
@@ -35,10 +38,10 @@ struct Cache {
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  bool sync(std::chrono::milliseconds time = kEnough) const {
+  bool sync() const {
     Chain chain;
     chain.kind = CopyTreeKind::kHub;
-    return chain.begin({source, copy}, false) && chain.run(time);
+    return chain.begin({source, copy}, false) && chain.run(kEnough);
   }
 
   ScratchDirectory folder;
@@ -94,20 +97,31 @@ TEST_CASE("copy hub: links stay links to blobs, and unfinished downloads and loc
   CHECK_FALSE(fs::exists(cache.copy / "blobs/dddd.lock"));
 }
 
-TEST_CASE("copy hub: at every moment, a revision that has a name is whole") {
+TEST_CASE("copy hub: links come after their blobs, and the name of a revision comes last") {
+  const auto snapshot = fs::path("snapshots") / kCommit;
+  const bool in_place_of_blob = GENERATE(true, false);
   const Cache cache;
-  std::mt19937 numbers(7);
-  for (int attempt = 0; attempt < 12; ++attempt) {
-    (void)cache.sync(std::chrono::milliseconds(numbers() % 90));
-    const auto snapshot = cache.copy / "snapshots" / kCommit;
-    if (fs::exists(cache.copy / "refs/main")) {
-      CHECK(read_file(snapshot / "model.safetensors") == read_file(cache.source / "blobs/aaaa"));
-    } else if (fs::is_symlink(snapshot / "model.safetensors")) {
-      CHECK(fs::exists(snapshot / "model.safetensors"));
-    }
+  const fs::path obstacle = cache.copy / (in_place_of_blob ? "blobs/bbbb" : snapshot / "model.safetensors");
+  {
+    // The transfer fails at the obstacle, so that everything behind it is missing.
+    Chain chain;
+    chain.kind = CopyTreeKind::kHub;
+    REQUIRE(chain.begin({cache.source, cache.copy}, false));
+    write_file(obstacle, "own");
+    CHECK_FALSE(chain.run(kEnough));
+    REQUIRE(chain.failure);
+    CHECK(chain.failure->code == ErrorCode::kRefused);
   }
+  CHECK_FALSE(fs::exists(cache.copy / "refs/main"));
+  CHECK(read_file(obstacle) == "own");
+  for (const char* link : {"model.safetensors", "sub/config.json", "yarn.lock"}) {
+    INFO(link);
+    CHECK_FALSE(fs::is_symlink(cache.copy / snapshot / link));
+  }
+  fs::remove(obstacle);
   CHECK(cache.sync());
-  CHECK(fs::exists(cache.copy / "refs/main"));
+  CHECK(read_file(cache.copy / "refs/main") == kCommit);
+  CHECK(read_file(cache.copy / snapshot / "model.safetensors") == read_file(cache.source / "blobs/aaaa"));
 }
 
 TEST_CASE("copy hub: a blob that the cache shares between models is refused, with the remedy") {
@@ -182,9 +196,18 @@ TEST_CASE("copy prune: the remains of an interrupted transfer of an image are co
     program.send(open);
     REQUIRE(program.await<CopyOpened>());
   }
-  write_file(stage / kImageArchive, random_text(1000, 1));
-  write_file(stage / "image.tar.part", random_text(500, 2));
-  write_file(stage / kPartialFolder / std::string(32, 'a'), random_text(2000, 3));
+  const std::vector<fs::path> left{stage / kImageArchive, stage / "image.tar.part",
+                                   stage / kPartialFolder / std::string(32, 'a')};
+  write_file(left[0], random_text(1000, 1));
+  write_file(left[1], random_text(500, 2));
+  write_file(left[2], random_text(2000, 3));
+  // Until then, a file system may count other blocks.
+  const copy::FileDescriptor written(::open(left[2].c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(::fsync(written.get()) == 0);
+  struct stat status {};
+  REQUIRE(::fstat(written.get(), &status) == 0);
+  const std::int64_t on_disk = status.st_blocks * 512;
+  REQUIRE(on_disk > 0);
   CHECK(is_recorded(stage));
   open.existing = true;
   for (const bool remove : {false, true}) {
@@ -195,9 +218,9 @@ TEST_CASE("copy prune: the remains of an interrupted transfer of an image are co
     program.send(CopyPrune{remove});
     const auto pruned = program.await<CopyPruned>();
     REQUIRE(pruned);
-    CHECK(pruned->files >= 2);
-    CHECK(pruned->bytes >= 1500);
-    CHECK(fs::exists(stage / kImageArchive) != remove);
+    CHECK(pruned->files == 3);
+    CHECK(pruned->bytes == 1000 + 500 + on_disk);
+    for (const fs::path& file : left) CHECK(fs::exists(file) != remove);
   }
   Program program;
   program.send(CopyForget{stage.string(), "", CopyTreeKind::kImage});

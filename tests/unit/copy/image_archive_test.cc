@@ -24,11 +24,11 @@ const std::string kDiffs = R"(,"diff_ids":["sha256:)" + sha256(kContent) + R"("]
 const std::string kConfig = R"({"rootfs":{"type":"layers")" + kDiffs;
 const std::string kOtherConfig = R"({"rootfs":{"type":"forged")" + kDiffs;
 
-Result<void> check(const std::string& bytes, CopyEngine engine, const std::string& id) {
+Result<void> check(const std::string& bytes, ContainerEngine engine, const std::string& id) {
   return with_file(bytes, [&](int file) { return check_archive(file, {engine, kName, id}); });
 }
 
-bool is_refused(const std::string& bytes, ErrorCode code, CopyEngine engine = CopyEngine::kDocker) {
+bool is_refused(const std::string& bytes, ErrorCode code, ContainerEngine engine = ContainerEngine::kDocker) {
   const auto checked = check(bytes, engine, sha256(kConfig));
   INFO((checked ? "accepted" : checked.error().describe()));
   CHECK_FALSE(checked);
@@ -100,37 +100,37 @@ Files with_platforms() {
 
 TEST_CASE("image archive: the forms that docker and podman write are accepted") {
   const std::string id = sha256(kConfig);
-  CHECK(check(tar_of(docker_files(kConfig)), CopyEngine::kDocker, id));
-  CHECK(check(tar_of(both_files(kConfig)), CopyEngine::kDocker, id));
-  CHECK(check(tar_of(docker_files(kConfig, R"(["localhost/local/vllm:1"])")), CopyEngine::kPodman, id));
-  CHECK(check(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))), CopyEngine::kPodman, id));
-  // In docker's store of containerd, the image has the id of the manifest, or of the list of all platforms.
-  CHECK(check(tar_of(both_files(kConfig)), CopyEngine::kDocker, sha256(manifest_of(kConfig))));
+  CHECK(check(tar_of(docker_files(kConfig)), ContainerEngine::kDocker, id));
+  CHECK(check(tar_of(both_files(kConfig)), ContainerEngine::kDocker, id));
+  CHECK(check(tar_of(docker_files(kConfig, R"(["localhost/local/vllm:1"])")), ContainerEngine::kPodman, id));
+  CHECK(check(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))), ContainerEngine::kPodman, id));
+  // In docker's store of containerd, the id is that of the manifest, or of the list of all platforms.
+  CHECK(check(tar_of(both_files(kConfig)), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
   const Files platforms = with_platforms();
-  CHECK(check(tar_of(platforms), CopyEngine::kDocker, platforms.back().first.substr(13)));
+  CHECK(check(tar_of(platforms), ContainerEngine::kDocker, platforms.back().first.substr(13)));
   const std::string with_folders = entry("blobs/", "", '5') + entry("blobs/sha256/", "", '5') +
                                    entry(std::string(64, 'd') + "/", "", '5') +
                                    link(std::string(64, 'd') + "/layer.tar", "../" + kLayer + "/layer.tar");
-  CHECK(check(with_folders + tar_of(docker_files(kConfig)), CopyEngine::kDocker, id));
+  CHECK(check(with_folders + tar_of(docker_files(kConfig)), ContainerEngine::kDocker, id));
 }
 
 TEST_CASE("image archive: another image is refused, whichever list names it") {
   CHECK(is_refused(tar_of(docker_files(kOtherConfig)), ErrorCode::kVerifyFailed));
   CHECK(is_refused(tar_of(both_files(kOtherConfig)), ErrorCode::kVerifyFailed));
   CHECK(is_refused(tar_of(oci_files(kOtherConfig, annotations_of("localhost/local/vllm:1"))), ErrorCode::kVerifyFailed,
-                   CopyEngine::kPodman));
+                   ContainerEngine::kPodman));
   // One list for each reader.
   Files two_lists = both_files(kConfig);
   two_lists[4].second = docker_list(sha256(kOtherConfig) + ".json", "[]");
   two_lists.emplace_back(sha256(kOtherConfig) + ".json", kOtherConfig);
   CHECK(is_refused(tar_of(two_lists), ErrorCode::kVerifyFailed));
-  CHECK_FALSE(check(tar_of(two_lists), CopyEngine::kDocker, sha256(manifest_of(kConfig))));
+  CHECK_FALSE(check(tar_of(two_lists), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
   Files other_index = oci_files(kOtherConfig, kOfDocker);
   for (auto& file : docker_files(kConfig)) other_index.push_back(std::move(file));
   CHECK(is_refused(tar_of(other_index), ErrorCode::kVerifyFailed));
   // Podman's ids are never those of manifests.
   const auto by_manifest = check(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))),
-                                 CopyEngine::kPodman, sha256(manifest_of(kConfig)));
+                                 ContainerEngine::kPodman, sha256(manifest_of(kConfig)));
   CHECK_FALSE(by_manifest);
 }
 
@@ -151,13 +151,13 @@ TEST_CASE("image archive: a layer that the configuration does not name is refuse
   const std::string id = sha256(kConfig);
   const std::string names = annotations_of("localhost/local/vllm:1");
   const auto refused = [&](const Files& files) {
-    return is_refused(tar_of(files), ErrorCode::kVerifyFailed, CopyEngine::kPodman);
+    return is_refused(tar_of(files), ErrorCode::kVerifyFailed, ContainerEngine::kPodman);
   };
   Files docker = docker_files(kConfig);
   docker[1].second = "other";
   CHECK(refused(docker));
   // docker compares them by itself.
-  CHECK(check(tar_of(docker), CopyEngine::kDocker, id));
+  CHECK(check(tar_of(docker), ContainerEngine::kDocker, id));
   CHECK(refused(oci_files(kConfig, names, "other")));
   Files other_content = oci_files(kConfig, names);
   other_content.back().second = "other";
@@ -166,7 +166,7 @@ TEST_CASE("image archive: a layer that the configuration does not name is refuse
   const std::string whole = tar_of(docker_files(kConfig));
   int signs = 0;
   const auto checked = with_file(whole, [&](int file) {
-    return check_archive(file, {CopyEngine::kPodman, kName, id}, [&] { ++signs; });
+    return check_archive(file, {ContainerEngine::kPodman, kName, id}, [&] { ++signs; });
   });
   CHECK(checked);
   CHECK(signs > 0);
@@ -174,7 +174,7 @@ TEST_CASE("image archive: a layer that the configuration does not name is refuse
 
 TEST_CASE("image archive: for podman, each layer is a file and has its digest in the configuration") {
   const auto refused = [&](const Files& files, const std::string& id) {
-    const auto checked = check(tar_of(files), CopyEngine::kPodman, id);
+    const auto checked = check(tar_of(files), ContainerEngine::kPodman, id);
     return !checked && checked.error().code == ErrorCode::kUnsupported;
   };
   for (const std::string config : {R"({"rootfs":{"diff_ids":[]}})", R"({"rootfs":{"diff_ids":["md5:0"]}})",
@@ -187,7 +187,7 @@ TEST_CASE("image archive: for podman, each layer is a file and has its digest in
   absent.erase(absent.begin() + 1);
   CHECK(refused(absent, sha256(kConfig)));
   const auto linked =
-      check(entry(kLayer + "/layer.tar", "", '2') + tar_of(absent), CopyEngine::kPodman, sha256(kConfig));
+      check(entry(kLayer + "/layer.tar", "", '2') + tar_of(absent), ContainerEngine::kPodman, sha256(kConfig));
   REQUIRE_FALSE(linked);
   CHECK(linked.error().code == ErrorCode::kUnsupported);
 }
@@ -219,7 +219,7 @@ TEST_CASE("image archive: a name that the file does not declare is refused") {
   // The tag alone is no name of this image.
   CHECK(is_refused(tar_of(both_files(kConfig, annotations_of("1"))), ErrorCode::kVerifyFailed));
   CHECK(is_refused(tar_of(oci_files(kConfig, annotations_of("localhost/debian:12"))), ErrorCode::kVerifyFailed,
-                   CopyEngine::kPodman));
+                   ContainerEngine::kPodman));
 }
 
 TEST_CASE("image archive: a key in another case, beyond ASCII or twice is refused") {
@@ -253,7 +253,7 @@ TEST_CASE("image archive: names that no engine writes are refused") {
 TEST_CASE("image archive: a link leads to a layer of the archive, and nowhere else") {
   const std::string usual = tar_of(docker_files(kConfig));
   const std::string name = std::string(64, 'd') + "/layer.tar";
-  CHECK(check(link(name, "../" + kLayer + "/layer.tar") + usual, CopyEngine::kDocker, sha256(kConfig)));
+  CHECK(check(link(name, "../" + kLayer + "/layer.tar") + usual, ContainerEngine::kDocker, sha256(kConfig)));
   for (const std::string target : {"", "/etc/shadow", "../../../etc/shadow", "../x", "layer.tar", "../blobs"}) {
     INFO(target);
     CHECK(is_refused(link(name, target) + usual, ErrorCode::kUnsupported));
@@ -276,7 +276,7 @@ TEST_CASE("image archive: a list or a configuration of any size is refused unrea
 
 TEST_CASE("image archive: docker and podman may spell a name in another way, and take no other one") {
   const auto docker = [](const std::string& declared, const std::string& found) {
-    return is_same_name(CopyEngine::kDocker, declared, found);
+    return is_same_name(ContainerEngine::kDocker, declared, found);
   };
   CHECK(docker("vllm", "docker.io/library/vllm:latest"));
   CHECK(docker("docker.io/library/vllm", "vllm:latest"));
@@ -286,7 +286,7 @@ TEST_CASE("image archive: docker and podman may spell a name in another way, and
   CHECK_FALSE(docker("vllm", "library/vllm@sha256:" + std::string(64, 'a')));
   CHECK_FALSE(docker("vllm", ""));
   const auto podman = [](const std::string& declared, const std::string& found) {
-    return is_same_name(CopyEngine::kPodman, declared, found);
+    return is_same_name(ContainerEngine::kPodman, declared, found);
   };
   CHECK(podman("local/vllm:1", "localhost/local/vllm:1"));
   CHECK(podman("fedora", "registry.fedoraproject.org/fedora:latest"));

@@ -214,6 +214,14 @@ TEST_CASE("two IPv4 addresses are in one network if their prefixes are equal") {
   CHECK_FALSE(in_one_network("192.168.100.11", "192.168.101.11", 24));
   CHECK(in_one_network("192.168.100.11", "192.168.101.11", 23));
   CHECK(in_one_network("10.0.0.1", "10.0.0.1", 32));
+  struct Port {
+    std::string address;
+    int prefix_length = 24;
+  };
+  const Port port{"192.168.100.11"};
+  CHECK(share_network(port, Port{"192.168.100.12"}));
+  CHECK_FALSE(share_network(port, Port{"192.168.100.12", 25}));
+  CHECK_FALSE(share_network(Port{""}, Port{""}));
   CHECK_FALSE(in_one_network("10.0.0.1", "10.0.0.2", 32));
   CHECK_FALSE(in_one_network("10.0.0.1", "10.0.0.1", 0));
   for (const char* text : {"", "10.0.0", "10.0.0.256", "10.0.0.1.2", "10.0.0.1 ", "fd00::1"})

@@ -1,5 +1,7 @@
 #include "engine/process/own_user.h"
 
+#include <stdlib.h>
+
 #include <future>
 #include <vector>
 
@@ -23,6 +25,20 @@ TEST_CASE("the current user's name and home are the same in all threads, and mat
     CHECK(user->name == trim(name->standard_output));
     CHECK(user->home == split(entry->standard_output, ':').at(5));
   }
+}
+
+TEST_CASE("the home is $HOME, else that of the password database, and stands for a leading ~ alone") {
+  const char* before = ::getenv("HOME");
+  const std::string kept = before == nullptr ? "" : before;
+  ::setenv("HOME", "/home/of-test", 1);
+  CHECK(own_home() == "/home/of-test");
+  CHECK(expand_home("~") == "/home/of-test");
+  CHECK(expand_home("~/a/~") == "/home/of-test/a/~");
+  for (const std::string path : {"~other/a", "/srv/~", "a", ""}) CHECK(expand_home(path) == path);
+  ::setenv("HOME", "", 1);
+  const auto user = own_user();
+  CHECK(own_home() == (user ? user->home : "/"));
+  before == nullptr ? ::unsetenv("HOME") : ::setenv("HOME", kept.c_str(), 1);
 }
 
 }  // namespace sparkplan

@@ -64,6 +64,8 @@ class FakeConnection final : public Connection {
   }
   std::string host_key() const override { return key_; }
   bool host_key_is_new() const override { return host_->key_is_new; }
+  std::string user() const override { return host_->user; }
+  std::string peer_address() const override { return host_->address; }
 
  private:
   std::vector<std::shared_ptr<Peer>> peers_;

@@ -285,6 +285,8 @@ TEST_CASE("ssh: a program's input and output arrive completely") {
                        ssh_channel_close(channel);
                      }));
   auto connection = echoing.log_in(test::kSshdPassword, kTimeout);
+  REQUIRE(connection);
+  CHECK((*connection)->peer_address() == "127.0.0.1");
   auto channel = started(connection);
   REQUIRE(channel);
   std::string sent(kSize, '\0');

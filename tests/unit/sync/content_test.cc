@@ -88,9 +88,9 @@ TEST_CASE("image: a stage is stale if it is of the same image and engine with an
   CHECK(stage.size() == 32);
   CHECK(is_stale_stage(stage_of(item, "2"), stage));
   CHECK_FALSE(is_stale_stage(stage, stage));
-  item.engine = CopyEngine::kPodman;
+  item.engine = ContainerEngine::kPodman;
   CHECK_FALSE(is_stale_stage(stage_of(item, "2"), stage));
-  item.engine = CopyEngine::kDocker;
+  item.engine = ContainerEngine::kDocker;
   item.name = "b";
   CHECK_FALSE(is_stale_stage(stage_of(item, "2"), stage));
   CHECK_FALSE(is_stale_stage("", stage));

@@ -1,25 +1,18 @@
-// Whole runs with --prune and with images, on nodes that answer as the case says.
-#include <algorithm>
+// Whole runs with --prune, on nodes that answer as the case says.
 #include <chrono>
-#include <map>
 #include <thread>
 
 #include "engine/report/sync_report.h"
-#include "engine/sync/image.h"
-#include "engine/sync/sync_run.h"
 #include "tests/support/catch.h"
-#include "tests/unit/sync/copy_nodes.h"
+#include "tests/unit/sync/sync_bench.h"
 
 namespace sparkplan {
 namespace {
 
-using test::CopyNode;
-using test::honest;
-using test::Peer;
-using test::say;
+using namespace test;
 
 /// Has the directory of the only entry, and the record of another one.
-test::CopyReaction with_record(const CopyTree& tree) {
+CopyReaction with_record(const CopyTree& tree) {
   return [tree](const CopyCommand& command, Peer& self) {
     if (const auto* open = std::get_if<CopyOpen>(&command)) {
       CopyOpened opened;
@@ -45,76 +38,7 @@ test::CopyReaction with_record(const CopyTree& tree) {
   };
 }
 
-/// Has the image with this id; after a load, the image with the other id. `left`: by interrupted syncs.
-test::CopyReaction with_image(const std::string& id, const std::string& after_load,
-                              const std::vector<CopyTree>& left = {}) {
-  return [id, after_load, left](const CopyCommand& command, Peer& self) {
-    if (const auto* image = std::get_if<CopyImage>(&command)) {
-      CopyImageState state;
-      state.id = image->action == CopyImageAction::kLoad ? after_load : id;
-      state.bytes = 1000;
-      say(self, state);
-    } else if (std::holds_alternative<CopyOpen>(command)) {
-      CopyOpened opened;
-      opened.path = "/var/lib/sparkplan/images/stage";
-      opened.exists = true;
-      opened.free_bytes = std::int64_t{1} << 40U;
-      say(self, opened);
-    } else if (std::holds_alternative<CopyLook>(command)) {
-      CopyEntries part;
-      part.entries.resize(1);
-      part.entries[0].path = kImageArchive;
-      part.entries[0].size = 100;
-      say(self, part);
-      say(self, CopyLooked{});
-    } else if (std::holds_alternative<CopyListTrees>(command)) {
-      say(self, CopyTrees{left});
-    } else if (std::holds_alternative<CopyPrune>(command)) {
-      say(self, CopyPruned{});
-    } else if (std::holds_alternative<CopyForget>(command)) {
-      say(self, CopyForgotten{});
-    } else {
-      honest(command, self);
-    }
-  };
-}
-
-struct Bench {
-  explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {}
-
-  void declare(const std::string& section, const Value& record) {
-    for (NodeSpec& node : cluster.nodes) node.sections.emplace(section, Value::list({record}));
-  }
-  SyncReport run() {
-    RunOptions run;
-    run.agent = test::options_for(nodes, 12);
-    return sync_content(cluster, run, options);
-  }
-
-  std::vector<CopyNode> nodes;
-  Cluster cluster;
-  SyncOptions options;
-};
-
 Value model() { return Value::map({{"path", "/srv/models/now"}, {"from", "n1"}}); }
-Value image() { return Value::map({{"name", "local/vllm:1"}, {"from", "n1"}, {"engine", "podman"}}); }
-
-int removals_of(const CopyNode& node) {
-  const auto prunes = node.all<CopyPrune>();
-  return static_cast<int>(std::count_if(prunes.begin(), prunes.end(), [](const CopyPrune& one) { return one.remove; }));
-}
-
-const std::string kFirst(64, 'a');
-const std::string kSecond(64, 'b');
-
-/// Of the entry image().
-std::string stage_with(const std::string& id) {
-  ContentItem item;
-  item.kind = ContentKind::kImage;
-  item.name = "local/vllm:1";
-  item.engine = CopyEngine::kPodman;
-  return stage_of(item, id);
-}
 
 }  // namespace
 
@@ -199,7 +123,7 @@ TEST_CASE("prune run: a node that cannot be reached is in the report, also if th
   bench.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
   bench.nodes[0].reaction = with_record({"/srv/models/old", "/srv/models/old", ""});
   RunOptions run;
-  run.agent = test::options_for(bench.nodes, 12);
+  run.agent = options_for(bench.nodes, 12);
   const auto connect_all = run.agent.connector;
   run.agent.connector = [connect_all](const NodeSpec& spec,
                                       const ConnectOptions& connect) -> Result<std::unique_ptr<Connection>> {
@@ -244,68 +168,6 @@ TEST_CASE("prune run: a node with many directories has one deadline for all of t
   CHECK(bench.nodes[1].all<CopyPrune>().size() < 6);
 }
 
-TEST_CASE("image run: the archive travels, is loaded and dropped") {
-  Bench bench(3);
-  bench.declare("images", image());
-  bench.nodes[0].reaction = with_image(kFirst, "");
-  bench.nodes[1].reaction = with_image("", kFirst);
-  bench.nodes[2].reaction = with_image(kFirst, "");
-  const auto report = bench.run();
-  const auto& nodes = report.items[0].nodes;
-  CHECK(report.items[0].image_id == kFirst);
-  CHECK(nodes[1].status == ContentStatus::kSent);
-  CHECK(nodes[2].status == ContentStatus::kPresent);
-  std::map<std::size_t, std::vector<CopyImageAction>> actions;
-  for (std::size_t i = 0; i < bench.nodes.size(); ++i) {
-    for (const CopyImage& command : bench.nodes[i].all<CopyImage>()) {
-      actions[i].push_back(command.action);
-      CHECK(command.engine == CopyEngine::kPodman);
-    }
-  }
-  using enum CopyImageAction;
-  CHECK(actions[0] == std::vector<CopyImageAction>{kLook, kSave, kDrop});
-  CHECK(actions[1] == std::vector<CopyImageAction>{kLook, kLoad, kDrop});
-  CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
-  CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
-}
-
-TEST_CASE("image run: the stage is forgotten by the name that it was opened with, not by the path behind links") {
-  Bench bench(2);
-  bench.declare("images", image());
-  bench.nodes[0].reaction = with_image(kFirst, "");
-  bench.nodes[1].reaction = with_image("", kFirst);
-  (void)bench.run();
-  for (const CopyNode& node : bench.nodes) {
-    const auto forgets = node.all<CopyForget>();
-    REQUIRE(forgets.size() == 1);
-    CHECK(forgets[0].path == stage_with(kFirst));
-    CHECK(forgets[0].path == node.all<CopyOpen>().back().path);
-    CHECK(forgets[0].owner == node.all<CopyOpen>().back().owner);
-    CHECK(forgets[0].kind == CopyTreeKind::kImage);
-  }
-}
-
-TEST_CASE("image run: an archive of the same image with another id is removed, an archive of another image is kept") {
-  const std::string folder = "/var/lib/sparkplan/images/";
-  const std::string stale = folder + stage_with(kSecond);
-  const std::vector<CopyTree> left{{stale, stale, "root", CopyTreeKind::kImage},
-                                   {folder + std::string(32, '0'), folder, "root", CopyTreeKind::kImage},
-                                   {"/srv/" + stage_with(kSecond), "/srv", "root", CopyTreeKind::kDirectory}};
-  Bench bench(2);
-  bench.declare("images", image());
-  bench.nodes[0].reaction = with_image(kFirst, "", left);
-  bench.nodes[1].reaction = with_image("", kFirst, left);
-  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
-  for (const CopyNode& node : bench.nodes) {
-    CHECK(removals_of(node) == 1);
-    const auto opens = node.all<CopyOpen>();
-    REQUIRE_FALSE(opens.empty());
-    CHECK(opens.front().path == stale);
-    CHECK(opens.front().kind == CopyTreeKind::kImage);
-    CHECK(node.all<CopyForget>().front().path == stale);
-  }
-}
-
 TEST_CASE("prune run: what an interrupted transfer of an image has left is pruned as an archive") {
   Bench bench(1);
   bench.declare("models", model());
@@ -318,69 +180,6 @@ TEST_CASE("prune run: what an interrupted transfer of an image has left is prune
   CHECK(report.pruned[0].removed);
   CHECK(bench.nodes[0].all<CopyOpen>().back().kind == CopyTreeKind::kImage);
   CHECK(question_text(report.pruned).find("an archive of an image") != std::string::npos);
-}
-
-TEST_CASE("image run: another image is replaced only with consent, and another id after the load is an error") {
-  Bench bench(2);
-  bench.declare("images", image());
-  bench.nodes[0].reaction = with_image(kFirst, "");
-  bench.nodes[1].reaction = with_image(kSecond, kSecond);
-  const auto refused = bench.run();
-  REQUIRE(refused.items[0].nodes[1].error);
-  CHECK(refused.items[0].nodes[1].error->code == ErrorCode::kRefused);
-  CHECK(bench.nodes[0].all<CopyImage>().size() == 1);
-
-  Bench again(2);
-  again.declare("images", image());
-  again.nodes[0].reaction = with_image(kFirst, "");
-  again.nodes[1].reaction = with_image(kSecond, kSecond);
-  again.options.may_replace = [](const ContentReport&) { return true; };
-  const auto report = again.run();
-  REQUIRE(report.items[0].nodes[1].error);
-  CHECK(report.items[0].nodes[1].error->code == ErrorCode::kVerifyFailed);
-}
-
-TEST_CASE("image run: progress without end does not hold the look at an image") {
-  Bench bench(2);
-  bench.declare("images", image());
-  bench.options.dry_run = true;
-  bench.options.patience.total = std::chrono::milliseconds(300);
-  bench.nodes[0].reaction = with_image(kFirst, "");
-  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
-    if (!std::holds_alternative<CopyImage>(command)) return;
-    self.on_read = [](Peer& peer) { say(peer, CopyProgress{}); };
-  };
-  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kUnreachable);
-}
-
-TEST_CASE("image run: a source that lists other files than the archive sends nothing") {
-  Bench bench(2);
-  bench.declare("images", image());
-  const auto honest_source = with_image(kFirst, "");
-  bench.nodes[0].reaction = [honest_source](const CopyCommand& command, Peer& self) {
-    if (!std::holds_alternative<CopyLook>(command)) return honest_source(command, self);
-    CopyEntries part;
-    part.entries.resize(2);
-    part.entries[0].path = kImageArchive;
-    part.entries[1].path = "more";
-    say(self, part);
-    say(self, CopyLooked{});
-  };
-  bench.nodes[1].reaction = with_image("", kFirst);
-  const auto report = bench.run();
-  CHECK(report.items[0].nodes[0].error);
-  CHECK(bench.nodes[1].all<CopyExpect>().empty());
-}
-
-TEST_CASE("image run: without `from`, an image that one node alone has is sent only with consent") {
-  Bench bench(2);
-  bench.declare("images", Value::map({{"name", "local/vllm:1"}}));
-  bench.nodes[0].reaction = with_image(kFirst, "");
-  bench.nodes[1].reaction = with_image("", kFirst);
-  const auto report = bench.run();
-  REQUIRE(report.items[0].error);
-  CHECK(report.items[0].error->code == ErrorCode::kRefused);
-  CHECK(bench.nodes[0].all<CopyImage>().size() == 1);
 }
 
 }  // namespace sparkplan

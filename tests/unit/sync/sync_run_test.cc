@@ -215,6 +215,28 @@ TEST_CASE("sync run: without `from`, files that one node alone has are sent only
   }
 }
 
+TEST_CASE("sync run: a node whose other files may not be replaced still shares the names of its files") {
+  Bench bench(3);
+  bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
+  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("b", 1, "other")});
+  bench.nodes[2].reaction = with_files({file("a", 1, "s")});
+  const auto report = bench.run();
+  CHECK_FALSE(report.items[0].error);
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kFailed);
+  CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
+}
+
+TEST_CASE("sync run: a dry run foresees which node receives over the management network") {
+  Bench bench(3);
+  bench.options.dry_run = true;
+  bench.cluster.nodes[1].fabric.clear();
+  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
+  for (const std::size_t receiver : {1U, 2U}) bench.nodes[receiver].reaction = with_files({});
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[1].network == Network::kManagement);
+  CHECK(report.items[0].nodes[2].network == Network::kFabric);
+}
+
 TEST_CASE("sync run: the largest claims of what was received overflow no sum") {
   SyncReport report;
   ContentReport& item = report.items.emplace_back();

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/model/named_enum.h"
+
+/// Container engines, and their words about images. Everything here is pure.
+namespace sparkplan {
+
+/// Its names are "docker" and "podman", as the programs are called.
+enum class ContainerEngine : std::uint8_t { kDocker, kPodman };
+std::span<const std::string_view> names_of(ContainerEngine engine);
+
+/// The 64 digits of an image's id, which an engine prints as "sha256:0123..." or "0123..."; nothing for other texts.
+std::optional<std::string> image_id_from(std::string_view text);
+
+/// As people compare ids: "0123456789ab".
+std::string short_image_id(std::string_view id);
+
+/// True if an engine says with these words that it has no such image. The engines' words are not translated.
+bool says_no_such_image(std::string_view words);
+
+}  // namespace sparkplan
