@@ -128,6 +128,11 @@ class TuneRun {
         },
         [](const Glance&) {});
     for (const Glance& glance : glances) {
+      if (glance.outcome.left_running) {
+        refuse(glance.node, "the test of its GPUs may still be running");
+        free = false;
+        continue;
+      }
       const std::string programs = programs_on(glance.outcome);
       if (programs.empty()) continue;
       refuse(glance.node, "its GPU is in use: " + programs);
@@ -242,6 +247,12 @@ class TuneRun {
   void describe(const NcclOutcome& outcome) {
     report_.nccl = nccl_version_text(outcome.prepared.at(0).nccl_version);
     report_.network = shown_text(outcome.transports.at(0).network);
+    std::vector<std::string> names;
+    for (const RankPlace& place : places_of_ranks_) names.push_back(place.name());
+    report_.limit = memory_limit_of(tune_requests(), outcome, names);
+    if (report_.limit.empty()) return;
+    findings_.push_back(finding(Severity::kWarning, "tune.memory", report_.limit,
+                                "a setting for small messages can slow large ones down: stop programs on its GPU"));
   }
 
   TuneTrial trial_of(const NcclOutcome& outcome) const {
