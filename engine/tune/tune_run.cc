@@ -22,6 +22,9 @@ constexpr std::int64_t kKibibyte = 1024;
 constexpr std::int64_t kMebibyte = 1024 * kKibibyte;
 /// The test of the GPUs also names the programs on them. It loads only a GPU that is free.
 constexpr std::int64_t kGlanceLoadMs = 1'000;
+/// So long after the budget, the last pair ends: a slow one may have begun in time. Without it, a node that answers
+/// just before each time limit would hold a pair for an hour.
+constexpr std::chrono::minutes kLastPair{5};
 
 /// Decoding sends small messages, training large ones. One setting counts for both.
 std::vector<NcclRequest> tune_requests() {
@@ -155,6 +158,7 @@ class TuneRun {
 
   void measure() {
     const auto begin = Clock::now();
+    deadline_ = begin + options_.budget + kLastPair;
     if (!find_places()) return;
     show("a first run with the settings of cluster.yaml");
     const TuneTrial first = measure_trial({});
@@ -234,6 +238,7 @@ class TuneRun {
     }
     NcclRunOptions options = nccl_run_options(context_);
     options.longest_measurement = std::chrono::seconds(1);
+    options.deadline = deadline_;
     const auto begin = Clock::now();
     const NcclOutcome outcome = run_nccl(places, tune_requests(), options);
     TuneTrial trial = trial_of(outcome);
@@ -283,6 +288,7 @@ class TuneRun {
   std::vector<RankPlace> places_of_ranks_;  ///< By rank.
   std::vector<std::size_t> node_of_rank_;
   std::size_t runs_ = 0;
+  Clock::time_point deadline_;  ///< Of each wait for a rank.
   std::vector<Diagnostic> findings_;
   TuneReport report_;
 };

@@ -204,6 +204,8 @@ class RankGroup {
       // If the rank has ended, the read below has a better error.
       (void)clients_[i]->send(commands[i]);
     }
+    const auto left = options_.deadline.value_or(Clock::time_point::max()) - Clock::now();
+    limit = std::clamp(std::chrono::duration_cast<milliseconds>(left), milliseconds(0), limit);
     const auto end = Clock::now() + limit;
     std::vector<std::optional<RankAnswer>> answers(clients_.size());
     while (!failed()) {

@@ -201,6 +201,9 @@ TEST_CASE("a hanging operation times out, and no rank remains") {
   const auto failure = ranks.failed_run();
   CHECK(failure.trouble == NcclTrouble::kSilent);
   CHECK(failure.phase == NcclPhase::kRun);
+  ranks.options.run_timeout = std::chrono::seconds(600);
+  ranks.options.deadline = Clock::now();
+  CHECK(ranks.failed_run().trouble == NcclTrouble::kSilent);
   CHECK(children().empty());
 }
 
