@@ -248,10 +248,14 @@ class TuneRun {
     return trial;
   }
 
-  /// Rank 0 decides which candidates are measured; it decides nothing on the nodes.
+  /// The network decides which candidates are measured, and nothing on the nodes.
   void describe(const NcclOutcome& outcome) {
     report_.nccl = nccl_version_text(outcome.prepared.at(0).nccl_version);
-    report_.network = shown_text(outcome.transports.at(0).network);
+    std::vector<std::string> networks(first_places_.size());
+    for (std::size_t rank = 0; rank < node_of_rank_.size(); ++rank) {
+      networks.at(node_of_rank_[rank]) = outcome.transports.at(rank).network;
+    }
+    report_.network = shown_text(network_of_most(networks));
     std::vector<std::string> names;
     for (const RankPlace& place : places_of_ranks_) names.push_back(place.name());
     report_.limit = memory_limit_of(tune_requests(), outcome, names);

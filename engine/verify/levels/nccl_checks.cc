@@ -160,6 +160,15 @@ void put_latency(const NcclMeasurement& measured, const NcclOutcome& outcome, Ch
   if (measured.wrong > 0) put_wrong_data(measured, check);
 }
 
+/// "TCP on spark-02": the ranks that report it, unless all do. One rank's report fails the check of all.
+std::string sockets_text(const NcclOutcome& outcome, const NcclGround& ground) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(outcome.transports.size(), ground.rank_count()); ++i) {
+    if (over_sockets(outcome.transports[i])) names.push_back(ground.name_of(i));
+  }
+  return names.empty() || names.size() == ground.rank_count() ? "" : "TCP on " + fold_names(names);
+}
+
 void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome, const NcclGround& ground,
                      Check& check) {
   NcclSeen seen{measured.bandwidth.bus, threshold_of(ground, measured), false, ground.hcas_wanted, 0,
@@ -181,7 +190,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";
   if (!measured.early.empty()) check.text += " (without the time of " + measured.early + ", which is too short)";
   if (measured.wrong > 0) return put_wrong_data(measured, check);
-  put_judgement(judge_nccl_bandwidth(seen), "", check);
+  put_judgement(judge_nccl_bandwidth(seen), sockets_text(outcome, ground), check);
   const bool usual_ring = ground.sparks && ground.ring && ground.nodes.size() > 2 && !ground.threshold;
   if (usual_ring && check.status == CheckStatus::kPass && measured.bandwidth.bus < kUsualRingBusBandwidth) {
     check.text += fmt::format(" (most rings reach {:.1f} GB/s)", kUsualRingBusBandwidth);

@@ -72,6 +72,10 @@ TEST_CASE("TCP fails where HCAs are declared, however fast it is") {
   auto ground = two_sparks();
   ground.hcas_wanted = 0;
   CHECK(first_of(outcome(23, sockets), ground).status == CheckStatus::kPass);
+  auto one = outcome(23);
+  one.transports[1] = sockets;
+  CHECK(row_of(first_of(one)) == "nccl-sockets");
+  CHECK(first_of(one).cause.starts_with("TCP on spark-02: "));
 }
 
 TEST_CASE("an unused HCA explains a low value, and is a warning on machines without known values") {
