@@ -166,6 +166,13 @@ TEST_CASE("gpu program: values that the driver does not report are left out") {
   CHECK(clock_of(node).cause == "the driver does not report it");
 }
 
+TEST_CASE("gpu program: a calculation that writes no result is wrong, however fast it is") {
+  const auto idle = measured("spark-01", {{"FAKE_GPU_WRONG", "unwritten"}});
+  REQUIRE(only_gpu(idle).load);
+  CHECK(only_gpu(idle).load->wrong > 256);
+  CHECK(check_in(checks_of_gpus(idle), "gpu/spark-01/compute").status == CheckStatus::kFail);
+}
+
 TEST_CASE("gpu program: wrong results and errors of memory fail") {
   const auto wrong = measured("spark-01", {{"FAKE_GPU_WRONG", "1"}});
   REQUIRE(only_gpu(wrong).load);
