@@ -62,6 +62,24 @@ bool fits_ranks(Collective collective, int ranks) {
   return ranks > 0 && (collective != Collective::kHypercube || (ranks & (ranks - 1)) == 0);
 }
 
+bool ends_together(Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
+    case Collective::kAllToAll:
+    case Collective::kHypercube:
+      return true;
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kSendReceive:
+      break;
+  }
+  return false;
+}
+
 bool has_in_place(Collective collective) {
   return collective != Collective::kAllToAll && collective != Collective::kSendReceive;
 }

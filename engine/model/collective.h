@@ -49,6 +49,9 @@ CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int 
 /// False for a number of ranks that the operation cannot have: a hypercube has a power of two.
 bool fits_ranks(Collective collective, int ranks);
 
+/// True if each rank needs data of all others: no rank can end an operation much earlier than the last one.
+bool ends_together(Collective collective);
+
 /// The places of both buffers in one buffer of max(send, receive) elements, for an operation in place.
 struct InPlaceOffsets {
   std::int64_t send = 0;  ///< In elements.

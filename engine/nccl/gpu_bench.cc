@@ -21,6 +21,7 @@ constexpr std::int64_t kChunkBytes = 8 * kMebibyte;    // The part of a buffer t
 constexpr std::int64_t kCopyUnit = 16;                 // Bytes that a thread copies at once.
 constexpr std::int64_t kWordBytes = 4;
 constexpr unsigned int kPattern = 0x5aa5c33c;
+constexpr unsigned int kUnwritten = 0xffffffff;  // As a float no number, so that the calculation cannot have it.
 
 // 1536 threads: no GPU since Ampere holds fewer in a multiprocessor, so all blocks run at the same time.
 constexpr unsigned int kThreads = 256;
@@ -61,7 +62,10 @@ Result<void> Bench::open(cuda::Device device) {
   SPARK_CHECK(checked(cuda_.cuModuleGetFunction(&copy_, module, kCopyKernel), "find the test's programs"));
   blocks_ = static_cast<unsigned int>(std::max(processors, 1)) * kBlocksPerProcessor;
   unified_ = integrated != 0;
-  return checked(cuda_.cuMemAlloc(&results_, std::size_t{blocks_} * kThreads * kWordBytes), "allocate memory");
+  const auto count = std::size_t{blocks_} * kThreads;
+  SPARK_CHECK(checked(cuda_.cuMemAlloc(&results_, count * kWordBytes), "allocate memory"));
+  SPARK_CHECK(checked(cuda_.cuMemsetD32(results_, kUnwritten, count), "fill memory"));
+  return checked(cuda_.cuCtxSynchronize(), "fill memory");
 }
 
 Result<void> Bench::launch(cuda::Function kernel, void** parameters) {
@@ -130,13 +134,14 @@ Result<void> Bench::calculate(std::chrono::milliseconds duration, const std::fun
   return {};
 }
 
-/// All blocks have calculated the same, so their results are equal to the bit.
+/// All blocks have calculated the same, so their results are equal to the bit. A result that was not written is wrong:
+/// without it, a calculation that never ran would be a fast one.
 Result<std::int64_t> Bench::wrong_results() {
   std::vector<std::uint32_t> results(std::size_t{blocks_} * kThreads);
   SPARK_CHECK(checked(cuda_.cuMemcpyDtoH(results.data(), results_, results.size() * kWordBytes), "copy from the GPU"));
   std::int64_t wrong = 0;
-  for (std::size_t i = kThreads; i < results.size(); ++i) {
-    if (results[i] != results[i % kThreads]) ++wrong;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i] == kUnwritten || results[i] != results[i % kThreads]) ++wrong;
   }
   return wrong;
 }

@@ -84,6 +84,7 @@ std::optional<std::int64_t> hottest_zone() {
 struct Place {
   cuda::Device device = 0;
   std::optional<nvml::Device> handle;
+  bool is_free = false;  ///< NVML knows of no program on it. What NVML does not know may be a job.
   bool may_be_measured = false;
   GpuReport report = {};
 };
@@ -126,7 +127,9 @@ void read_with_nvml(const nvml::Library& nvml, Place& place) {
   report.slowdown_celsius = nvml.slowdown_celsius(*handle);
   report.ecc_corrected = nvml.ecc_errors(*handle, nvml::kCorrectedErrors);
   report.ecc_uncorrected = nvml.ecc_errors(*handle, nvml::kUncorrectedErrors);
-  report.processes = nvml.processes_on(*handle).value_or(std::vector<GpuProcess>());
+  const auto processes = nvml.processes_on(*handle);
+  place.is_free = processes && processes->empty();
+  report.processes = processes.value_or(std::vector<GpuProcess>());
 }
 
 Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ordinal, bool force) {
@@ -148,8 +151,7 @@ Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ord
   place.report.name = name.data();
   place.report.bus = bus.data();
   if (nvml != nullptr) read_with_nvml(*nvml, place);
-  // Without NVML, programs on the GPU are unknown.
-  place.may_be_measured = force || (place.handle && place.report.processes.empty());
+  place.may_be_measured = force || place.is_free;
   return place;
 }
 

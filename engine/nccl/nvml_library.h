@@ -63,7 +63,8 @@ class Library {
   /// Errors: kFailed.
   Result<Device> device_at(const std::string& bus) const;
 
-  /// The programs that compute on the GPU, at most 16. Nothing if the driver does not list them.
+  /// The programs that compute on the GPU, at most 16; none if the driver supports no list. Nothing if
+  /// the list fails.
   std::optional<std::vector<GpuProcess>> processes_on(Device device) const;
 
   // Nothing in each of these: the driver does not report it for this GPU.

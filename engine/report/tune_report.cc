@@ -189,6 +189,7 @@ std::string yaml_fragment(const TuneReport& report) {
   if (const TuneComparison* gain = whole_gain(report)) {
     text += "# Gain over the settings of cluster.yaml: " + gain_with_interval(*gain) + "\n";
   }
+  if (!report.limit.empty()) text += "# It was not measured with large messages: " + printable(report.limit) + "\n";
   text += "# It holds for these nodes and this release of NCCL.\nnccl:\n  env:\n";
   // The names and values are those of the candidates, which need no escaping.
   for (const auto& [name, value] : proposed) text += "    " + name + ": \"" + value + "\"\n";

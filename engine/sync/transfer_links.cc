@@ -113,6 +113,7 @@ void Transfer::link(std::size_t from, std::size_t to) {
   State& state = states_[to];
   state.sender = from;
   state.linked_at = Clock::now();
+  state.done_at_link = state.done_bytes;
   if (++state.links_made > kMostNewLinks) {
     auto error = make_error(ErrorCode::kUnreachable, "its connections to other nodes break again and again");
     return fail_locked(to, state.last_loss.value_or(std::move(error)));
@@ -201,6 +202,11 @@ void Transfer::change_sender(std::size_t i, bool unfit, Error why) {
   link_all();
 }
 
+double Transfer::pace_of(const State& state, Clock::time_point now) {
+  const auto seconds = std::max(std::chrono::duration<double>(now - state.linked_at).count(), 1e-3);
+  return std::min(state.rate, static_cast<double>(state.done_bytes - state.done_at_link) / seconds);
+}
+
 void Transfer::check_pace(std::size_t i, Clock::time_point now) {
   State& state = states_[i];
   const TransferPatience& patience = options_.patience;
@@ -210,7 +216,7 @@ void Transfer::check_pace(std::size_t i, Clock::time_point now) {
   const bool is_new = now - state.linked_at <= patience.lag;
   state.least_behind = is_new ? behind : std::min(state.least_behind, behind);
   const auto fallen = behind - state.least_behind;
-  const double in_patience = state.rate * std::chrono::duration<double>(patience.lag).count();
+  const double in_patience = pace_of(state, now) * std::chrono::duration<double>(patience.lag).count();
   if (fallen <= patience.least_lag || static_cast<double>(fallen) <= in_patience) state.in_pace = now;
   if (now - state.in_pace <= patience.lag) return;
   state.in_pace = now;
@@ -223,7 +229,7 @@ void Transfer::try_next_first(std::size_t i, Clock::time_point now) {
   const State& state = states_[i];
   const TransferPatience& patience = options_.patience;
   const auto left = total_bytes_ - state.done_bytes;
-  const double soon = 4 * state.rate * std::chrono::duration<double>(patience.lag).count();
+  const double soon = 4 * pace_of(state, now) * std::chrono::duration<double>(patience.lag).count();
   if (first_tried_ || now - state.in_pace <= 2 * patience.lag) return;
   if (left / kWorth <= patience.least_lag || static_cast<double>(left) <= soon) return;
   first_tried_ = true;

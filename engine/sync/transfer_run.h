@@ -48,6 +48,7 @@ struct TransferState {
   std::int64_t read_bytes = 0;
   std::int64_t last_received = 0;
   double rate = 0;
+  std::int64_t done_at_link = 0;  ///< `done_bytes` when the last link was made.
   std::int64_t least_behind = 0;  ///< Bytes that it was behind its sender, at least.
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_sign = std::chrono::steady_clock::now();
@@ -120,6 +121,9 @@ class Transfer {
   void take_lost(std::size_t i, const CopyLinkLost& lost);
   /// The receiver leaves its sender, and gets another one if that is `unfit` or was lost before.
   void change_sender(std::size_t i, bool unfit, Error why);
+  /// Bytes per second, for judging the node. The bytes that it receives are its own claim, and count only as far as it
+  /// then has more.
+  static double pace_of(const State& state, Clock::time_point now);
   /// A node that falls far behind its sender is slow, and the nodes behind it need not be.
   void check_pace(std::size_t i, Clock::time_point now);
   /// The pace of the source shows only at its receiver. So the first one leaves its place once, slow or not: the order

@@ -71,6 +71,14 @@ TuneCandidates tune_candidates(const TuneGround& ground) {
   return candidates;
 }
 
+std::string network_of_most(const std::vector<std::string>& by_node) {
+  for (const std::string& network : by_node) {
+    const auto count = std::count(by_node.begin(), by_node.end(), network);
+    if (static_cast<std::size_t>(count) * 2 > by_node.size()) return network;
+  }
+  return by_node.empty() ? "" : by_node.front();
+}
+
 std::string variables_text(const NcclVariables& variables) {
   std::vector<std::string> words;
   for (const auto& [name, value] : variables) words.push_back(name + "=" + value);

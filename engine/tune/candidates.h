@@ -30,6 +30,10 @@ struct TuneCandidates {
   std::vector<std::string> declared;  ///< Variables that are no candidates, because cluster.yaml has them.
 };
 
+/// The network that more than half of the nodes report, else that of the first one: one node alone does not decide
+/// about the candidates of three.
+std::string network_of_most(const std::vector<std::string>& by_node);
+
 /// A knob with a declared variable is left out: the file's value stays. NCCL_NVLS_ENABLE is never a candidate, and
 /// neither is a value that allows LL128: where NCCL does not choose that protocol itself, it can corrupt data.
 TuneCandidates tune_candidates(const TuneGround& ground);

@@ -57,6 +57,13 @@ void set_interval(std::vector<double> gains, TuneComparison& comparison) {
   comparison.high = outside == 0 ? std::numeric_limits<double>::infinity() : gains[gains.size() - outside];
 }
 
+bool has_points(const TunePoints& measured, const std::vector<PointGain>& points) {
+  return std::equal(measured.begin(), measured.end(), points.begin(), points.end(),
+                    [](const TunePoint& one, const PointGain& other) {
+                      return one.collective == other.collective && one.bytes == other.bytes;
+                    });
+}
+
 double allowed_chance(std::size_t decisions) {
   return kFalseAcceptance / static_cast<double>(std::max<std::size_t>(decisions, 1));
 }
@@ -107,8 +114,8 @@ TuneComparison compare_pairs(const std::vector<TunePair>& pairs) {
       for (const TunePoint& point : pair.before) comparison.points.push_back({point.collective, point.bytes, 1});
       of_points.resize(pair.before.size());
     }
-    // Short memory can leave a run with fewer points than the first one.
-    if (pair.before.size() != of_points.size()) continue;
+    // Short memory, which a node only has to claim, changes the sizes of a run.
+    if (!has_points(pair.before, comparison.points)) continue;
     gains.push_back(*gain);
     logs.push_back(std::log(*gain));
     for (std::size_t at = 0; at < of_points.size(); ++at) {

@@ -58,7 +58,7 @@ std::optional<double> gain_of(const TunePair& pair);
 /// 200.
 double signed_rank_chance(const std::vector<double>& differences);
 
-/// Pairs without a gain are left out.
+/// Pairs without a gain are left out, and so are those with other points than the first one.
 TuneComparison compare_pairs(const std::vector<TunePair>& pairs);
 
 /// The pairs that a decision takes, if a run makes `decisions` of them: kFewestTunePairs or more. Two pairs against the

@@ -22,6 +22,9 @@ constexpr std::int64_t kKibibyte = 1024;
 constexpr std::int64_t kMebibyte = 1024 * kKibibyte;
 /// The test of the GPUs also names the programs on them. It loads only a GPU that is free.
 constexpr std::int64_t kGlanceLoadMs = 1'000;
+/// So long after the budget, the last pair ends: a slow one may have begun in time. Without it, a node that answers
+/// just before each time limit would hold a pair for an hour.
+constexpr std::chrono::minutes kLastPair{5};
 
 /// Decoding sends small messages, training large ones. One setting counts for both.
 std::vector<NcclRequest> tune_requests() {
@@ -128,6 +131,11 @@ class TuneRun {
         },
         [](const Glance&) {});
     for (const Glance& glance : glances) {
+      if (glance.outcome.left_running) {
+        refuse(glance.node, "the test of its GPUs may still be running");
+        free = false;
+        continue;
+      }
       const std::string programs = programs_on(glance.outcome);
       if (programs.empty()) continue;
       refuse(glance.node, "its GPU is in use: " + programs);
@@ -150,6 +158,7 @@ class TuneRun {
 
   void measure() {
     const auto begin = Clock::now();
+    deadline_ = begin + options_.budget + kLastPair;
     if (!find_places()) return;
     show("a first run with the settings of cluster.yaml");
     const TuneTrial first = measure_trial({});
@@ -229,6 +238,7 @@ class TuneRun {
     }
     NcclRunOptions options = nccl_run_options(context_);
     options.longest_measurement = std::chrono::seconds(1);
+    options.deadline = deadline_;
     const auto begin = Clock::now();
     const NcclOutcome outcome = run_nccl(places, tune_requests(), options);
     TuneTrial trial = trial_of(outcome);
@@ -238,10 +248,20 @@ class TuneRun {
     return trial;
   }
 
-  /// Rank 0 decides which candidates are measured; it decides nothing on the nodes.
+  /// The network decides which candidates are measured, and nothing on the nodes.
   void describe(const NcclOutcome& outcome) {
     report_.nccl = nccl_version_text(outcome.prepared.at(0).nccl_version);
-    report_.network = shown_text(outcome.transports.at(0).network);
+    std::vector<std::string> networks(first_places_.size());
+    for (std::size_t rank = 0; rank < node_of_rank_.size(); ++rank) {
+      networks.at(node_of_rank_[rank]) = outcome.transports.at(rank).network;
+    }
+    report_.network = shown_text(network_of_most(networks));
+    std::vector<std::string> names;
+    for (const RankPlace& place : places_of_ranks_) names.push_back(place.name());
+    report_.limit = memory_limit_of(tune_requests(), outcome, names);
+    if (report_.limit.empty()) return;
+    findings_.push_back(finding(Severity::kWarning, "tune.memory", report_.limit,
+                                "a setting for small messages can slow large ones down: stop programs on its GPU"));
   }
 
   TuneTrial trial_of(const NcclOutcome& outcome) const {
@@ -272,6 +292,7 @@ class TuneRun {
   std::vector<RankPlace> places_of_ranks_;  ///< By rank.
   std::vector<std::size_t> node_of_rank_;
   std::size_t runs_ = 0;
+  Clock::time_point deadline_;  ///< Of each wait for a rank.
   std::vector<Diagnostic> findings_;
   TuneReport report_;
 };

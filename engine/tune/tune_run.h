@@ -30,6 +30,7 @@ struct TuneReport {
   int ranks = 0;                        ///< One per GPU.
   std::string nccl;                     ///< "2.28.9"; empty if no run was made.
   std::string network;                  ///< As NcclTransport::network.
+  std::string limit = {};               ///< memory_limit_of() the first run: larger messages were not measured.
   TuneCandidates candidates;
   TuneSearch search;
   std::optional<Error> trouble = {};  ///< Why nothing more was measured; with it, nothing is proposed.

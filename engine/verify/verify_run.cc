@@ -34,9 +34,11 @@ void note_losses(const VerifyContext& context, std::deque<FleetNode>& nodes) {
 }
 
 /// A check between nodes is made only when it has a value: a pass without one says that a node is ready for it. A GPU
-/// is measured only when a check has a value: its model and its errors are known also while a job uses it.
+/// is measured only when a check has a value: its model and its errors are known also while a job uses it. So a warning
+/// without a value is no measurement either.
 bool was_made(const Check& check) {
-  if (check.status != CheckStatus::kPass) return check.status != CheckStatus::kSkip;
+  if (check.status == CheckStatus::kSkip) return false;
+  if (check.status == CheckStatus::kFail) return true;
   const bool needs_value = check.level == Level::kTcp || check.level == Level::kRdma || check.level == Level::kGpu ||
                            check.level == Level::kNccl;
   return !needs_value || check.value.has_value();

@@ -1,7 +1,7 @@
 #include "engine/wire/nccl_messages.h"
 
 #include <array>
-#include <cmath>
+#include <limits>
 
 #include "engine/model/resource.h"
 
@@ -13,6 +13,9 @@ constexpr std::size_t kMostVariables = 4096;
 constexpr std::size_t kLongestVariable = std::size_t{128} << 10;
 constexpr std::size_t kMostDevices = 256;
 constexpr double kLongestSeconds = 3600;  // The controller waits for minutes.
+/// No operation is as short. A time of zero would be no measurement, and almost zero an infinite bandwidth.
+constexpr double kShortestSeconds = 1e-9;
+constexpr FieldRule kChannels = kOptional.within(0, 1'000'000);
 
 }  // namespace
 
@@ -63,9 +66,9 @@ void list_fields(FieldVisitor& field, JoinRank& command) {
 void list_fields(FieldVisitor& field, NcclTransport& transport) {
   field("network", transport.network, kShortText);
   field("devices", transport.devices, kShortText.at_most(kMostDevices));
-  field("channels_ib", transport.channels_ib);
-  field("channels_socket", transport.channels_socket);
-  field("channels_local", transport.channels_local);
+  field("channels_ib", transport.channels_ib, kChannels);
+  field("channels_socket", transport.channels_socket, kChannels);
+  field("channels_local", transport.channels_local, kChannels);
   field("gpu_direct", transport.gpu_direct);
   field("warnings", transport.warnings, kMessageText.at_most(kMostDevices));
 }
@@ -88,8 +91,7 @@ void list_fields(FieldVisitor& field, CollectiveResult& answer) {
   constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
   field("bytes", answer.bytes, kRequired.within(1, kUnbounded));
   field("seconds", answer.seconds, kRequired);
-  field.check("seconds", std::isfinite(answer.seconds) && answer.seconds >= 0 && answer.seconds <= kLongestSeconds,
-              "expected a time");
+  field.check("seconds", answer.seconds >= kShortestSeconds && answer.seconds <= kLongestSeconds, "expected a time");
   field("wrong", answer.wrong, kOptional.within(0, kUnbounded));
   field("first_wrong", answer.first_wrong, kMessageText);
   field("transport", answer.transport);

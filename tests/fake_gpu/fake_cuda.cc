@@ -9,6 +9,7 @@
 //   FAKE_GPU_CLOCK=MHZ     the clock under load (default 2400)
 //   FAKE_GPU_COPY=RATE     GB/s of a copy (default 218)
 //   FAKE_GPU_WRONG=1       one result of a calculation and one word of a copy are wrong
+//   FAKE_GPU_WRONG=unwritten  a calculation writes no result
 //   FAKE_GPU_PTX=refuse    no kernel can be compiled
 #include <chrono>
 #include <condition_variable>
@@ -103,7 +104,8 @@ void calculate(std::uint32_t* results, unsigned int blocks, unsigned int threads
   constexpr double kStepsPerRound = 64;
   constexpr double kLanes = 128;
   const std::size_t count = std::size_t{blocks} * threads;
-  for (std::size_t i = 0; i < count; ++i) results[i] = static_cast<std::uint32_t>(i % threads);
+  const bool writes = variable("FAKE_GPU_WRONG") != "unwritten";
+  for (std::size_t i = 0; writes && i < count; ++i) results[i] = static_cast<std::uint32_t>(i % threads);
   if (variable("FAKE_GPU_WRONG") == "1") results[count - 1] ^= 1;
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const double steps = static_cast<double>(count) * rounds * kStepsPerRound;

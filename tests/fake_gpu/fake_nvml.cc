@@ -6,7 +6,7 @@
 //   FAKE_GPU_WATTS=N          the power (default 85); "none": not reported
 //   FAKE_GPU_CELSIUS=N        the temperature (default 65)
 //   FAKE_GPU_REASONS=BITS     why the clock is low (default 0)
-//   FAKE_GPU_PROCESS=PID      this process computes on each GPU
+//   FAKE_GPU_PROCESS=PID      this process computes on each GPU; "unknown": not reported
 //   FAKE_GPU_ECC=N            N errors of memory that could not be corrected
 #include <cstdint>
 #include <cstring>
@@ -58,6 +58,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) {
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned int* count, Process* processes) {
   const auto pid = variable("FAKE_GPU_PROCESS");
+  if (pid == "unknown") return kUnknown;
   const unsigned int room = *count;
   *count = pid.empty() ? 0 : 1;
   if (pid.empty()) return kSuccess;

@@ -153,8 +153,8 @@ class GpuChecks {
   void add_use(bool has_nvml) {
     Check& check = add("use");
     if (gpu_.processes.empty()) {
-      check.cause = has_nvml ? "NVML does not know the GPU, so programs on it are unknown"
-                             : "without NVML, programs on the GPU are unknown";
+      check.cause =
+          has_nvml ? "NVML does not know the programs on the GPU" : "without NVML, programs on the GPU are unknown";
       check.fix = "measure it all the same with --force";
       return;
     }
@@ -193,20 +193,38 @@ class GpuChecks {
       put(check, "temperature under load", static_cast<double>(*load.celsius), "C");
       if (gpu_.slowdown_celsius) check.threshold = static_cast<double>(*gpu_.slowdown_celsius);
     }
+    if (check.threshold && *check.threshold > 0 && *check.value >= *check.threshold) {
+      diagnose(check, CheckStatus::kWarn, "gpu-throttled", "the GPU lowers its clock from this temperature on");
+    }
     if (!node_.spark || !load.zone_celsius || *load.zone_celsius < kHotZone) return;
     check.text = "temperature under load";
     diagnose(check, CheckStatus::kFail, "gpu-hot", "acpitz reads " + std::to_string(*load.zone_celsius) + " C");
   }
 
-  void add_rates(const GpuLoad& load) {
-    Check& compute = add("compute");
-    put(compute, "FP32 multiply-adds", load.teraflops, "TFLOP/s");
-    if (load.wrong > 0) {
-      diagnose(compute, CheckStatus::kFail, "gpu-wrong-results", std::to_string(load.wrong) + " wrong values");
+  /// A node that claims a measurement, and no rate, must not pass.
+  static void fail_without_rate(Check& check) {
+    check.text = "the measurement failed";
+    diagnose(check, CheckStatus::kFail, row_of(GpuFault::kCuda), "the node reports a measurement without a rate");
+  }
+
+  void add_compute(const GpuLoad& load) {
+    Check& check = add("compute");
+    if (load.teraflops <= 0) {
+      fail_without_rate(check);
+    } else {
+      put(check, "FP32 multiply-adds", load.teraflops, "TFLOP/s");
     }
+    if (load.wrong > 0) {
+      diagnose(check, CheckStatus::kFail, "gpu-wrong-results", std::to_string(load.wrong) + " wrong values");
+    }
+  }
+
+  void add_rates(const GpuLoad& load) {
+    add_compute(load);
     // "load" has the reason.
-    if (load.copied_bytes == 0) return;
+    if (load.copied_bytes == 0 && gpu_.trouble) return;
     Check& copy = add("bandwidth");
+    if (load.copied_bytes == 0 || load.copy_gigabytes <= 0) return fail_without_rate(copy);
     put(copy, "copy of " + std::to_string(load.copied_bytes >> 20) + " MiB in the GPU's memory",
         load.copy_gigabytes, "GB/s");
     const auto judged = judge_gpu_copy(load.copy_gigabytes, node_.spark);
@@ -254,6 +272,17 @@ void put_xids(const GpuNode& node, Check& check) {
   if (worst != CheckStatus::kPass && shown != nullptr) diagnose(check, worst, "gpu-xid", shown->line);
 }
 
+/// An answer without any GPU is none: the program reports a failure instead.
+std::optional<NcclFailure> failure_of(const GpuOutcome& outcome) {
+  if (outcome.failure || !outcome.measured || !outcome.measured->gpus.empty()) return outcome.failure;
+  return NcclFailure{NcclTrouble::kFault,
+                     NcclPhase::kRun,
+                     0,
+                     RankFault::kNoGpu,
+                     make_error(ErrorCode::kFailed, "the answer of the node names no GPU"),
+                     {}};
+}
+
 /// For a node whose GPUs did not answer.
 Check check_of_log(const GpuNode& node) {
   Check check = skipped(Level::kGpu, {node.name}, "errors", "");
@@ -283,11 +312,12 @@ Check check_of_errors(const GpuNode& node, const MeasuredGpus& measured) {
 
 std::vector<Check> checks_of_gpus(const GpuNode& node) {
   std::vector<Check> checks;
-  if (node.outcome.failure) {
-    checks.push_back(check_of_failure(node, *node.outcome.failure));
+  const auto failure = failure_of(node.outcome);
+  if (failure) {
+    checks.push_back(check_of_failure(node, *failure));
     if (node.log && node.log->count > 0) checks.push_back(check_of_log(node));
   }
-  if (node.outcome.measured) {
+  if (node.outcome.measured && !failure) {
     const MeasuredGpus& measured = *node.outcome.measured;
     checks.push_back(check_of_node(node, measured));
     for (std::size_t i = 0; i < measured.gpus.size(); ++i) {

@@ -95,7 +95,7 @@ void put_judgement(const Judgement& judgement, const std::string& details, Check
 
 /// "IB over rocep1s0f1, roceP2p1s0f1", "within the machine"
 std::string way_text(const NcclTransport& transport) {
-  if (transport.channels_ib + transport.channels_socket == 0 && transport.channels_local > 0) {
+  if (transport.channels_ib == 0 && transport.channels_socket == 0 && transport.channels_local > 0) {
     return "within the machine";
   }
   std::string text = transport.network.empty() ? "a network that NCCL's log does not name" : transport.network;
@@ -140,12 +140,9 @@ std::vector<SizePoint> series_of(const NcclOutcome& outcome, const NcclRequest& 
 
 /// The least free memory limits all ranks, and one rank alone claims it.
 std::string scarce_memory(const NcclOutcome& outcome, const NcclGround& ground) {
-  const auto& ranks = outcome.prepared;
-  if (ranks.empty() || ranks.size() != ground.rank_count()) return "free memory";
-  const auto least = std::min_element(ranks.begin(), ranks.end(), [](const PreparedRank& a, const PreparedRank& b) {
-    return a.memory_free_bytes < b.memory_free_bytes;
-  });
-  return "the free memory that " + ground.name_of(static_cast<std::size_t>(least - ranks.begin())) + " reports";
+  const auto least = place_of_least_memory(outcome);
+  if (!least || outcome.memory.size() != ground.rank_count()) return "free memory";
+  return "the free memory that " + ground.name_of(*least) + " reports";
 }
 
 void put_wrong_data(const NcclMeasurement& measured, Check& check) {
@@ -161,6 +158,15 @@ void put_latency(const NcclMeasurement& measured, const NcclOutcome& outcome, Ch
   check.value = measured.seconds * kMicro;
   check.unit = "us";
   if (measured.wrong > 0) put_wrong_data(measured, check);
+}
+
+/// "TCP on spark-02": the ranks that report it, unless all do. One rank's report fails the check of all.
+std::string sockets_text(const NcclOutcome& outcome, const NcclGround& ground) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(outcome.transports.size(), ground.rank_count()); ++i) {
+    if (over_sockets(outcome.transports[i])) names.push_back(ground.name_of(i));
+  }
+  return names.empty() || names.size() == ground.rank_count() ? "" : "TCP on " + fold_names(names);
 }
 
 void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome, const NcclGround& ground,
@@ -182,8 +188,9 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
     check.text += " (limited by " + scarce_memory(outcome, ground) + ")";
   }
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";
+  if (!measured.early.empty()) check.text += " (without the time of " + measured.early + ", which is too short)";
   if (measured.wrong > 0) return put_wrong_data(measured, check);
-  put_judgement(judge_nccl_bandwidth(seen), "", check);
+  put_judgement(judge_nccl_bandwidth(seen), sockets_text(outcome, ground), check);
   const bool usual_ring = ground.sparks && ground.ring && ground.nodes.size() > 2 && !ground.threshold;
   if (usual_ring && check.status == CheckStatus::kPass && measured.bandwidth.bus < kUsualRingBusBandwidth) {
     check.text += fmt::format(" (most rings reach {:.1f} GB/s)", kUsualRingBusBandwidth);
@@ -202,6 +209,13 @@ const NcclMeasurement* deciding(const NcclOutcome& outcome, const NcclRequest& r
     if (one.wrong > 0 || (larger && (chosen == nullptr || chosen->wrong == 0))) chosen = &one;
   }
   return chosen;
+}
+
+/// Sizes that short memory makes equal are measured once, for the smallest of them. Judged is the largest one: no claim
+/// of little memory makes a slow network pass.
+NcclMeasurement as_asked(NcclMeasurement measured, const NcclRequest& request) {
+  if (measured.wrong == 0) measured.asked_bytes = std::max(measured.asked_bytes, request.sizes.back());
+  return measured;
 }
 
 /// True if the run ended after the request's last measurement.
@@ -266,7 +280,7 @@ std::vector<Check> checks_of_run(const std::string& group, const std::vector<Ncc
       if (request.latency) {
         put_latency(*largest, outcome, check);
       } else {
-        put_measurement(*largest, outcome, ground, check);
+        put_measurement(as_asked(*largest, request), outcome, ground, check);
       }
     } else if (outcome.failure && !explained) {
       check.text = "did not finish";

@@ -94,6 +94,20 @@ void append_ranks(const RankPlace& first, std::vector<RankPlace>& places) {
   }
 }
 
+std::string memory_limit_of(const std::vector<NcclRequest>& requests, const NcclOutcome& outcome,
+                            const std::vector<std::string>& names) {
+  std::int64_t asked = 0;
+  std::int64_t largest = 0;
+  for (const NcclRequest& request : requests) {
+    for (const std::int64_t size : request.sizes) asked = std::max(asked, size);
+  }
+  for (const NcclMeasurement& one : outcome.measured) largest = std::max(largest, one.bytes);
+  // An operation that divides its data rounds it down a little.
+  const auto place = place_of_least_memory(outcome);
+  if (largest == 0 || asked / largest < 2 || !place) return "";
+  return names.at(*place) + " reports memory for " + size_text(largest) + " at most, of " + size_text(asked);
+}
+
 std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {
   if (nodes.empty()) return {};
   if (auto misfits = too_many_ranks(choice.ranks_per_node.value_or(1), nodes); !misfits.empty()) return misfits;

@@ -22,6 +22,11 @@ int ranks_on_node(const NcclChoice& choice, int gpus);
 /// Pure. Adds the ranks of one node, one per GPU from 0 on: first.ranks_on_node of them.
 void append_ranks(const RankPlace& first, std::vector<RankPlace>& places);
 
+/// Pure. "spark-02 reports memory for 1 MiB at most, of 256 MiB"; empty if the largest size was measured. `names` are
+/// those of the ranks.
+std::string memory_limit_of(const std::vector<NcclRequest>& requests, const NcclOutcome& outcome,
+                            const std::vector<std::string>& names);
+
 /// The GPUs and the memory of a node, as its rank reports them.
 struct NcclNode {
   std::string name;

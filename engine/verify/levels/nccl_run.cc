@@ -21,6 +21,8 @@ constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes a
 /// Times below it differ from batch to batch.
 constexpr std::int64_t kMedianBelow = std::int64_t{1} << 20;
 constexpr int kBatches = 5;
+/// Of ranks that end together, no time is shorter than this share of the longest one.
+constexpr double kLeastShareOfLongest = 0.8;
 
 Error silent_error(const std::string& doing, milliseconds limit) {
   return make_error(ErrorCode::kUnreachable,
@@ -64,7 +66,11 @@ class RankGroup {
       commands.emplace_back(PrepareRank{place.device, place.library, place.environment, i == 0});
     }
     const auto answers = ask(commands, NcclPhase::kPrepare, options_.prepare_timeout, "loading NCCL");
-    for (const auto& answer : answers) outcome_.prepared.push_back(std::get<PreparedRank>(answer));
+    for (const auto& answer : answers) {
+      const auto& rank = std::get<PreparedRank>(answer);
+      outcome_.memory.push_back(memory_of_rank(rank, places_[outcome_.prepared.size()].ranks_on_node));
+      outcome_.prepared.push_back(rank);
+    }
   }
 
   void compare_versions() {
@@ -96,7 +102,7 @@ class RankGroup {
     for (const auto asked : request.sizes) {
       if (failed()) return;
       if (collective_shape(request.collective, asked, ranks).unit == 0) continue;
-      const auto bytes = size_that_fits(request.collective, asked, ranks, memory_of(place_of_least_memory()));
+      const auto bytes = size_that_fits(request.collective, asked, ranks, outcome_.memory[scarcest()]);
       // Short memory may reduce two sizes to the same size.
       if (bytes == 0 || bytes != last || asked == bytes) measure_size(request, asked, bytes);
       last = bytes;
@@ -131,20 +137,11 @@ class RankGroup {
     outcome_.failure = NcclFailure{trouble, phase, place, fault, std::move(error), std::move(transport)};
   }
 
-  std::int64_t memory_of(std::size_t place) const {
-    return memory_of_rank(outcome_.prepared[place], places_[place].ranks_on_node);
-  }
-  std::size_t place_of_least_memory() const {
-    std::size_t least = 0;
-    for (std::size_t i = 1; i < outcome_.prepared.size(); ++i) {
-      if (memory_of(i) < memory_of(least)) least = i;
-    }
-    return least;
-  }
+  std::size_t scarcest() const { return place_of_least_memory(outcome_).value_or(0); }
 
   void measure_size(const NcclRequest& request, std::int64_t asked, std::int64_t bytes) {
     if (bytes == 0) {
-      return fail(NcclTrouble::kFault, NcclPhase::kRun, place_of_least_memory(),
+      return fail(NcclTrouble::kFault, NcclPhase::kRun, scarcest(),
                   make_error(ErrorCode::kRefused, "too little memory is free for a test of 1 MiB"), RankFault::kMemory);
     }
     RunCollective run{request.collective, bytes, options_.warm_up, options_.iterations, options_.check, ++pattern_};
@@ -207,6 +204,8 @@ class RankGroup {
       // If the rank has ended, the read below has a better error.
       (void)clients_[i]->send(commands[i]);
     }
+    const auto left = options_.deadline.value_or(Clock::time_point::max()) - Clock::now();
+    limit = std::clamp(std::chrono::duration_cast<milliseconds>(left), milliseconds(0), limit);
     const auto end = Clock::now() + limit;
     std::vector<std::optional<RankAnswer>> answers(clients_.size());
     while (!failed()) {
@@ -345,6 +344,8 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
   const auto ranks = static_cast<int>(results.size());
   const auto shape = collective_shape(run.collective, run.bytes, ranks);
   NcclMeasurement measured{run.collective, asked_bytes, shape.bytes, run.iterations, 0, {}, 0, "", run.in_place};
+  const auto [first, last] = std::minmax_element(results.begin(), results.end(),
+                                                 [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& result = results[i];
     measured.seconds += result.seconds / ranks;
@@ -352,6 +353,11 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
     if (measured.wrong == 0) measured.first_wrong = names.at(i) + ": " + result.first_wrong;
     // A rank may report any number. Without the bound, the sum of two could overflow and look like correct data.
     measured.wrong += std::clamp<std::int64_t>(result.wrong, 1, std::max<std::int64_t>(shape.receive, 1));
+  }
+  // A false time of one rank must not make the others fast: see docs/nccl-test.md.
+  if (ranks > 0 && ends_together(run.collective) && first->seconds < last->seconds * kLeastShareOfLongest) {
+    measured.seconds = last->seconds;
+    measured.early = names.at(static_cast<std::size_t>(first - results.begin()));
   }
   measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);
   return measured;
@@ -363,6 +369,12 @@ std::string RankPlace::name() const {
 
 std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node) {
   return rank.unified_memory ? rank.memory_free_bytes / std::max(ranks_on_node, 1) : rank.memory_free_bytes;
+}
+
+std::optional<std::size_t> place_of_least_memory(const NcclOutcome& outcome) {
+  const auto least = std::min_element(outcome.memory.begin(), outcome.memory.end());
+  if (least == outcome.memory.end()) return std::nullopt;
+  return static_cast<std::size_t>(least - outcome.memory.begin());
 }
 
 std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes) {

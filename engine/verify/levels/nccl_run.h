@@ -50,6 +50,8 @@ struct NcclRunOptions {
   std::chrono::milliseconds prepare_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds run_timeout{120'000};
+  /// No wait for a rank ends later, whatever the time limits above allow.
+  std::optional<std::chrono::steady_clock::time_point> deadline = {};
   /// Called from one thread at a time with the step of the ranks.
   std::function<void(std::string_view doing)> progress;
 };
@@ -60,11 +62,14 @@ struct NcclMeasurement {
   std::int64_t asked_bytes = 0;
   std::int64_t bytes = 0;  ///< Less than requested if memory is short.
   int iterations = 0;
-  double seconds = 0;  ///< For one iteration: the mean of all ranks, as in nccl-tests.
+  double seconds = 0;  ///< For one iteration: the mean of all ranks, as in nccl-tests. See `early`.
   CollectiveBandwidth bandwidth;
   std::int64_t wrong = 0;   ///< Wrong elements on all ranks; of one rank at most as many as it receives.
   std::string first_wrong;  ///< With the name of the node.
   bool in_place = false;
+  /// A rank that reports a shorter time than an operation can have that ends on all ranks together. Then `seconds` is
+  /// the longest time. Empty: none.
+  std::string early = {};
 };
 
 enum class NcclTrouble : std::uint8_t {
@@ -88,6 +93,7 @@ struct NcclFailure {
 
 struct NcclOutcome {
   std::vector<PreparedRank> prepared;     ///< By place; empty if one of them failed.
+  std::vector<std::int64_t> memory = {};  ///< As `prepared`: memory_of_rank().
   std::vector<NcclTransport> transports;  ///< By place, the last ones reported.
   std::vector<NcclMeasurement> measured;  ///< Up to the failure, if there is one.
   std::vector<std::string> left_running;  ///< Nodes whose rank may still run.
@@ -113,6 +119,9 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
 
 /// Pure. The free memory that one rank may count on: ranks on GPUs without their own memory share their node's.
 std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node);
+
+/// Pure. The rank with the least memory, the first of equal ones: it limits the sizes of all. Nothing without ranks.
+std::optional<std::size_t> place_of_least_memory(const NcclOutcome& outcome);
 
 /// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
 /// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.

@@ -72,6 +72,10 @@ TEST_CASE("TCP fails where HCAs are declared, however fast it is") {
   auto ground = two_sparks();
   ground.hcas_wanted = 0;
   CHECK(first_of(outcome(23, sockets), ground).status == CheckStatus::kPass);
+  auto one = outcome(23);
+  one.transports[1] = sockets;
+  CHECK(row_of(first_of(one)) == "nccl-sockets");
+  CHECK(first_of(one).cause.starts_with("TCP on spark-02: "));
 }
 
 TEST_CASE("an unused HCA explains a low value, and is a warning on machines without known values") {
@@ -146,10 +150,27 @@ TEST_CASE("a size that memory limits names the rank that claims the least memory
   auto run = outcome(24);
   for (auto& measured : run.measured) measured.bytes = kGibibyte / 4;
   CHECK(first_of(run).text.find("(limited by free memory)") != std::string::npos);
-  run.prepared.resize(2);
-  run.prepared[0].memory_free_bytes = 8 * kGibibyte;
-  run.prepared[1].memory_free_bytes = kGibibyte;
+  run.memory = {8 * kGibibyte, kGibibyte};
   CHECK(first_of(run).text.find("(limited by the free memory that spark-02 reports)") != std::string::npos);
+}
+
+TEST_CASE("sizes that little memory leaves out do not let a slow network pass") {
+  const std::vector<NcclRequest> sweep{{Collective::kAllReduce, {kGibibyte / 1024, kGibibyte}}};
+  auto run = outcome(0.5);
+  // The last size became the first one again, and was not measured twice.
+  run.measured.resize(1);
+  run.measured[0].asked_bytes = run.measured[0].bytes = kGibibyte / 1024;
+  run.memory = {8 * kGibibyte, 16 << 20};
+  const auto check = checks_of_run("all", sweep, run, two_sparks()).at(0);
+  CHECK(check.status == CheckStatus::kWarn);
+  CHECK(check.threshold == kSparkBusBandwidth);
+  CHECK(check.text.find("(limited by the free memory that spark-02 reports)") != std::string::npos);
+}
+
+TEST_CASE("a rank's time that cannot be is named") {
+  auto run = outcome(24);
+  run.measured[0].early = "spark-02";
+  CHECK(first_of(run).text.ends_with("busbw (without the time of spark-02, which is too short)"));
 }
 
 TEST_CASE("all measured sizes of an operation are its series, smallest first and each once") {

@@ -137,6 +137,18 @@ TEST_CASE("ranks on GPUs without their own memory share their node's") {
   CHECK(misfits_of(choice, {node("n1", 2, 40 * kGibibyte, true), node("n2", 1, 40 * kGibibyte, true)}).size() == 1);
 }
 
+TEST_CASE("the rank that keeps large messages from being measured is named") {
+  const std::vector<NcclRequest> requests{{Collective::kAllReduce, {8192, kGibibyte}},
+                                          {Collective::kAllGather, {8192}}};
+  NcclOutcome run;
+  run.measured = {{Collective::kAllReduce, 8192, 8192, 20, 0.1, {}, 0, ""},
+                  {Collective::kAllReduce, kGibibyte, kGibibyte - 64, 20, 0.1, {}, 0, ""}};
+  run.memory = {8 * kGibibyte, kGibibyte};
+  CHECK(memory_limit_of(requests, run, {"n1", "n2"}).empty());
+  run.measured[1].bytes = 1 << 20;
+  CHECK(memory_limit_of(requests, run, {"n1", "n2"}) == "n2 reports memory for 1 MiB at most, of 1 GiB");
+}
+
 TEST_CASE("sizes are printed with the largest unit that divides them") {
   CHECK(size_text(8) == "8 bytes");
   CHECK(size_text(1000) == "1000 bytes");

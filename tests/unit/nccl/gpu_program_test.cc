@@ -135,6 +135,16 @@ TEST_CASE("gpu program: a GPU in use is named and measured only by force") {
   CHECK(check_in(checks_of_gpus(forced), "gpu/spark-01/use").text.starts_with("measured beside nccl_test"));
 }
 
+TEST_CASE("gpu program: a GPU whose programs NVML does not report may have a job, and is measured only by force") {
+  const std::map<std::string, std::string> fakes{{"FAKE_GPU_PROCESS", "unknown"}};
+  const auto left_alone = measured("spark-01", fakes);
+  CHECK_FALSE(only_gpu(left_alone).load);
+  const auto use = check_in(checks_of_gpus(left_alone), "gpu/spark-01/use");
+  CHECK(use.status == CheckStatus::kSkip);
+  CHECK(use.cause == "NVML does not know the programs on the GPU");
+  CHECK(only_gpu(measured("spark-01", fakes, true)).load);
+}
+
 TEST_CASE("gpu program: without NVML, programs are unknown and nothing is measured unless forced") {
   const std::map<std::string, std::string> fakes{{"FAKE_GPU_NVML", "broken"}};
   const auto node = measured("spark-01", fakes);
@@ -154,6 +164,13 @@ TEST_CASE("gpu program: values that the driver does not report are left out") {
   CHECK_FALSE(only_gpu(node).load->clock_mhz);
   CHECK_FALSE(only_gpu(node).load->power_watts);
   CHECK(clock_of(node).cause == "the driver does not report it");
+}
+
+TEST_CASE("gpu program: a calculation that writes no result is wrong, however fast it is") {
+  const auto idle = measured("spark-01", {{"FAKE_GPU_WRONG", "unwritten"}});
+  REQUIRE(only_gpu(idle).load);
+  CHECK(only_gpu(idle).load->wrong > 256);
+  CHECK(check_in(checks_of_gpus(idle), "gpu/spark-01/compute").status == CheckStatus::kFail);
 }
 
 TEST_CASE("gpu program: wrong results and errors of memory fail") {

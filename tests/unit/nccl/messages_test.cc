@@ -166,8 +166,24 @@ TEST_CASE("the time of an operation is a number of seconds that a rank can have 
   CHECK(accepted("0.000008"));
   CHECK(accepted("120"));
   CHECK_FALSE(accepted("-1"));
+  // No measurement, and an infinite bandwidth.
+  CHECK_FALSE(accepted("0"));
+  CHECK_FALSE(accepted("1e-310"));
   CHECK_FALSE(accepted("3601"));
   CHECK_FALSE(accepted("1e300"));
+}
+
+TEST_CASE("a rank's numbers of channels are those of a machine, so that their sums are") {
+  const auto accepted = [](const std::string& channels) {
+    const auto value = decode_json(R"({"answer": "joined", "transport": {)" + channels + "}}");
+    REQUIRE(value);
+    return decode<RankAnswer>(*value).has_value();
+  };
+  CHECK(accepted(R"("channels_ib": 4, "channels_socket": 0, "channels_local": 2)"));
+  for (const std::string name : {"channels_ib", "channels_socket", "channels_local"}) {
+    CHECK_FALSE(accepted('"' + name + R"(": 2147483647)"));
+    CHECK_FALSE(accepted('"' + name + R"(": -1)"));
+  }
 }
 
 TEST_CASE("a rank's number of GPUs and its free memory are bounded") {

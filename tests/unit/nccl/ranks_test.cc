@@ -201,6 +201,9 @@ TEST_CASE("a hanging operation times out, and no rank remains") {
   const auto failure = ranks.failed_run();
   CHECK(failure.trouble == NcclTrouble::kSilent);
   CHECK(failure.phase == NcclPhase::kRun);
+  ranks.options.run_timeout = std::chrono::seconds(600);
+  ranks.options.deadline = Clock::now();
+  CHECK(ranks.failed_run().trouble == NcclTrouble::kSilent);
   CHECK(children().empty());
 }
 
@@ -311,6 +314,37 @@ TEST_CASE("wrong elements of one rank stand, whatever numbers the ranks report")
   CHECK(wrong(kMost, 0) == 1024);
   // The decoder refuses a negative number, and even an accepted one could not hide a finding.
   CHECK(wrong(-kMost, 1) == 1);
+}
+
+TEST_CASE("a short time of one rank does not make the operation of all ranks fast") {
+  const auto measured = [](Collective collective, double first, double second) {
+    const RunCollective run{collective, 4096, 1, 20, true, 1};
+    return measurement_of(run, 4096, {{4096, first, 0, "", {}}, {4096, second, 0, "", {}}}, {"n1", "n2"});
+  };
+  // Each rank waits for the data of all: the honest one shows how long that takes.
+  for (const auto collective : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
+                                Collective::kAllToAll, Collective::kHypercube}) {
+    INFO(to_string(collective));
+    CHECK(measured(collective, 0.5, 1e-9).seconds == 0.5);
+    CHECK(measured(collective, 0.5, 1e-9).early == "n2");
+    CHECK(measured(collective, 0.45, 0.5).seconds == Approx(0.475));
+    CHECK(measured(collective, 0.45, 0.5).early.empty());
+  }
+  // A root may end before the others.
+  CHECK(measured(Collective::kBroadcast, 0.1, 0.5).seconds == Approx(0.3));
+  CHECK(measured(Collective::kBroadcast, 0.1, 0.5).early.empty());
+}
+
+TEST_CASE("the rank that limits the sizes is the one with the least memory for each of its ranks") {
+  PreparedRank shared;
+  shared.unified_memory = true;
+  shared.memory_free_bytes = 80;
+  PreparedRank own;
+  own.memory_free_bytes = 40;
+  NcclOutcome outcome;
+  CHECK_FALSE(place_of_least_memory(outcome));
+  outcome.memory = {memory_of_rank(own, 1), memory_of_rank(shared, 8)};
+  CHECK(place_of_least_memory(outcome) == 1U);
 }
 
 TEST_CASE("a size is judged by the command, so that a false one accuses only the rank that reports it") {

@@ -92,6 +92,13 @@ TEST_CASE("tune: without a proof nothing is proposed") {
   CHECK(has(verdict_of(together), "nothing is proposed"));
 }
 
+TEST_CASE("tune: a proposal that holds for small messages alone says so, and who is the reason") {
+  TuneReport report = sample();
+  CHECK_FALSE(has(yaml_fragment(report), "large messages"));
+  report.limit = "spark-02 reports memory for 1 MiB at most, of 256 MiB";
+  CHECK(has(yaml_fragment(report), "# It was not measured with large messages: " + report.limit + "\n"));
+}
+
 TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
   const auto json = nlohmann::json::parse(public_json(to_json_value(sample())));
   CHECK(testing::schema_faults(json, "tune") == "");

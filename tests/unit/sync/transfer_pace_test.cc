@@ -28,6 +28,23 @@ test::CopyReaction waits_for(const std::string& sender) {
   };
 }
 
+/// As waits_for(), and claims to receive more and more.
+test::CopyReaction claims_much_from(const std::string& sender) {
+  return [sender](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || !fetch->address.ends_with(sender)) return honest(command, self);
+    using Clock = std::chrono::steady_clock;
+    self.on_read = [next = Clock::now(), claimed = std::int64_t{0}](Peer& peer) mutable {
+      if (Clock::now() < next) return;
+      next = Clock::now() + milliseconds(20);
+      CopyProgress progress;
+      progress.done_bytes = 1;
+      progress.received_bytes = claimed += 1'000'000'000'000;
+      say(peer, progress);
+    };
+  };
+}
+
 /// Has a little more with each message, until it has all.
 test::CopyReaction grows() {
   return [](const CopyCommand& command, Peer& self) {
@@ -62,6 +79,19 @@ TEST_CASE("transfer: a node that falls far behind its sender goes to the end of 
   CHECK_FALSE(outcomes[3].slow);
   CHECK(senders_of(bench.nodes[3]).back().ends_with(".12"));
   CHECK(senders_of(bench.nodes[2]).back().ends_with(".14"));
+}
+
+TEST_CASE("transfer: a slow node that claims to receive much goes to the end of the chain all the same") {
+  Bench bench(4);
+  bench.options.patience.lag = milliseconds(300);
+  bench.options.patience.least_lag = 10;
+  bench.nodes[1].reaction = grows();
+  bench.nodes[2].reaction = claims_much_from(".12");
+  bench.nodes[3].reaction = waits_for(".13");
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
+  CHECK(outcomes[2].slow);
+  CHECK(senders_of(bench.nodes[3]).back().ends_with(".12"));
 }
 
 TEST_CASE("transfer: the first receiver leaves its place once, as only the next one shows who is slow") {

@@ -34,6 +34,13 @@ TEST_CASE("tune candidates: sockets over TCP, queue pairs over RDMA, neither wit
   CHECK_FALSE(has(local, "queue pairs"));
 }
 
+TEST_CASE("tune candidates: one node of three does not decide which network the settings are for") {
+  CHECK(network_of_most({"IB", "Socket", "Socket"}) == "Socket");
+  CHECK(network_of_most({"Socket", "IB", "Socket"}) == "Socket");
+  CHECK(network_of_most({"IB", "Socket"}) == "IB");
+  CHECK(network_of_most({}).empty());
+}
+
 TEST_CASE("tune candidates: a ring or a tree is a choice from three nodes on") {
   CHECK_FALSE(has(names_in(tune_candidates({"IB", 2})), "algorithm"));
   CHECK(has(names_in(tune_candidates({"IB", 3})), "algorithm"));

@@ -47,6 +47,16 @@ TEST_CASE("tune: the gain of a pair is the geometric mean of its points") {
   CHECK(compare_pairs({pair_of(1.21, 1.0)}).points.at(0).gain == Approx(1.21));
 }
 
+TEST_CASE("tune: pairs of other sizes do not count for the sizes of the first pair") {
+  auto pairs = pairs_of(12, 1.1, 1.1);
+  for (std::size_t at = 1; at < pairs.size(); ++at) {
+    // A node claims less memory: both runs have smaller messages.
+    pairs[at].before[1].bytes = pairs[at].after[1].bytes = 512;
+  }
+  CHECK(compare_pairs(pairs).pairs == 1);
+  CHECK(refusal_of(compare_pairs(pairs), 1) == "too few pairs");
+}
+
 TEST_CASE("tune: runs with other points, and times that are none, have no gain") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double seconds : {0.0, -1.0, infinity, std::nan("")}) {

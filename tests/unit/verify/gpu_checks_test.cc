@@ -85,6 +85,37 @@ TEST_CASE("gpu checks: a failed measurement has its cause and its fix") {
   CHECK(only(failed(NcclTrouble::kConnection, {}, false)).fix == "the hint");
 }
 
+TEST_CASE("gpu checks: a node that claims a measurement without a GPU or without a rate does not pass") {
+  const auto none = checks_of_gpus(gpu_node("n1", {}));
+  REQUIRE(none.size() == 1);
+  CHECK(none[0].status == CheckStatus::kFail);
+  auto other = gpu_node("n1", {});
+  other.spark = false;
+  CHECK(checks_of_gpus(other).at(0).status == CheckStatus::kSkip);
+  GpuLoad load = *good_gpu().load;
+  load.teraflops = 0;
+  load.copied_bytes = 0;
+  for (const std::string what : {"compute", "bandwidth"}) {
+    const auto check = check_of(with_load("n1", load), what);
+    CHECK(check.status == CheckStatus::kFail);
+    CHECK_FALSE(check.value);
+    CHECK(check.cause.starts_with("the node reports a measurement without a rate"));
+  }
+  load.copied_bytes = 1 << 28;
+  load.copy_gigabytes = 0;
+  CHECK(check_of(with_load("n1", load), "bandwidth").status == CheckStatus::kFail);
+}
+
+TEST_CASE("gpu checks: a temperature at which the GPU lowers its clock is a warning") {
+  auto gpu = good_gpu();
+  gpu.slowdown_celsius = gpu.load->celsius;
+  const auto hot = check_of(gpu_node("n1", {gpu}), "temperature");
+  CHECK(hot.status == CheckStatus::kWarn);
+  CHECK(hot.cause.starts_with("the GPU lowers its clock from this temperature on"));
+  gpu.slowdown_celsius = *gpu.load->celsius + 1;
+  CHECK(check_of(gpu_node("n1", {gpu}), "temperature").status == CheckStatus::kPass);
+}
+
 TEST_CASE("gpu checks: a hot board fails on a Spark, whatever the GPU reads") {
   auto load = *good_gpu().load;
   load.zone_celsius = kHotZone;

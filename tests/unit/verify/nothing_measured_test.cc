@@ -1,3 +1,4 @@
+#include "engine/doctor/doctor_table.h"
 #include "engine/verify/verify_run.h"
 #include "tests/support/catch.h"
 
@@ -55,6 +56,20 @@ TEST_CASE("a known model of a GPU that a job uses is no measurement of it") {
   CHECK(check->cause == "the GPU is in use");
   CHECK(check->fix == "end the job");
   CHECK_FALSE(missing({passed(Level::kGpu, {"spark-01"}, 2400)}, Level::kGpu));
+}
+
+TEST_CASE("a warning about a node is no measurement of its GPU or between nodes") {
+  for (const auto& [level, row] :
+       {std::pair(Level::kGpu, RowId("gpu-no-nvml")), std::pair(Level::kGpu, RowId("gpu-other-software")),
+        std::pair(Level::kNccl, RowId("nccl-too-old"))}) {
+    Check warned = passed(level, {"spark-01"});
+    diagnose(warned, CheckStatus::kWarn, row, "as it was told");
+    const auto check = missing({warned}, level);
+    REQUIRE(check);
+    CHECK(check->cause.starts_with("as it was told"));
+    warned.value = 24;
+    CHECK_FALSE(missing({warned}, level));
+  }
 }
 
 TEST_CASE("a failed check, or one that a failed check blocks, needs no further failure") {
