@@ -385,7 +385,7 @@ TEST_CASE("a table has one row per size, smallest first, with both placements") 
         "# all_reduce, 2 ranks, out of place, then in place\n"
         "#        size        count    type  iters       time    algbw    busbw  #wrong       time    algbw    busbw"
         "  #wrong\n"
-        "#         (B)   (elements)                      (us)   (GB/s)   (GB/s)                (us)   (GB/s)   (GB/s)\n"
+        "#         (B)   (elements)                      (us)   (GB/s)   (GB/s)               (us)   (GB/s)   (GB/s)\n"
         "         8192         2048   float     20      20.00     0.41     0.41       0\n"
         "      1048576       262144   float     20    1000.00     1.05     1.05       0    1000.00     1.05     1.05"
         "       3\n");

@@ -1,5 +1,6 @@
 // A transfer in which a node is slow. The first node is the source.
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "tests/support/catch.h"
@@ -17,6 +18,20 @@ using test::say_now_and_then;
 using test::senders_of;
 using Bench = test::TransferBench;
 
+/// The messages of a node so far, one every 20 ms. A fake copies its reaction before each call, so reactions share
+/// this.
+struct Said {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next = Clock::now();
+  std::int64_t count = 0;
+
+  bool is_due() {
+    if (Clock::now() < next) return false;
+    next = Clock::now() + milliseconds(20);
+    return true;
+  }
+};
+
 /// Gets next to nothing from the sender whose addresses end so, and all from any other one.
 test::CopyReaction waits_for(const std::string& sender) {
   return [sender](const CopyCommand& command, Peer& self) {
@@ -33,13 +48,11 @@ test::CopyReaction claims_much_from(const std::string& sender) {
   return [sender](const CopyCommand& command, Peer& self) {
     const auto* fetch = std::get_if<CopyFetch>(&command);
     if (fetch == nullptr || !fetch->address.ends_with(sender)) return honest(command, self);
-    using Clock = std::chrono::steady_clock;
-    self.on_read = [next = Clock::now(), claimed = std::int64_t{0}](Peer& peer) mutable {
-      if (Clock::now() < next) return;
-      next = Clock::now() + milliseconds(20);
+    self.on_read = [state = std::make_shared<Said>()](Peer& peer) {
+      if (!state->is_due()) return;
       CopyProgress progress;
       progress.done_bytes = 1;
-      progress.received_bytes = claimed += 1'000'000'000'000;
+      progress.received_bytes = ++state->count * 1'000'000'000'000;
       say(peer, progress);
     };
   };
@@ -51,14 +64,12 @@ test::CopyReaction grows() {
     const auto* fetch = std::get_if<CopyFetch>(&command);
     if (fetch == nullptr) return honest(command, self);
     if (!fetch->address.starts_with("192.168.100.")) return;
-    using Clock = std::chrono::steady_clock;
-    self.on_read = [next = Clock::now(), done = std::int64_t{0}](Peer& peer) mutable {
-      if (Clock::now() < next || done >= kSize) return;
-      next = Clock::now() + milliseconds(20);
+    self.on_read = [state = std::make_shared<Said>()](Peer& peer) {
+      if (state->count >= kSize || !state->is_due()) return;
       CopyProgress progress;
-      progress.done_bytes = ++done;
+      progress.done_bytes = ++state->count;
       say(peer, progress);
-      if (done == kSize) say(peer, CopyComplete{kSize});
+      if (state->count == kSize) say(peer, CopyComplete{kSize});
     };
   };
 }
