@@ -169,8 +169,11 @@ TEST_CASE("mpirun's arguments contain no value that --env gives") {
 TEST_CASE("the ranks meet on the fabric only if all nodes share a network there") {
   TwoNodes two;
   for (std::size_t i = 0; i < 2; ++i) {
-    two.cluster.nodes[i].fabric.push_back(
-        {"enp1s0f1np1", 0, "192.168.100.1" + std::to_string(i + 1), 24, {}, false, {}});
+    FabricPort port;
+    port.interface = "enp1s0f1np1";
+    port.address = "192.168.100.1" + std::to_string(i + 1);
+    port.prefix_length = 24;
+    two.cluster.nodes[i].fabric.push_back(port);
   }
   CHECK(two.addresses() == Words{"192.168.100.11", "192.168.100.12"});
   two.cluster.nodes[1].fabric[0].address = "192.168.101.12";
