@@ -2,7 +2,7 @@
 """Reads the JSON of `verify --sizes`, for sweep.sh.
 
     sweep.py judge FILE [--collectives all] [--latency]
-    sweep.py compare --nccl-tests FOLDER --pairs N --sizes MIN:MAX:FACTOR -- VERIFY...
+    sweep.py compare --nccl-tests FOLDER [--mpirun PROGRAM] --pairs N --sizes MIN:MAX:FACTOR -- VERIFY...
 
 judge: exit code 1 unless each check of NCCL passed, with both placements where there are two. compare: runs VERIFY and
 nccl-tests in turns on this machine, and prints the median ratio of the times for each operation, placement and size.
@@ -95,7 +95,9 @@ def theirs(options, names):
             print(f"# {program} is not there: {name} is not compared")
             continue
         command = [program, "-b", their_size(smallest), "-e", their_size(largest), "-f", factor,
-                   "-t", str(gpus), "-g", "1", "-n", "20", "-w", "5", "-c", "1"]
+                   "-t", "1" if options.mpirun else str(gpus), "-g", "1", "-n", "20", "-w", "5", "-c", "1"]
+        if options.mpirun:
+            command = [options.mpirun, "--allow-run-as-root", "-n", str(gpus), *command]
         # NVLink multicast stays disabled: on shared GPUs it can take the GPUs out of service.
         done = subprocess.run(command, capture_output=True, text=True, timeout=1800,
                               env={**os.environ, "NCCL_NVLS_ENABLE": "0"})
@@ -157,6 +159,7 @@ def main():
     of_judge.add_argument("--latency", action="store_true")
     of_compare = commands.add_parser("compare")
     of_compare.add_argument("--nccl-tests", required=True)
+    of_compare.add_argument("--mpirun", default="")
     of_compare.add_argument("--pairs", type=int, default=5)
     of_compare.add_argument("--sizes", required=True)
     of_compare.add_argument("command", nargs="+")

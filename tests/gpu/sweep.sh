@@ -7,7 +7,8 @@
 #
 # Without GPUS each host has one rank, and the data crosses the cables between them. With GPUS=all the first host has
 # all GPUs, with one rank on each. Then NCCL_TESTS may name a folder with the programs of nccl-tests (all_reduce_perf and
-# so on): both measure in turns, PAIRS times (5), and each operation, size and placement is compared.
+# so on): both measure in turns, PAIRS times (5), and each operation, size and placement is compared. MPIRUN may name the
+# mpirun that starts them, with a process for each rank as in verify; without it, nccl-tests have a thread for each rank.
 # SIZES (8B:1GiB:2) and LIBRARY (NCCL's file) go to verify. Prints a line per check; without a GPU it exits with 0.
 set -uo pipefail
 sparkplan=$(realpath "$1") here=$(cd "$(dirname "$0")" && pwd)
@@ -27,13 +28,13 @@ measure() { # NAME FLAG...
   "$sparkplan" verify --level nccl --json "$@" >"$name.json" 2>"$name.err"
 }
 
-# Bad input is exit 3 with a message, and no check was made.
+# Bad input is exit 3 with a message, which may have several lines, and no check was made.
 # shellcheck disable=SC2317  # check calls it
 refuses() { # WORDS FLAG...
   local words=$1
   shift
   measure refused "$@"
-  [ $? -eq 3 ] && grep -q -- "$words" refused.err && ! grep -q '"id"' refused.json
+  [ $? -eq 3 ] && tr -s ' \n' ' ' <refused.err | grep -q -- "$words" && ! grep -q '"id"' refused.json
 }
 
 if [ ! -e /dev/nvidia0 ]; then
@@ -57,7 +58,8 @@ measure sweep --sizes "$sizes" --collectives all "${placing[@]}"
 check "all operations pass at $sizes, in both placements" python3 "$here/sweep.py" judge sweep.json --collectives all
 
 if [ -n "${NCCL_TESTS:-}" ] && [ "${GPUS:-}" = all ]; then
-  check "times agree with nccl-tests" python3 "$here/sweep.py" compare --nccl-tests "$NCCL_TESTS" --pairs "${PAIRS:-5}" \
+  check "times agree with nccl-tests" python3 "$here/sweep.py" compare --nccl-tests "$NCCL_TESTS" --mpirun "${MPIRUN:-}" \
+    --pairs "${PAIRS:-5}" \
     --sizes "$sizes" -- "$sparkplan" verify --level nccl --json --sizes "$sizes" --collectives all "${placing[@]}"
 fi
 exit "$failed"
