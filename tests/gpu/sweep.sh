@@ -50,7 +50,7 @@ placing=()
 check "a size that is none" refuses 'is no size' --sizes 8B:many
 check "an operation that does not exist" refuses 'there is no collective' --collectives bcast
 check "a size above the memory, with the node" refuses 'is too large: .* free on spark-0' --sizes 8B:1TiB "${placing[@]}"
-check "more ranks than GPUs, with the node" refuses 'spark-0. has [0-9]* GPU' --ranks-per-node 64
+check "more ranks than GPUs, with the node" refuses 'spark-[^ ]* has [0-9]* GPU' --ranks-per-node 64
 
 measure usual "${placing[@]}"
 check "the usual run passes, with a latency of 8 KiB" python3 "$here/sweep.py" judge usual.json --latency
