@@ -72,6 +72,8 @@ Program& receiver_of_large(Chain& chain, const fs::path& tree) {
 /// The nice value of a child of this process. Source: proc(5), stat.
 std::optional<int> nice_of_child(const std::string& name) {
   for (const auto& process : fs::directory_iterator("/proc")) {
+    const std::string number = process.path().filename();
+    if (number.find_first_not_of("0123456789") != std::string::npos) continue;
     std::istringstream fields(read_file(process.path() / "stat"));
     std::string words;
     std::getline(fields, words, ')');

@@ -237,7 +237,7 @@ TEST_CASE("the kind and the unit of a stored value follow from the id of its che
   CHECK(unit("") == "none");
   std::vector<std::string> names;
   for (const Figure figure : all_figures()) names.emplace_back(to_string(figure));
-  CHECK(names == std::vector<std::string>{"tcp", "rdma", "latency", "nccl", "storage"});
+  CHECK(names == std::vector<std::string>{"tcp", "rdma", "latency", "gpu", "nccl", "nccl_latency", "storage"});
 }
 
 }  // namespace sparkplan
