@@ -225,8 +225,8 @@ class GpuChecks {
     if (load.copied_bytes == 0 && gpu_.trouble) return;
     Check& copy = add("bandwidth");
     if (load.copied_bytes == 0 || load.copy_gigabytes <= 0) return fail_without_rate(copy);
-    put(copy, "copy of " + std::to_string(load.copied_bytes >> 20) + " MiB in the GPU's memory",
-        load.copy_gigabytes, "GB/s");
+    put(copy, "copy of " + std::to_string(load.copied_bytes >> 20) + " MiB in the GPU's memory", load.copy_gigabytes,
+        "GB/s");
     const auto judged = judge_gpu_copy(load.copy_gigabytes, node_.spark);
     copy.threshold = judged.threshold;
     if (judged.row) diagnose(copy, judged.status, judged.row);
