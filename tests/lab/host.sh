@@ -95,6 +95,7 @@ host_supervise() {
   cd /
   while ((code == 133)) && [[ ! -e $state/hosts/$i/off ]]; do
     network_plug "$i"
+    rm -f "$state/hosts/$i/leader"
     host_boot "$i" &
     process_record $! "$state/hosts/$i/nspawn"
     code=0
@@ -125,10 +126,14 @@ host_boot() {
 }
 
 # The pid, on this machine, of host I's systemd: the child of nspawn that is number 1 in its own namespace. It is
-# recorded until the host's next boot, because the search reads all processes of the machine.
+# recorded until the host's next boot, because the search reads all processes of the machine. A killed one that still
+# waits for its last process has no namespaces any more.
 host_leader() {
   local nspawn leader record=$state/hosts/$1/leader
-  process_recorded "$record" && return 0
+  if leader=$(process_recorded "$record") && [[ -e /proc/$leader/ns/cgroup ]]; then
+    printf '%s' "$leader"
+    return 0
+  fi
   nspawn=$(process_recorded "$state/hosts/$1/nspawn") || return 1
   leader=$(host_leader_below "$nspawn") || return 1
   # Another command may have recorded it at the same moment.
