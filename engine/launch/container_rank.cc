@@ -15,6 +15,19 @@ constexpr std::size_t kLongestImage = 512;
 /// They describe the node. In a container they would hide its own programs.
 constexpr std::array<std::string_view, 3> kHostVariables{"PATH", "LD_LIBRARY_PATH", "HOME"};
 
+/// Any of them decides where a program looks for models. Source: constants.py of huggingface_hub.
+constexpr std::array<std::string_view, 3> kHubVariables{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME"};
+
+/// The home in the container is another one than the login user's, so the cache is named.
+void name_hub_cache(RankSpec& rank, const JobRequest& request, const JobMember& member) {
+  const bool is_given = std::any_of(kHubVariables.begin(), kHubVariables.end(), [&](std::string_view name) {
+    return request.environment.contains(std::string(name));
+  });
+  if (is_given || member.hub_models.empty()) return;
+  const std::string& first = member.hub_models.front();
+  rank.environment["HF_HUB_CACHE"] = first.substr(0, first.rfind('/'));
+}
+
 /// A field of --mount, which is a line of CSV.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"") == std::string::npos) return text;
@@ -54,6 +67,7 @@ Result<void> check_container(const JobRequest& request) {
 }
 
 RankSpec in_container(RankSpec rank, const JobRequest& request, const JobMember& member, const std::string& id) {
+  name_hub_cache(rank, request, member);
   const std::string number = std::to_string(rank.rank);
   std::vector<std::string> argv{std::string(to_string(request.engine)), "run", "--rm", "--pull=never"};
   const auto put = [&](std::initializer_list<std::string> words) { argv.insert(argv.end(), words); };
@@ -63,7 +77,7 @@ RankSpec in_container(RankSpec rank, const JobRequest& request, const JobMember&
   if (request.engine == ContainerEngine::kPodman) put({"--stop-timeout", "0"});
   const auto flags = job_container_flags(request.engine, member.hardware);
   argv.insert(argv.end(), flags.begin(), flags.end());
-  for (const BindMount& mount : job_mounts(*member.node)) put({"--mount", mount_text(mount)});
+  for (const BindMount& mount : job_mounts(*member.node, member.hub_models)) put({"--mount", mount_text(mount)});
   if (!request.directory.empty()) put({"--workdir", request.directory});
   // Without a value: the client takes it from its own environment.
   put({"--env", std::string(kJobVariable)});

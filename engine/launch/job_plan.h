@@ -44,6 +44,7 @@ struct JobMember {
   std::map<std::string, std::string> environment;  ///< See rank_environment().
   ContainerHardware hardware = {};                 ///< For the node's containers.
   std::vector<std::string> secrets = {};           ///< See secret_names().
+  std::vector<std::string> hub_models = {};        ///< Directories on the node, for its containers.
 };
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same

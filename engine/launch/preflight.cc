@@ -13,7 +13,7 @@
 namespace sparkplan {
 namespace {
 
-enum Question : int { kGpus, kGpuProcesses, kListening, kDockerImage, kPodmanImage };
+enum Question : int { kGpus, kGpuProcesses, kListening, kDockerImage, kPodmanImage, kHubModels };
 
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr int kListenState = 0x0a;
@@ -196,7 +196,7 @@ class Judge {
 
 }  // namespace
 
-std::vector<RankSpec> questions(const std::string& image) {
+std::vector<RankSpec> questions(const std::string& image, const std::vector<HubModel>& models) {
   std::vector<RankSpec> ranks{
       {kGpus, {"nvidia-smi", "-L"}, {}},
       {kGpuProcesses, {"nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader"}, {}},
@@ -204,6 +204,7 @@ std::vector<RankSpec> questions(const std::string& image) {
   if (image.empty()) return ranks;
   ranks.push_back({kDockerImage, image_question(ContainerEngine::kDocker, image), {}});
   ranks.push_back({kPodmanImage, image_question(ContainerEngine::kPodman, image), {}});
+  if (!models.empty()) ranks.push_back(hub_question(kHubModels, models));
   return ranks;
 }
 
@@ -223,6 +224,7 @@ std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTa
       const std::string printed = tails.tail_of(node, rank.rank).text;
       if (rank.rank == kDockerImage) answers.images[0] = image_answer(rank, printed);
       if (rank.rank == kPodmanImage) answers.images[1] = image_answer(rank, printed);
+      if (rank.rank == kHubModels) answers.hub_models = printed;
     }
   }
   return all;

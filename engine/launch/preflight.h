@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/doctor/check_status.h"
+#include "engine/launch/hub_models.h"
 #include "engine/launch/image_check.h"
 #include "engine/launch/job_output.h"
 #include "engine/launch/job_report.h"
@@ -18,12 +19,13 @@ namespace sparkplan {
 
 /// The answers of one node. Each is the output of a command; see questions().
 struct PreflightAnswers {
-  bool asked = false;         ///< False: the node did not answer.
-  bool has_gpu_tool = false;  ///< nvidia-smi exists.
-  std::string gpus;           ///< nvidia-smi -L
-  std::string gpu_processes;  ///< nvidia-smi --query-compute-apps=pid,process_name
-  std::string listening;      ///< /proc/net/tcp and tcp6
-  ImageAnswers images = {};   ///< Of `run --image`.
+  bool asked = false;           ///< False: the node did not answer.
+  bool has_gpu_tool = false;    ///< nvidia-smi exists.
+  std::string gpus;             ///< nvidia-smi -L
+  std::string gpu_processes;    ///< nvidia-smi --query-compute-apps=pid,process_name
+  std::string listening;        ///< /proc/net/tcp and tcp6
+  ImageAnswers images = {};     ///< Of `run --image`.
+  std::string hub_models = {};  ///< Of `run --image`; see hub_directories_in().
 };
 
 /// A node as the preflight sees it.
@@ -34,8 +36,8 @@ struct PreflightNode {
   PreflightAnswers answers;
 };
 
-/// The commands that ask a node, as ranks of a job. `image` may be empty.
-std::vector<RankSpec> questions(const std::string& image = {});
+/// The commands that ask a node, as ranks of a job. `image` may be empty; `models` count only with an image.
+std::vector<RankSpec> questions(const std::string& image = {}, const std::vector<HubModel>& models = {});
 /// The answers in a job that has asked, by node. `tails` has the output.
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails);
 

@@ -57,6 +57,7 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
                                     *input.loaded, interrupts.token(), console);
   if (secrets.exit_code) return *secrets.exit_code;
   run.secrets = secrets.secrets;
+  run.reports_content = true;
   apply.allow_prune = options.yes_prune;
   apply.all_or_nothing = options.all_or_nothing;
   apply.lock_timeout = options.lock_timeout;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/audit.h"
 #include "engine/cli/output/printing.h"
@@ -59,6 +60,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   const AgentOptions login = with.agent;
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();
+  auto content_run = with;
   bool declined = false;
   std::vector<Diagnostic> findings_shown;
   options.approve = [&](const Report& plan) {
@@ -83,6 +85,13 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   write_record(report, console);
   if (!run.json) print(without(findings_shown, report), loaded, false, console);
   const auto deeper = run.verify_after ? run.verify_after(report, login) : std::nullopt;
+  if (run.reports_content) {
+    const auto printed = report.diagnostics;
+    // Last, because a node may take its time.
+    add_content_of(cluster, std::move(content_run), report);
+    progress.clear();
+    if (!run.json) console.diagnostics(without(printed, report).diagnostics, loaded.source);
+  }
   if (run.json) print(report, loaded, true, console, deeper);
   return std::optional(std::move(report));
 }

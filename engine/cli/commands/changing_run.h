@@ -27,6 +27,7 @@ struct ChangingRun {
   /// `login`: the login of the run, which has asked for passwords and passphrases.
   std::function<std::optional<Value>(const Report& outcome, const AgentOptions& login)> verify_after = {};
   std::shared_ptr<const ClusterSecrets> secrets = nullptr;  ///< Null: the cluster has none.
+  bool reports_content = false;                             ///< The report also lists the content that nodes lack.
 };
 
 /// Errors: kInvalidInput if --yes is missing and there is no terminal to ask on.

@@ -11,6 +11,7 @@
 #include "engine/core/text.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/session/run_identity.h"
+#include "engine/launch/hub_models.h"
 #include "engine/launch/job_plan.h"
 #include "engine/launch/last_lines.h"
 #include "engine/launch/nccl_status.h"
@@ -81,6 +82,7 @@ class PreparedJob {
     if (request.ranks_per_node == 0) request.ranks_per_node = ranks_per_gpu();
     if (!options_.image.empty()) choose_image(request);
     if (!can_go_on()) return finish(begun, console);
+    if (!options_.image.empty()) find_hub_models(console);
     SPARK_TRY(const auto jobs, plan_job(request, members_, id_));
     SPARK_TRY(auto outputs, JobOutputs::open(options_.output_dir, options_.json, jobs, console));
     auto checks = std::move(report_.preflight);
@@ -190,7 +192,7 @@ class PreparedJob {
   void ask_nodes() {
     std::vector<NodeJob> jobs;
     for (const NodeSpec* node : nodes_) {
-      jobs.push_back({node, short_question(id_ + "-preflight", questions(options_.image))});
+      jobs.push_back({node, short_question(id_ + "-preflight", questions(options_.image, hub_models(*node)))});
     }
     OutputTails tails;
     const auto asked = run_job(jobs, tails, options_of_run());
@@ -211,7 +213,8 @@ class PreparedJob {
                           addresses[i],
                           rank_environment(cluster_, *nodes_[i], own, builtin_registry()),
                           {count_gpus(answers_[i]) > 0, !own.rdma_devices.empty()},
-                          secret_names(*nodes_[i])});
+                          secret_names(*nodes_[i]),
+                          {}});
     }
   }
 
@@ -228,6 +231,21 @@ class PreparedJob {
     std::stable_sort(report_.preflight.begin(), report_.preflight.end(), [](const auto& a, const auto& b) {
       return (a.status == CheckStatus::kFail) > (b.status == CheckStatus::kFail);
     });
+  }
+
+  /// A mount of a directory that is not there would fail the container, so it is left out.
+  void find_hub_models(const Console& console) {
+    std::vector<std::vector<std::string>> directories;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      directories.push_back(hub_directories_in(hub_models(*nodes_[i]), answers_[i].hub_models));
+      members_[i].hub_models = directories.back();
+      std::erase(members_[i].hub_models, "");
+    }
+    for (auto& check : judge_hub_models(nodes_, directories)) {
+      // At once: a server may run for days before its report is printed.
+      console.interject("! " + fold_names(check.nodes) + ": " + check.text + "\n  fix: " + check.fix + "\n");
+      report_.preflight.push_back(std::move(check));
+    }
   }
 
   /// One rank per GPU. All nodes must have the same number, because WORLD_SIZE is a multiple of it.

@@ -16,7 +16,7 @@ void add(std::vector<BindMount>& mounts, BindMount mount) {
 
 }  // namespace
 
-std::vector<BindMount> job_mounts(const NodeSpec& node) {
+std::vector<BindMount> job_mounts(const NodeSpec& node, const std::vector<std::string>& hub_models) {
   std::vector<BindMount> mounts;
   // NCCL in the container reads the container's file.
   if (node.sections.contains("nccl")) add(mounts, {"/etc/nccl.conf", true});
@@ -26,6 +26,8 @@ std::vector<BindMount> job_mounts(const NodeSpec& node) {
   if (const auto models = node.sections.find("models"); models != node.sections.end()) {
     for (const Value& record : items_of(models->second)) add(mounts, {record.text_or("path", ""), false});
   }
+  // Read-only: a program could change a blob under its digest, and no node would notice.
+  for (const std::string& directory : hub_models) add(mounts, {directory, true});
   return mounts;
 }
 

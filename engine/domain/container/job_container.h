@@ -15,9 +15,9 @@ struct BindMount {
   bool read_only = false;
 };
 
-/// /etc/nccl.conf with a section `nccl`, the targets of `storage` and the paths of `models`. A path inside another one
-/// of them is left out.
-std::vector<BindMount> job_mounts(const NodeSpec& node);
+/// /etc/nccl.conf with a section `nccl`, the targets of `storage`, the paths of `models`, and the directories of models
+/// of the hub. A path inside another one of them is left out.
+std::vector<BindMount> job_mounts(const NodeSpec& node, const std::vector<std::string>& hub_models = {});
 
 /// The hardware of a node that a container gets.
 struct ContainerHardware {

@@ -176,6 +176,22 @@ TEST_CASE("the exit codes of plan, apply and drift describe a node's state") {
   CHECK(quiet.standard_error.empty());
 }
 
+TEST_CASE("apply reports content that it could not read as plan does, and succeeds all the same") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, std::string(kSection) + "models: [{path: /srv/models/a}]\n");
+  const std::string note = "hint: run `sparkplan sync`";
+  CHECK(contains(sparkplan({"plan", file}).standard_error, note));
+  const auto applied = sparkplan({"apply", "--yes", file});
+  CHECK(applied.exit_status == 0);
+  CHECK(contains(applied.standard_error, note));
+  const auto in_json = sparkplan({"apply", "--yes", "--json", file});
+  CHECK(in_json.exit_status == 0);
+  CHECK(contains(in_json.standard_output, "\"content.no-source\""));
+  CHECK_FALSE(contains(sparkplan({"apply", "--yes", "-q", file}).standard_error, note));
+  const auto without_content = sparkplan({"apply", "--yes", "--json", cluster_file(folder, kSection)});
+  CHECK_FALSE(contains(without_content.standard_output, "\"content."));
+}
+
 TEST_CASE("version, types and schema need no file") {
   const auto version = sparkplan({"version"});
   CHECK(version.exit_status == 0);

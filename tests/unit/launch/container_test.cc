@@ -76,6 +76,33 @@ TEST_CASE("a rank in a container is named and labelled, and has the node's devic
   CHECK(Words(argv.end() - 3, argv.end()) == Words{"nvcr.io/nvidia/pytorch:25.10-py3", "python3", "train.py"});
 }
 
+TEST_CASE("a model of the hub is mounted read-only, and a program finds its cache unless --env says another") {
+  Contained job;
+  const std::string cache = "/home/nvidia/.cache/huggingface/hub";
+  job.members[1].environment["HF_HOME"] = "~/elsewhere";
+  CHECK_FALSE(job.rank().environment.contains("HF_HUB_CACHE"));
+  job.members[1].hub_models = {cache + "/models--org--name"};
+  const auto rank = job.rank();
+  CHECK(has(rank.argv, {"--mount", "type=bind,source=" + cache + "/models--org--name,target=" + cache +
+                                       "/models--org--name,readonly"}));
+  CHECK(has(rank.argv, {"--env", "HF_HUB_CACHE"}));
+  CHECK(rank.environment.at("HF_HUB_CACHE") == cache);
+  CHECK_FALSE(job.rank(0).environment.contains("HF_HUB_CACHE"));
+  // A directory that contains it is mounted already.
+  Value models{Value::List{}};
+  models.push_back(Value::map({{"path", "/home/nvidia"}}));
+  job.nodes[1].sections["models"] = models;
+  const auto argv = job.rank().argv;
+  CHECK(std::count(argv.begin(), argv.end(), "--mount") == 1);
+  CHECK(job.rank().environment.at("HF_HUB_CACHE") == cache);
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME"}) {
+    job.request.environment = {{name, "/mine"}};
+    const auto own = job.rank().environment;
+    CHECK(own.at(name) == "/mine");
+    CHECK((own.contains("HF_HUB_CACHE") ? own.at("HF_HUB_CACHE") : "/mine") == "/mine");
+  }
+}
+
 TEST_CASE("podman kills a container that it removes by force at once") {
   Contained job;
   CHECK_FALSE(has(job.rank().argv, {"--stop-timeout", "0"}));
