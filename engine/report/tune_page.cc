@@ -3,6 +3,7 @@
 #include "engine/core/text.h"
 #include "engine/report/page/page.h"
 #include "engine/report/page/problem_cards.h"
+#include "engine/report/text/text_style.h"
 #include "engine/report/tune_report.h"
 #include "engine/verify/check.h"
 #include "engine/verify/nccl_choice.h"
@@ -25,17 +26,31 @@ void add_settings(Page& page, const TuneReport& report) {
   close_table(body);
 }
 
-/// The gain of each accepted setting at each size.
+void add_points_of(Markup& body, const TriedSetting& tried) {
+  open_table(body, "plain", variables_text(tried.variables) + ", " + counted(tried.comparison.pairs, "pair"),
+             {"operation", "size", "gain"});
+  for (const PointGain& point : tried.comparison.points) {
+    write_row(body, {std::string(to_string(point.collective)), size_text(point.bytes), point_gain_text(point)});
+  }
+  close_table(body);
+}
+
+/// The gain at each size: of each accepted setting, then of those that the user could set by hand.
 void add_points(Page& page, const TuneReport& report) {
-  Markup* body = nullptr;
+  Markup* accepted = nullptr;
   for (const TriedSetting& tried : report.search.tried) {
     if (tried.verdict != TuneVerdict::kAccepted) continue;
-    if (body == nullptr) body = &page.section("sizes", "Gain by size");
-    open_table(*body, "plain", variables_text(tried.variables), {"operation", "size", "gain"});
-    for (const PointGain& point : tried.comparison.points) {
-      write_row(*body, {std::string(to_string(point.collective)), size_text(point.bytes), gain_text(point.gain)});
+    if (accepted == nullptr) accepted = &page.section("sizes", "Gain by size");
+    add_points_of(*accepted, tried);
+  }
+  Markup* refused = nullptr;
+  for (const TriedSetting& tried : report.search.tried) {
+    if (!is_trade_off(tried)) continue;
+    if (refused == nullptr) {
+      refused = &page.section("trade-offs", "Refused, but faster at some sizes");
+      refused->element("p", "You can set one by hand if those sizes count for your jobs.").newline();
     }
-    close_table(*body);
+    add_points_of(*refused, tried);
   }
 }
 

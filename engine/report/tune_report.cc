@@ -14,6 +14,7 @@
 #include "engine/report/text/error_json.h"
 #include "engine/report/text/text_table.h"
 #include "engine/verify/check.h"
+#include "engine/verify/nccl_choice.h"
 
 namespace sparkplan {
 namespace {
@@ -73,6 +74,32 @@ std::string settings_table(const TuneReport& report, const TextStyle& style) {
                           {}});
   }
   return table_text(table, 0, style);
+}
+
+/// "all_reduce of 8 KiB: 31.4 % slower, all_reduce of 16 MiB: +253.4 %"
+std::string points_text(const TuneComparison& comparison) {
+  std::vector<std::string> points;
+  for (const PointGain& point : comparison.points) {
+    points.push_back(std::string(to_string(point.collective)) + " of " + size_text(point.bytes) + ": " +
+                     point_gain_text(point));
+  }
+  return join(points, ", ");
+}
+
+/// What the user can decide: refused settings that make some sizes faster and others slower.
+std::string lines_of_trade_offs(const TuneReport& report, const TextStyle& style) {
+  std::string text;
+  for (const TriedSetting& tried : report.search.tried) {
+    if (!is_trade_off(tried)) continue;
+    if (text.empty()) {
+      text = wrapped(
+          "Refused, but faster at some sizes. You can set them by hand if those sizes count for your jobs:", 0, style);
+    }
+    text += continued("  " + variables_text(tried.variables) + " (" + counted(tried.comparison.pairs, "pair") + ")", 4,
+                      style);
+    text += continued("    " + points_text(tried.comparison), 6, style);
+  }
+  return text;
 }
 
 std::string lines_of_trouble(const TuneReport& report, const TextStyle& style) {
@@ -162,6 +189,18 @@ std::string result_text(const TriedSetting& tried) {
   return verdict + ": " + tried.reason;
 }
 
+bool is_trade_off(const TriedSetting& tried) {
+  const TuneComparison& measured = tried.comparison;
+  if (tried.verdict != TuneVerdict::kRefused || measured.pairs < kPairsOfClearLoss) return false;
+  if (measured.gain < kLeastTuneGain) return false;
+  return std::any_of(measured.points.begin(), measured.points.end(),
+                     [](const PointGain& point) { return point.gain < kLeastPointGain; });
+}
+
+std::string point_gain_text(const PointGain& point) {
+  return point.gain < kLeastPointGain ? slower_text(point.gain) : gain_text(point.gain);
+}
+
 std::string verdict_of(const TuneReport& report) {
   if (report.run.interrupted) return "Tune: interrupted, nothing is proposed";
   if (report.trouble) return "Tune: not finished, nothing is proposed";
@@ -203,6 +242,7 @@ std::string to_text(const TuneReport& report, const TextStyle& style) {
   if (!style.quiet && !report.candidates.declared.empty()) {
     text += wrapped("Not tried, because cluster.yaml sets it: " + join(report.candidates.declared, ", "), 0, style);
   }
+  if (!style.quiet) text += lines_of_trade_offs(report, style);
   text += lines_of_trouble(report, style);
   if (!report.proposed().empty()) text += "\n" + yaml_fragment(report) + "\n";
   return text + wrapped(verdict_of(report) + fmt::format(". {:.0f} s", report.run.duration.count()), 0, style);

@@ -33,4 +33,10 @@ std::string interval_text(const TuneComparison& comparison);
 /// "accepted", or the verdict with its reason.
 std::string result_text(const TriedSetting& tried);
 
+/// True if the setting was refused, has a gain, and is slower at a size. The user knows which sizes count. False with
+/// fewer pairs than a clear loss takes: their numbers are mostly noise.
+bool is_trade_off(const TriedSetting& tried);
+/// "+4.2 %", or "31.4 % slower" as the reason of a refusal says it.
+std::string point_gain_text(const PointGain& point);
+
 }  // namespace sparkplan

@@ -68,6 +68,10 @@ double allowed_chance(std::size_t decisions) {
   return kFalseAcceptance / static_cast<double>(std::max<std::size_t>(decisions, 1));
 }
 
+std::string loss_text(const PointGain& point) {
+  return std::string(to_string(point.collective)) + " of " + size_text(point.bytes) + " is " + slower_text(point.gain);
+}
+
 }  // namespace
 
 std::optional<double> gain_of(const TunePair& pair) {
@@ -127,7 +131,12 @@ TuneComparison compare_pairs(const std::vector<TunePair>& pairs) {
   comparison.gain = median(gains);
   comparison.chance = signed_rank_chance(logs);
   set_interval(gains, comparison);
-  for (std::size_t at = 0; at < of_points.size(); ++at) comparison.points[at].gain = median(of_points[at]);
+  for (std::size_t at = 0; at < of_points.size(); ++at) {
+    PointGain& point = comparison.points[at];
+    point.gain = median(of_points[at]);
+    point.slower = static_cast<std::size_t>(
+        std::count_if(of_points[at].begin(), of_points[at].end(), [](double gain) { return gain < kLeastPointGain; }));
+  }
   return comparison;
 }
 
@@ -141,14 +150,12 @@ std::string refusal_of(const TuneComparison& comparison, std::size_t decisions) 
   if (comparison.chance > allowed_chance(decisions)) return "within the noise";
   if (comparison.gain < kLeastTuneGain) return "the gain is below 1 %";
   for (const PointGain& point : comparison.points) {
-    if (point.gain >= kLeastPointGain) continue;
-    return std::string(to_string(point.collective)) + " of " + size_text(point.bytes) + " is " +
-           number_text((1 / point.gain - 1) * 100) + " % slower";
+    if (point.gain < kLeastPointGain) return loss_text(point);
   }
   return "";
 }
 
-bool is_hopeless(const std::vector<TunePair>& pairs, std::size_t wanted, std::size_t decisions) {
+std::string hopeless_reason(const std::vector<TunePair>& pairs, std::size_t wanted, std::size_t decisions) {
   std::vector<double> logs;
   for (const TunePair& pair : pairs) {
     const auto gain = gain_of(pair);
@@ -156,7 +163,26 @@ bool is_hopeless(const std::vector<TunePair>& pairs, std::size_t wanted, std::si
   }
   // The best that can still come: pairs with large gains.
   while (logs.size() < wanted) logs.push_back(std::numeric_limits<double>::max());
-  return signed_rank_chance(logs) > allowed_chance(decisions);
+  const TuneComparison comparison = compare_pairs(pairs);
+  if (signed_rank_chance(logs) > allowed_chance(decisions)) {
+    return comparison.gain < kLeastTuneGain ? "the gain is below 1 %" : "within the noise";
+  }
+  for (const PointGain& point : comparison.points) {
+    if (point.slower > wanted / 2) return loss_text(point);
+  }
+  return "";
 }
+
+std::string clear_loss_of(const TuneComparison& comparison) {
+  if (comparison.pairs < kPairsOfClearLoss) return "";
+  const PointGain* worst = nullptr;
+  for (const PointGain& point : comparison.points) {
+    if (point.gain >= kClearLoss || point.slower < comparison.pairs) continue;
+    if (worst == nullptr || point.gain < worst->gain) worst = &point;
+  }
+  return worst == nullptr ? "" : loss_text(*worst);
+}
+
+std::string slower_text(double gain) { return number_text((1 / gain - 1) * 100) + " % slower"; }
 
 }  // namespace sparkplan

@@ -30,6 +30,7 @@ struct PointGain {
   Collective collective = Collective::kAllReduce;
   std::int64_t bytes = 0;
   double gain = 1;
+  std::size_t slower = 0;  ///< The pairs in which it is slower than kLeastPointGain permits.
 };
 
 struct TuneComparison {
@@ -45,6 +46,10 @@ struct TuneComparison {
 inline constexpr double kLeastTuneGain = 1.01;
 /// No point may be slower than this.
 inline constexpr double kLeastPointGain = 0.98;
+/// A point that is slower than this in the median, and slower in each of kPairsOfClearLoss pairs or more, is a clear
+/// loss: the first pairs refuse the candidate.
+inline constexpr double kClearLoss = 0.9;
+inline constexpr std::size_t kPairsOfClearLoss = 3;
 /// The probability that a whole run accepts a setting that is not faster.
 inline constexpr double kFalseAcceptance = 0.01;
 inline constexpr std::size_t kFewestTunePairs = 10;
@@ -68,7 +73,14 @@ std::size_t pairs_for(std::size_t decisions);
 /// Empty if the candidate is accepted, as one of `decisions`; else the reason. See docs/tune.md.
 std::string refusal_of(const TuneComparison& comparison, std::size_t decisions);
 
-/// True if no further pairs can make the test accept: `wanted` is the number of all pairs.
-bool is_hopeless(const std::vector<TunePair>& pairs, std::size_t wanted, std::size_t decisions);
+/// Why no further pairs can make the answer a yes; empty if they can. `wanted` is the number of all pairs.
+std::string hopeless_reason(const std::vector<TunePair>& pairs, std::size_t wanted, std::size_t decisions);
+
+/// The point with the largest clear loss: "all_reduce of 8 KiB is 25 % slower"; empty without one. Noise at one point
+/// of one pair is none.
+std::string clear_loss_of(const TuneComparison& comparison);
+
+/// "25 % slower" for a gain of 0.8: the time grows by a quarter.
+std::string slower_text(double gain);
 
 }  // namespace sparkplan

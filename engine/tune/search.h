@@ -66,7 +66,7 @@ struct TuneSearch {
   /// If several values were accepted and there was time: all of them against none.
   std::optional<TuneComparison> together;
   std::string together_refusal;  ///< Why nothing is accepted in spite of accepted values; empty: no reason.
-  std::size_t decisions = 0;     ///< The most decisions that this run could take.
+  std::size_t decisions = 0;     ///< The most decisions that this run can take: the chance is divided by it.
   std::size_t pairs_to_decide = 0;
   double seconds = 0;        ///< Of all runs.
   bool out_of_time = false;  ///< The budget ended before the search.
@@ -74,9 +74,9 @@ struct TuneSearch {
 };
 
 /// Looks at one knob after the other, twice if the first round accepts a value. Of each knob, screening finds the most
-/// promising value; new pairs then decide. The two runs of a pair change their order from pair to pair. No pair begins
-/// that the time of the longest one so far would carry beyond `budget` seconds. Ends early if a run with what counts so
-/// far fails.
+/// promising value; new pairs then decide. If they refuse it, the next promising value follows: each value is decided
+/// on at most once per round. The two runs of a pair change their order from pair to pair. No pair begins that the time
+/// of the longest one so far would carry beyond `budget` seconds. Ends early if a run with what counts so far fails.
 TuneSearch search_settings(const std::vector<TuneKnob>& knobs, double budget, const MeasureTrial& measure);
 
 }  // namespace sparkplan

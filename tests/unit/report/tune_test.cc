@@ -99,6 +99,39 @@ TEST_CASE("tune: a proposal that holds for small messages alone says so, and who
   CHECK(has(yaml_fragment(report), "# It was not measured with large messages: " + report.limit + "\n"));
 }
 
+TEST_CASE("tune: a refused setting that is faster at some sizes shows them all: the user can decide") {
+  // Measured on two H200 hosts over TCP.
+  TuneReport report = sample();
+  TriedSetting mixed{
+      "sockets", {{"NCCL_NSOCKS_PERTHREAD", "4"}}, TuneVerdict::kRefused, "all_reduce of 8 KiB is slower", true, {}};
+  mixed.comparison = comparison_of(2.19, 13);
+  mixed.comparison.points = {{Collective::kAllReduce, 8192, 0.761},
+                             {Collective::kAllReduce, 1 << 19, 1.0},
+                             {Collective::kAllReduce, 1 << 28, 3.671},
+                             {Collective::kAllGather, 1 << 24, 3.076}};
+  report.search.tried.push_back(mixed);
+  TextStyle style;
+  style.width = 160;
+  const std::string text = to_text(report, style);
+  CHECK(has(text,
+            "  NCCL_NSOCKS_PERTHREAD=4 (13 pairs)\n"
+            "    all_reduce of 8 KiB: 31.4 % slower, all_reduce of 512 KiB: +0.0 %, "
+            "all_reduce of 256 MiB: +267.1 %, all_gather of 16 MiB: +207.6 %\n"));
+  const Cluster cluster = testing::sample_cluster(8);
+  const std::string page = to_html(report, {cluster, "1.2.3"});
+  CHECK(test::complaints_about_page(page) == "");
+  CHECK(has(page, "Refused, but faster at some sizes"));
+  CHECK(has(page, "+267.1 %"));
+  CHECK(has(page, "31.4 % slower"));
+  CHECK_FALSE(has(to_text(sample(), style), "faster at some sizes"));
+  // Numbers of a pair or two are noise, and without a gain there is nothing to decide.
+  report.search.tried.back().comparison.pairs = 2;
+  CHECK_FALSE(has(to_text(report, style), "faster at some sizes"));
+  report.search.tried.back().comparison.pairs = 13;
+  report.search.tried.back().comparison.gain = 0.9;
+  CHECK_FALSE(has(to_text(report, style), "faster at some sizes"));
+}
+
 TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
   const auto json = nlohmann::json::parse(public_json(to_json_value(sample())));
   CHECK(testing::schema_faults(json, "tune") == "");

@@ -105,12 +105,26 @@ TEST_CASE("tune: more decisions take more pairs") {
   CHECK(pairs_for(1000) > pairs_for(13));
 }
 
-TEST_CASE("tune: a decision ends early only if it can no longer be a yes") {
+TEST_CASE("tune: a decision ends early only if it can no longer be a yes, and says why") {
   const std::size_t decisions = 13;
   const std::size_t wanted = pairs_for(decisions);
-  CHECK_FALSE(is_hopeless(pairs_of(3, 1.05, 1.05), wanted, decisions));
-  CHECK_FALSE(is_hopeless({pair_of(0.99, 0.99)}, wanted, decisions));
-  CHECK(is_hopeless(pairs_of(wanted / 2, 0.95, 0.95), wanted, decisions));
+  CHECK(hopeless_reason(pairs_of(3, 1.05, 1.05), wanted, decisions).empty());
+  CHECK(hopeless_reason({pair_of(0.99, 0.99)}, wanted, decisions).empty());
+  CHECK(hopeless_reason(pairs_of(wanted / 2, 0.95, 0.95), wanted, decisions) == "the gain is below 1 %");
+  // The median of a size is lost with more than half of all pairs, and not before.
+  CHECK(hopeless_reason(pairs_of(wanted / 2, 0.9, 1.3), wanted, decisions).empty());
+  CHECK(hopeless_reason(pairs_of(wanted / 2 + 1, 0.9, 1.3), wanted, decisions).find("all_reduce of 8 KiB is 11") == 0);
+}
+
+TEST_CASE("tune: a clear loss is large in the median, and in no pair absent") {
+  CHECK(clear_loss_of(compare_pairs(pairs_of(kPairsOfClearLoss, 0.8, 3))).find("all_reduce of 8 KiB is 2") == 0);
+  CHECK(slower_text(0.8) == "25 % slower");
+  CHECK(clear_loss_of(compare_pairs(pairs_of(kPairsOfClearLoss - 1, 0.5, 3))).empty());
+  CHECK(clear_loss_of(compare_pairs(pairs_of(4, 0.95, 3))).empty());
+  CHECK(clear_loss_of(compare_pairs({pair_of(0.7, 3), pair_of(1, 3), pair_of(0.7, 3)})).empty());
+  // The sizes of the pairs of two H200 hosts over TCP.
+  CHECK_FALSE(clear_loss_of(compare_pairs({pair_of(0.95, 3.6), pair_of(0.7, 3.5), pair_of(0.83, 3.6)})).empty());
+  CHECK(clear_loss_of({}).empty());
 }
 
 }  // namespace sparkplan
