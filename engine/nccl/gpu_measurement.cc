@@ -118,9 +118,10 @@ void measure(const cuda::Functions& driver, const nvml::Library* nvml, const Mea
 }
 
 void read_with_nvml(const nvml::Library& nvml, Place& place) {
-  auto handle = nvml.device_at(place.report.bus);
-  if (!handle) return;
   GpuReport& report = place.report;
+  report.processes_unknown = true;
+  auto handle = nvml.device_at(report.bus);
+  if (!handle) return;
   place.handle = *handle;
   report.highest_mhz = nvml.highest_mhz(*handle);
   report.power_limit_watts = nvml.power_limit_watts(*handle);
@@ -129,10 +130,11 @@ void read_with_nvml(const nvml::Library& nvml, Place& place) {
   report.ecc_uncorrected = nvml.ecc_errors(*handle, nvml::kUncorrectedErrors);
   const auto processes = nvml.processes_on(*handle);
   place.is_free = processes && processes->empty();
+  report.processes_unknown = !processes;
   report.processes = processes.value_or(std::vector<GpuProcess>());
 }
 
-Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ordinal, bool force) {
+Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ordinal, const MeasureGpus& command) {
   Place place;
   std::array<char, 256> name{};
   std::array<char, 64> bus{};
@@ -151,7 +153,7 @@ Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ord
   place.report.name = name.data();
   place.report.bus = bus.data();
   if (nvml != nullptr) read_with_nvml(*nvml, place);
-  place.may_be_measured = force || place.is_free;
+  place.may_be_measured = command.load_ms > 0 && (command.force || place.is_free);
   return place;
 }
 
@@ -194,7 +196,7 @@ RankAnswer measure_gpus(const MeasureGpus& command) {
   if (nvml != nullptr) answer.driver = nvml->driver_version();
   if (nvml == nullptr) answer.nvml_missing = loaded.error().describe();
   std::vector<Place> places;
-  for (int i = 0; i < std::min(count, kMostGpus); ++i) places.push_back(find_gpu(*driver, nvml, i, command.force));
+  for (int i = 0; i < std::min(count, kMostGpus); ++i) places.push_back(find_gpu(*driver, nvml, i, command));
   {
     std::vector<std::jthread> threads;
     for (Place& place : places) {
