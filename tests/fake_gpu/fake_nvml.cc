@@ -6,9 +6,11 @@
 //   FAKE_GPU_WATTS=N          the power (default 85); "none": not reported
 //   FAKE_GPU_CELSIUS=N        the temperature (default 65)
 //   FAKE_GPU_REASONS=BITS     why the clock is low (default 0)
-//   FAKE_GPU_PROCESS=PID      this process computes on each GPU; "unknown": the list fails; "unsupported": there is
-//   none FAKE_GPU_PROCESS_OF=PATH  only for the first program that asks: it creates the file PATH FAKE_GPU_DESKTOP=PID
-//   this process draws on each GPU FAKE_GPU_ECC=N            N errors of memory that could not be corrected
+//   FAKE_GPU_PROCESS=PID      this process computes on each GPU; "unknown": the list fails; "unsupported": no list;
+//                             "leaving": a program with the name of the one that asks, which soon ends
+//   FAKE_GPU_PROCESS_OF=PATH  only for the first program that asks: it creates the file PATH
+//   FAKE_GPU_DESKTOP=PID      this process draws on each GPU
+//   FAKE_GPU_ECC=N            N errors of memory that could not be corrected
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -80,6 +82,10 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned int* count, Process*
   const auto pid = variable("FAKE_GPU_PROCESS");
   if (pid == "unknown") return kUnknown;
   if (pid == "unsupported") return kNotSupported;
+  if (pid == "leaving") {
+    static int lists = 0;
+    return list(++lists < 3 ? std::to_string(::getpid()) : "", count, processes);
+  }
   const auto of = variable("FAKE_GPU_PROCESS_OF");
   return list(of.empty() || is_first(of) ? pid : "", count, processes);
 }

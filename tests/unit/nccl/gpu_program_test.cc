@@ -180,6 +180,12 @@ TEST_CASE("gpu program: without a load the programs on a GPU are listed, and no 
   CHECK_FALSE(no_nvml.outcome.measured->nvml_missing.empty());
 }
 
+TEST_CASE("gpu program: a test that has just ended is not taken for a job") {
+  const std::map<std::string, std::string> fakes{{"FAKE_GPU_PROCESS", "leaving"}};
+  CHECK(only_gpu(measured("spark-01", fakes, false, 0)).processes.empty());
+  CHECK(only_gpu(measured("spark-01", fakes)).load);
+}
+
 TEST_CASE("gpu program: values that the driver does not report are left out") {
   const auto node = measured("spark-01", {{"FAKE_GPU_CLOCK", "none"}, {"FAKE_GPU_WATTS", "none"}});
   REQUIRE(only_gpu(node).load);
