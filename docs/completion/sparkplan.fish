@@ -119,7 +119,7 @@ complete -c sparkplan -n '__sparkplan_command_is drift' -l only -x -a '(__sparkp
 complete -c sparkplan -n '__sparkplan_command_is drift' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
 complete -c sparkplan -n '__sparkplan_command_is drift' -F
 complete -c sparkplan -n '__sparkplan_command_is verify' -l level -x -a 'link mtu ssh tcp rdma gpu nccl storage all' -d 'one of link, mtu, ssh, tcp, rdma, gpu, nccl, storage, all; also runs the levels it needs [all]'
-complete -c sparkplan -n '__sparkplan_command_is verify' -l force -d 'level gpu: also measure a GPU that a job uses'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l force -d 'levels gpu and nccl: also measure a GPU that a job uses'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l json -d 'the checks as JSON'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l junit -rF -d 'write the checks to PATH as JUnit XML'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l report -rF -d 'also write the result to PATH as an HTML page of one file'

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -18,7 +19,12 @@
 namespace sparkplan::gpu {
 namespace {
 
+using Deadline = std::chrono::steady_clock::time_point;
+
 constexpr int kMostGpus = 64;
+/// So long a test that has ended may stay on its GPU: its output ends before the kernel has freed its memory there.
+constexpr std::chrono::seconds kLeaving{5};
+constexpr std::chrono::milliseconds kBetweenLists{100};
 /// A reason that fewer readings show is no state of the GPU.
 constexpr std::size_t kSeenOften = 10;
 constexpr int kReasonBits = 63;
@@ -117,22 +123,40 @@ void measure(const cuda::Functions& driver, const nvml::Library* nvml, const Mea
   place.report.load = load;
 }
 
-void read_with_nvml(const nvml::Library& nvml, Place& place) {
-  auto handle = nvml.device_at(place.report.bus);
-  if (!handle) return;
+/// The programs on a GPU. Waits until `deadline` for tests like this one to leave it.
+std::optional<std::vector<GpuProcess>> list_processes(const nvml::Library& nvml, nvml::Device handle,
+                                                      Deadline deadline) {
+  const auto comm = nccl::read_text("/proc/self/comm");
+  const auto own_name = comm ? printable(trim(*comm)) : "";
+  while (true) {
+    auto processes = nvml.processes_on(handle);
+    const bool leaving =
+        processes && !own_name.empty() &&
+        std::any_of(processes->begin(), processes->end(), [&](const GpuProcess& one) { return one.name == own_name; });
+    if (!leaving || std::chrono::steady_clock::now() >= deadline) return processes;
+    std::this_thread::sleep_for(kBetweenLists);
+  }
+}
+
+void read_with_nvml(const nvml::Library& nvml, Deadline deadline, Place& place) {
   GpuReport& report = place.report;
+  report.processes_unknown = true;
+  auto handle = nvml.device_at(report.bus);
+  if (!handle) return;
   place.handle = *handle;
   report.highest_mhz = nvml.highest_mhz(*handle);
   report.power_limit_watts = nvml.power_limit_watts(*handle);
   report.slowdown_celsius = nvml.slowdown_celsius(*handle);
   report.ecc_corrected = nvml.ecc_errors(*handle, nvml::kCorrectedErrors);
   report.ecc_uncorrected = nvml.ecc_errors(*handle, nvml::kUncorrectedErrors);
-  const auto processes = nvml.processes_on(*handle);
+  const auto processes = list_processes(nvml, *handle, deadline);
   place.is_free = processes && processes->empty();
+  report.processes_unknown = !processes;
   report.processes = processes.value_or(std::vector<GpuProcess>());
 }
 
-Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ordinal, bool force) {
+Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ordinal, const MeasureGpus& command,
+               Deadline deadline) {
   Place place;
   std::array<char, 256> name{};
   std::array<char, 64> bus{};
@@ -150,8 +174,8 @@ Place find_gpu(const cuda::Functions& driver, const nvml::Library* nvml, int ord
   }
   place.report.name = name.data();
   place.report.bus = bus.data();
-  if (nvml != nullptr) read_with_nvml(*nvml, place);
-  place.may_be_measured = force || place.is_free;
+  if (nvml != nullptr) read_with_nvml(*nvml, deadline, place);
+  place.may_be_measured = command.load_ms > 0 && (command.force || place.is_free);
   return place;
 }
 
@@ -194,7 +218,8 @@ RankAnswer measure_gpus(const MeasureGpus& command) {
   if (nvml != nullptr) answer.driver = nvml->driver_version();
   if (nvml == nullptr) answer.nvml_missing = loaded.error().describe();
   std::vector<Place> places;
-  for (int i = 0; i < std::min(count, kMostGpus); ++i) places.push_back(find_gpu(*driver, nvml, i, command.force));
+  const auto deadline = std::chrono::steady_clock::now() + kLeaving;
+  for (int i = 0; i < std::min(count, kMostGpus); ++i) places.push_back(find_gpu(*driver, nvml, i, command, deadline));
   {
     std::vector<std::jthread> threads;
     for (Place& place : places) {

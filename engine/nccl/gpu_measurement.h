@@ -9,8 +9,8 @@
 namespace sparkplan::gpu {
 
 /// Measures all GPUs of this machine, each in its own thread. A GPU with a program on it is only measured with
-/// `command.force`. Answers MeasuredGpus, or a RankFailure without a driver or a GPU. The driver stores nothing: its
-/// cache of compiled programs is off for this process.
+/// `command.force`, and none without a load. Answers MeasuredGpus, or a RankFailure without a driver or a GPU. The
+/// driver stores nothing: its cache of compiled programs is off for this process.
 RankAnswer measure_gpus(const MeasureGpus& command);
 
 /// Readings of a busy GPU.

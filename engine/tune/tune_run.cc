@@ -20,8 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kKibibyte = 1024;
 constexpr std::int64_t kMebibyte = 1024 * kKibibyte;
-/// The test of the GPUs also names the programs on them. It loads only a GPU that is free.
-constexpr std::int64_t kGlanceLoadMs = 1'000;
 /// So long after the budget, the last pair ends: a slow one may have begun in time. Without it, a node that answers
 /// just before each time limit would hold a pair for an hour.
 constexpr std::chrono::minutes kLastPair{5};
@@ -122,7 +120,7 @@ class TuneRun {
     GpuRunOptions gpus;
     gpus.agent = verify_.agent;
     gpus.stop = context_.stop;
-    gpus.command.load_ms = kGlanceLoadMs;
+    gpus.command.load_ms = 0;  // Only names the programs.
     fan_out(
         glances, verify_.workers,
         [&](Glance& glance) {

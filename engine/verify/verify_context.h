@@ -26,7 +26,7 @@ struct VerifyOptions {
   AgentOptions agent;
   std::chrono::milliseconds tcp_duration{500};  ///< For one measurement in one direction.
   std::chrono::milliseconds gpu_load{8'000};    ///< How long the level `gpu` loads each GPU, all at the same time.
-  bool force = false;                           ///< The level `gpu` also measures GPUs that programs use.
+  bool force = false;                           ///< The levels `gpu` and `nccl` also measure GPUs that programs use.
   /// Thresholds of the user's `verify:` section, in bits per second.
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;

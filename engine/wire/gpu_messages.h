@@ -14,7 +14,8 @@
 /// report have no value.
 namespace sparkplan {
 
-/// Measures each GPU of the node, all at the same time. Changes no setting of a GPU.
+/// Measures each GPU of the node, all at the same time. Changes no setting of a GPU. With `load_ms` 0 it only lists the
+/// programs on each GPU, and leaves every GPU alone.
 struct MeasureGpus {
   static constexpr std::string_view kName = "measure_gpus";
   std::int64_t load_ms = 8'000;  ///< How long each GPU calculates. The first three eighths are not evaluated.
@@ -82,6 +83,7 @@ struct GpuReport {
   std::optional<std::int64_t> ecc_corrected;     ///< Errors of memory since the driver was loaded.
   std::optional<std::int64_t> ecc_uncorrected;
   std::vector<GpuProcess> processes;  ///< Before the measurement; at most 16.
+  bool processes_unknown = false;     ///< NVML was loaded, and its list of programs failed.
   std::optional<GpuLoad> load;        ///< Nothing: it was not measured.
   std::optional<GpuTrouble> trouble;  ///< The measurement failed. With `load`, only the copy did.
 };

@@ -6,8 +6,14 @@
 //   FAKE_GPU_WATTS=N          the power (default 85); "none": not reported
 //   FAKE_GPU_CELSIUS=N        the temperature (default 65)
 //   FAKE_GPU_REASONS=BITS     why the clock is low (default 0)
-//   FAKE_GPU_PROCESS=PID      this process computes on each GPU; "unknown": not reported
+//   FAKE_GPU_PROCESS=PID      this process computes on each GPU; "unknown": the list fails; "unsupported": no list;
+//                             "leaving": a program with the name of the one that asks, which soon ends
+//   FAKE_GPU_PROCESS_OF=PATH  only for the first program that asks: it creates the file PATH
+//   FAKE_GPU_DESKTOP=PID      this process draws on each GPU
 //   FAKE_GPU_ECC=N            N errors of memory that could not be corrected
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -41,6 +47,22 @@ int report(unsigned int* value, const char* name, double otherwise, double facto
   return *value = static_cast<unsigned int>(number(name, otherwise) * factor), kSuccess;
 }
 
+/// A list of this process, or of none.
+int list(const std::string& pid, unsigned int* count, Process* processes) {
+  const unsigned int room = *count;
+  *count = pid.empty() ? 0 : 1;
+  if (pid.empty()) return kSuccess;
+  if (room == 0) return kInsufficientSize;
+  processes[0] = {static_cast<unsigned int>(std::stoul(pid)), 0, 0, 0};
+  return kSuccess;
+}
+
+/// True for the first program that asks.
+bool is_first(const std::string& path) {
+  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+  return file >= 0 && ::close(file) == 0;
+}
+
 }  // namespace
 
 extern "C" {
@@ -59,12 +81,16 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) {
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned int* count, Process* processes) {
   const auto pid = variable("FAKE_GPU_PROCESS");
   if (pid == "unknown") return kUnknown;
-  const unsigned int room = *count;
-  *count = pid.empty() ? 0 : 1;
-  if (pid.empty()) return kSuccess;
-  if (room == 0) return kInsufficientSize;
-  processes[0] = {static_cast<unsigned int>(std::stoul(pid)), 0, 0, 0};
-  return kSuccess;
+  if (pid == "unsupported") return kNotSupported;
+  if (pid == "leaving") {
+    static int lists = 0;
+    return list(++lists < 3 ? std::to_string(::getpid()) : "", count, processes);
+  }
+  const auto of = variable("FAKE_GPU_PROCESS_OF");
+  return list(of.empty() || is_first(of) ? pid : "", count, processes);
+}
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void*, unsigned int* count, Process* processes) {
+  return list(variable("FAKE_GPU_DESKTOP"), count, processes);
 }
 int nvmlDeviceGetClockInfo(void*, int, unsigned int* megahertz) { return report(megahertz, "FAKE_GPU_CLOCK", 2400); }
 int nvmlDeviceGetMaxClockInfo(void*, int, unsigned int* megahertz) { return *megahertz = kHighestMhz, kSuccess; }

@@ -118,11 +118,12 @@ Value honest_answer(const RankCommand& command) {
   if (const auto* run = std::get_if<RunCollective>(&command)) {
     return encode(RankAnswer(CollectiveResult{run->bytes, 0.001, 0, "", {}}));
   }
-  if (std::holds_alternative<MeasureGpus>(command)) {
+  if (const auto* measure = std::get_if<MeasureGpus>(&command)) {
     GpuReport gpu;
     gpu.name = "NVIDIA GB10";
     gpu.bus = "0000:01:00.0";
-    gpu.processes = {{1, "python3"}};
+    // A program would keep ranks away from the node.
+    if (measure->load_ms > 0) gpu.processes = {{1, "python3"}};
     gpu.load = GpuLoad{10, 2400, 80, 70, 75, 0, 0, 28, 218, 1 << 28, 0};
     return encode(RankAnswer(MeasuredGpus{"580.95.05", 13'000, "", {gpu}}));
   }

@@ -20,8 +20,11 @@ constexpr std::string_view kAll = "all";
 Result<LevelChoice> forced(LevelChoice choice, bool force) {
   choice.force = force;
   const auto& levels = choice.levels;
-  if (!force || std::find(levels.begin(), levels.end(), Level::kGpu) != levels.end()) return choice;
-  return failure(ErrorCode::kInvalidInput, "--force is for the level gpu: no other level looks for jobs on a GPU");
+  const bool looks = std::any_of(levels.begin(), levels.end(),
+                                 [](Level level) { return level == Level::kGpu || level == Level::kNccl; });
+  if (!force || looks) return choice;
+  return failure(ErrorCode::kInvalidInput,
+                 "--force is for the levels gpu and nccl: no other level looks for jobs on a GPU");
 }
 
 /// Errors: kInvalidInput, with the nearest level name.

@@ -67,7 +67,7 @@ void add_verify(CLI::App& app, CommandLine& line) {
       ->add_option("--level", line.verify.level,
                    "one of " + join(level_names(), ", ") + "; also runs the levels it needs [all]")
       ->type_name("LEVEL");
-  verify->add_flag("--force", line.verify.force, "level gpu: also measure a GPU that a job uses");
+  verify->add_flag("--force", line.verify.force, "levels gpu and nccl: also measure a GPU that a job uses");
   verify->add_flag("--json", line.verify.json, "the checks as JSON");
   verify->add_option("--junit", line.verify.junit, "write the checks to PATH as JUnit XML")->type_name("PATH");
   add_report(*verify, line.verify.report);

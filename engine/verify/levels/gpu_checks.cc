@@ -84,6 +84,11 @@ Check check_of_node(const GpuNode& node, const MeasuredGpus& measured) {
   return check;
 }
 
+/// "3/" for a GPU of a node with several.
+std::string prefix_of(std::size_t gpu, const MeasuredGpus& measured) {
+  return measured.gpus.size() > 1 ? std::to_string(gpu) + "/" : std::string();
+}
+
 /// "python3 (pid 1234), pid 77"
 std::string names_of_programs(const std::vector<GpuProcess>& processes) {
   constexpr std::size_t kMost = 4;
@@ -95,6 +100,18 @@ std::string names_of_programs(const std::vector<GpuProcess>& processes) {
   }
   const auto more = processes.size() - names.size();
   return join(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+/// Why a GPU with these programs is not measured. None: they are unknown.
+void explain_use(Check& check, const std::vector<GpuProcess>& processes, bool has_nvml) {
+  if (processes.empty()) {
+    check.cause =
+        has_nvml ? "NVML does not know the programs on the GPU" : "without NVML, programs on the GPU are unknown";
+    check.fix = "measure it all the same with --force";
+    return;
+  }
+  check.cause = "the GPU is in use by " + names_of_programs(processes);
+  check.fix = "end the job, or measure beside it with --force";
 }
 
 std::string reasons_text(std::int64_t reasons) {
@@ -121,7 +138,7 @@ class GpuChecks {
 
   std::vector<Check> all(bool has_nvml) {
     if (gpu_.trouble) add_trouble(*gpu_.trouble);
-    if (!gpu_.load && !gpu_.trouble) add_use(has_nvml);
+    if (!gpu_.load && !gpu_.trouble) explain_use(add("use"), gpu_.processes, has_nvml);
     if (gpu_.load) {
       if (!gpu_.processes.empty()) add("use").pass("measured beside " + names_of_programs(gpu_.processes));
       add_clock(*gpu_.load);
@@ -148,18 +165,6 @@ class GpuChecks {
     Check& check = add("load");
     check.text = "the measurement failed";
     diagnose(check, CheckStatus::kFail, row_of(trouble.fault), trouble.error.describe());
-  }
-
-  void add_use(bool has_nvml) {
-    Check& check = add("use");
-    if (gpu_.processes.empty()) {
-      check.cause =
-          has_nvml ? "NVML does not know the programs on the GPU" : "without NVML, programs on the GPU are unknown";
-      check.fix = "measure it all the same with --force";
-      return;
-    }
-    check.cause = "the GPU is in use by " + names_of_programs(gpu_.processes);
-    check.fix = "end the job, or measure beside it with --force";
   }
 
   void add_clock(const GpuLoad& load) {
@@ -321,8 +326,7 @@ std::vector<Check> checks_of_gpus(const GpuNode& node) {
     const MeasuredGpus& measured = *node.outcome.measured;
     checks.push_back(check_of_node(node, measured));
     for (std::size_t i = 0; i < measured.gpus.size(); ++i) {
-      const auto prefix = measured.gpus.size() > 1 ? std::to_string(i) + "/" : std::string();
-      append(checks, GpuChecks(node, measured.gpus[i], prefix).all(measured.nvml_missing.empty()));
+      append(checks, GpuChecks(node, measured.gpus[i], prefix_of(i, measured)).all(measured.nvml_missing.empty()));
     }
     checks.push_back(check_of_errors(node, measured));
   }
@@ -333,6 +337,28 @@ std::vector<Check> checks_of_gpus(const GpuNode& node) {
     checks.push_back(std::move(check));
   }
   return checks;
+}
+
+std::vector<Check> checks_of_use(const std::string& node, const GpuOutcome& seen, bool force) {
+  std::vector<Check> checks;
+  if (!seen.measured) return checks;
+  for (std::size_t i = 0; i < seen.measured->gpus.size(); ++i) {
+    const GpuReport& gpu = seen.measured->gpus[i];
+    const bool unknown = gpu.processes_unknown && seen.measured->nvml_missing.empty() && !force;
+    if (gpu.processes.empty() && !unknown) continue;
+    Check check = skipped(Level::kNccl, {node}, prefix_of(i, *seen.measured) + "use", "");
+    if (force) {
+      check.pass("measured beside " + names_of_programs(gpu.processes));
+    } else {
+      explain_use(check, gpu.processes, true);
+    }
+    checks.push_back(std::move(check));
+  }
+  return checks;
+}
+
+bool forbids_ranks(const std::vector<Check>& uses) {
+  return !uses.empty() && uses.front().status == CheckStatus::kSkip;
 }
 
 }  // namespace sparkplan

@@ -26,6 +26,13 @@ struct GpuNode {
 /// skipped check, "gpu/NODE/use", which names the programs.
 std::vector<Check> checks_of_gpus(const GpuNode& node);
 
+/// "nccl/NODE/use", in the words of checks_of_gpus(), from an answer to MeasureGpus without a load. A GPU that programs
+/// use has a skipped check, with `force` a passed one. So has a GPU whose list of programs failed, unless forced. A
+/// free GPU has none. Nor has a node without NVML or without an answer.
+std::vector<Check> checks_of_use(const std::string& node, const GpuOutcome& seen, bool force);
+/// True if the node must have no rank, because of the result of checks_of_use().
+bool forbids_ranks(const std::vector<Check>& uses);
+
 /// "gpu/NODE/parity", for each measured node if there are two or more. A node is compared with the majority and with
 /// the medians of the nodes with the same model. So no single node decides about another one. Where two nodes differ,
 /// both have the warning, and neither is called the slow one.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/verify/levels/gpu_checks.h"
 #include "engine/verify/levels/nccl_checks.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/levels/nccl_run.h"
@@ -118,12 +119,39 @@ class NcclLevel {
       }
       places_[i] = *std::move(place);
       askable.push_back(i);
-      context_.progress(context_.nodes[i].name(), "checking GPU and NCCL");
     }
+    exclude_used(askable);
     std::vector<RankPlace> places;
-    for (const auto i : askable) places.push_back(places_[i]);
+    for (const auto i : askable) {
+      context_.progress(context_.nodes[i].name(), "checking GPU and NCCL");
+      places.push_back(places_[i]);
+    }
     const auto looked = inspect_nccl(places, options_);
     for (std::size_t at = 0; at < askable.size(); ++at) note_inspection(askable[at], looked[at]);
+  }
+
+  /// Removes the nodes that a program uses, before a rank takes memory of their GPUs. A node that does not answer is
+  /// left to inspect_nccl(), which has a better error.
+  void exclude_used(std::vector<std::size_t>& askable) {
+    std::vector<RankPlace> places;
+    for (const auto i : askable) {
+      context_.progress(context_.nodes[i].name(), "looking for programs on its GPUs");
+      places.push_back(places_[i]);
+    }
+    const auto seen = list_programs(places, options_);
+    std::vector<std::size_t> unused;
+    for (std::size_t at = 0; at < seen.size(); ++at) {
+      const std::size_t node = askable[at];
+      if (seen[at].left_running) left_running_.insert(context_.nodes[node].name());
+      auto uses = checks_of_use(context_.nodes[node].name(), seen[at], context_.options.force);
+      if (forbids_ranks(uses)) {
+        in_use_[node] = uses.front().id;
+      } else {
+        unused.push_back(node);
+      }
+      append(checks_, std::move(uses));
+    }
+    askable = std::move(unused);
   }
 
   /// Called by several threads at a time while pairs are measured.
@@ -176,8 +204,10 @@ class NcclLevel {
   /// Why these nodes cannot be measured together.
   Blocker blocker_of(const std::vector<std::size_t>& members) const {
     for (const auto member : members) {
-      if (!able_.contains(member))
-        return {context_.nodes[member].name() + " is excluded, see nccl/" + context_.nodes[member].name()};
+      if (able_.contains(member)) continue;
+      const std::string& name = context_.nodes[member].name();
+      const auto use = in_use_.find(member);
+      return {name + " is excluded, see " + (use == in_use_.end() ? "nccl/" + name : use->second)};
     }
     if (mixed_) {
       for (const auto member : members) {
@@ -229,17 +259,25 @@ class NcclLevel {
   }
 
   void measure_group() {
-    // A machine without a GPU, such as a storage node, is not part of the group.
+    // A machine without a GPU, such as a storage node, is not part of the group. A GPU in use is left alone.
     std::vector<std::size_t> all;
     std::vector<std::size_t> members;
     for (std::size_t i = 0; i < count(); ++i) {
       all.push_back(i);
-      if (!without_gpu_.contains(i)) members.push_back(i);
+      if (!without_gpu_.contains(i) && !in_use_.contains(i)) members.push_back(i);
     }
     // Then the checks of all nodes are skipped, with the reason.
     if (count_ranks(members) < 2) members = all;
     if (count_ranks(members) < 2 || context_.stop.stop_requested()) return;
+    if (!in_use_.empty() && is_known_pair(members)) return;
     append(checks_, measure(members.size() <= 2 ? "" : "all", members, requests_for(choice_, false)));
+  }
+
+  /// True for two nodes that measure_pairs() has measured: the group would have the same checks again.
+  bool is_known_pair(const std::vector<std::size_t>& members) const {
+    return members.size() == 2 && std::any_of(checks_.begin(), checks_.end(), [&](const Check& check) {
+             return check.what != kMixedVersions && check.nodes == names(members);
+           });
   }
 
   std::vector<Check> measure(const std::string& group, const std::vector<std::size_t>& members,
@@ -283,6 +321,7 @@ class NcclLevel {
   std::vector<RankPlace> places_;    ///< By node: its first rank.
   std::map<std::size_t, int> able_;  ///< Nodes that can take part, and their NCCL's version.
   std::set<std::size_t> without_gpu_;
+  std::map<std::size_t, std::string> in_use_;  ///< Nodes that programs use, and the check that names them.
   bool mixed_ = false;
   std::mutex left_running_mutex_;
   std::set<std::string> left_running_;

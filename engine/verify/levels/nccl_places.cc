@@ -1,10 +1,12 @@
 #include "engine/verify/levels/nccl_places.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/verify/levels/gpu_checks.h"
 #include "engine/verify/levels/nccl_environment.h"
 
 namespace sparkplan {
@@ -62,6 +64,16 @@ std::vector<Diagnostic> too_large_sizes(const NcclChoice& choice, const std::vec
   return {};
 }
 
+/// The places without a program on their nodes' GPUs.
+std::vector<RankPlace> unused_of(const std::vector<RankPlace>& places, const NcclRunOptions& options) {
+  const auto seen = list_programs(places, options);
+  std::vector<RankPlace> unused;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!forbids_ranks(checks_of_use(places[i].name(), seen[i], false))) unused.push_back(places[i]);
+  }
+  return unused;
+}
+
 }  // namespace
 
 NcclRunOptions nccl_run_options(const VerifyContext& context) {
@@ -80,6 +92,21 @@ Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& 
   auto environment = nccl_environment(context.cluster, *node.spec, *node.facts, builtin_registry());
   const auto& library = context.options.nccl.library.empty() ? environment.library : context.options.nccl.library;
   return RankPlace{node.spec, 0, library, std::move(environment.variables)};
+}
+
+std::vector<GpuOutcome> list_programs(const std::vector<RankPlace>& places, const NcclRunOptions& options) {
+  GpuRunOptions gpus;
+  gpus.agent = options.agent;
+  gpus.stop = options.stop;
+  gpus.command.load_ms = 0;
+  gpus.patience = options.prepare_timeout;
+  std::vector<GpuOutcome> outcomes(places.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    threads.emplace_back([&, i] { outcomes[i] = measure_gpus(*places[i].node, gpus); });
+  }
+  threads.clear();  // Waits: the outcomes are returned only when they are complete.
+  return outcomes;
 }
 
 int ranks_on_node(const NcclChoice& choice, int gpus) {
@@ -124,7 +151,9 @@ std::vector<Diagnostic> nccl_misfits(const VerifyContext& context) {
     places.push_back(*std::move(place));
     context.progress(node.name(), "checking GPU and NCCL");
   }
-  const auto looked = inspect_nccl(places, nccl_run_options(context));
+  const auto options = nccl_run_options(context);
+  if (!context.options.force) places = unused_of(places, options);
+  const auto looked = inspect_nccl(places, options);
   std::vector<NcclNode> nodes;
   for (std::size_t i = 0; i < looked.size(); ++i) {
     if (!looked[i].failure) nodes.push_back({places[i].name(), looked[i].prepared.at(0)});

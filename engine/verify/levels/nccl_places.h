@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/verify/levels/gpu_run.h"
 #include "engine/verify/levels/nccl_run.h"
 #include "engine/verify/verify_context.h"
 
@@ -15,6 +16,10 @@ NcclRunOptions nccl_run_options(const VerifyContext& context);
 
 /// The rank on a node's first GPU. Errors: kUnreachable (not connected), kUnsupported (not a running system).
 Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& node);
+
+/// Asks the node of each place for the programs on its GPUs, all nodes at the same time. Loads no GPU and takes none of
+/// its memory.
+std::vector<GpuOutcome> list_programs(const std::vector<RankPlace>& places, const NcclRunOptions& options);
 
 /// Pure. The number of ranks that the choice means for a node with `gpus` GPUs.
 int ranks_on_node(const NcclChoice& choice, int gpus);
@@ -37,7 +42,7 @@ struct NcclNode {
 std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes);
 
 /// misfits_of() for the nodes of the run, which it asks. Asks none if the choice is the usual run. Nodes that do not
-/// answer are left to the level.
+/// answer are left to the level, and so are those that programs use, unless forced.
 std::vector<Diagnostic> nccl_misfits(const VerifyContext& context);
 
 }  // namespace sparkplan

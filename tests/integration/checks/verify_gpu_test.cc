@@ -122,7 +122,7 @@ TEST_CASE("verify gpu: --force with a level that looks for no jobs is refused be
   controller.cluster(nodes_of_lab(1));
   const auto run = controller.run({"verify", "--level", "tcp", "--force"});
   require_exit(run, 1);
-  CHECK(contains(run.err, "--force is for the level gpu"));
+  CHECK(contains(run.err, "--force is for the levels gpu and nccl"));
 }
 
 }  // namespace sparkplan::test

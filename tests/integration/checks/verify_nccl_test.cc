@@ -18,22 +18,25 @@ class GpuHost {
  public:
   explicit GpuHost(int number) : host_(number) {
     host_.shell("mkdir -p " + kLibraries);
-    for (const char* name : {"libcuda.so.1", "libnccl.so.2"}) {
+    for (const char* name : {"libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1"}) {
       std::filesystem::copy_file(std::filesystem::path(SPARKPLAN_FAKE_GPU) / name, host_.path(kLibraries + "/" + name),
                                  std::filesystem::copy_options::overwrite_existing);
     }
     host_.shell("echo " + kLibraries + " > /etc/ld.so.conf.d/fake-gpu.conf; ldconfig");
+    has("");
   }
   GpuHost(const GpuHost&) = delete;
   GpuHost& operator=(const GpuHost&) = delete;
   ~GpuHost() {
     try {
-      host_.shell("nft flush ruleset; rm -rf " + kLibraries + " /etc/ld.so.conf.d/fake-gpu.conf " + kRankFile +
-                  "; ldconfig");
+      host_.shell("nft flush ruleset; rm -rf " + kLibraries + " /etc/ld.so.conf.d/fake-gpu.conf /etc/fake-gpu.conf " +
+                  kRankFile + "; ldconfig");
     } catch (const std::exception&) {  // The case has failed already.
     }
   }
   const Host* operator->() const { return &host_; }
+  /// A line NAME=VALUE, as tests/fake_gpu/variables.h reads it.
+  void has(const std::string& property) const { host_.shell("echo '" + property + "' > /etc/fake-gpu.conf"); }
   bool runs_ranks() const { return !host_.shell("pgrep sparkplan-nccl || true").empty(); }
 
  private:
@@ -87,6 +90,25 @@ TEST_CASE("verify nccl: two hosts with GPUs are measured, and no rank remains") 
   const auto text = controller.run({"verify", "--level", "nccl"}, std::chrono::seconds(200));
   require_exit(text, 0);
   CHECK(contains(text.out, "# all_reduce, 2 ranks, out of place"));
+}
+
+TEST_CASE("verify nccl: a host whose GPU a program uses is named, and measured only with --force") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  const Controller controller;
+  controller.cluster(cluster_with(""));
+  second.has("FAKE_GPU_PROCESS=1");
+  const auto used = verify(controller, 8);
+  const auto use = check_in(used, "nccl/spark-02/0/use");
+  CHECK(use.at("status") == "skip");
+  CHECK(contains(use.at("cause").get<std::string>(), "in use by systemd (pid 1)"));
+  CHECK(check_in(used, "nccl/spark-01").at("status") == "pass");
+  CHECK(check_in(used, "nccl/spark-01/spark-02/all_reduce").at("status") == "skip");
+  CHECK(contains(check_in(used, "nccl/measured").at("fix").get<std::string>(), "--force"));
+  const auto forced = verify(controller, 0, {"--force"});
+  CHECK(check_in(forced, "nccl/spark-01/spark-02/all_reduce").at("value") > 0);
+  CHECK(check_in(forced, "nccl/spark-02/0/use").at("status") == "pass");
+  require_no_ranks(first, second);
 }
 
 TEST_CASE("verify nccl: a sweep measures all operations in both placements, with several ranks per node") {

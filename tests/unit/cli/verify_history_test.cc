@@ -98,12 +98,12 @@ TEST_CASE("verify --force is refused with a level that looks for no jobs on a GP
   const ScratchDirectory desk;
   const std::string file = (desk / "/cluster.yaml").string();
   desk.write("/cluster.yaml", "version: 1\nname: lab\nnodes:\n  - {name: n1, transport: local, root: /nonexistent}\n");
-  for (const char* level : {"link", "nccl"}) {
+  for (const char* level : {"link", "tcp"}) {
     const auto refused = sparkplan({"verify", "--level", level, "--force", file});
     CHECK(refused.exit_status == 1);
-    CHECK(contains(refused.standard_error, "--force is for the level gpu"));
+    CHECK(contains(refused.standard_error, "--force is for the levels gpu and nccl"));
   }
-  for (const char* level : {"gpu", "all"}) {
+  for (const char* level : {"gpu", "nccl", "all"}) {
     const auto taken = sparkplan({"verify", "--level", level, "--force", file});
     CHECK_FALSE(contains(taken.standard_error, "--force"));
   }

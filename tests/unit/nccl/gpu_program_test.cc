@@ -41,11 +41,12 @@ class Fakes {
   std::vector<std::string> names_;
 };
 
-GpuNode measured(const std::string& name, const std::map<std::string, std::string>& fakes = {}, bool force = false) {
+GpuNode measured(const std::string& name, const std::map<std::string, std::string>& fakes = {}, bool force = false,
+                 std::int64_t load_ms = 300) {
   const Fakes environment(fakes);
   const NodeSpec spec{*NodeName::parse(name), 1, "", {}, TransportKind::kLocal, "/tmp", false, {}, {}, {}};
   GpuRunOptions options;
-  options.command = {300, force};
+  options.command = {load_ms, force};
   GpuNode node{name, true, measure_gpus(spec, options), GpuErrorsReply{0, {}, true}, ""};
   CHECK_FALSE(node.outcome.left_running);
   return node;
@@ -156,6 +157,33 @@ TEST_CASE("gpu program: without NVML, programs are unknown and nothing is measur
   CHECK(only_gpu(forced).load->samples == 0);
   CHECK(only_gpu(forced).load->copy_gigabytes == Approx(218).epsilon(0.01));
   CHECK(clock_of(forced).status == CheckStatus::kSkip);
+}
+
+TEST_CASE("gpu program: without a load the programs on a GPU are listed, and no GPU is loaded") {
+  const auto listed = [](const std::string& process) {
+    const auto node = measured("spark-01", {{"FAKE_GPU_PROCESS", process}}, true, 0);
+    CHECK_FALSE(only_gpu(node).load);
+    CHECK_FALSE(only_gpu(node).trouble);
+    return only_gpu(node);
+  };
+  const auto used = listed(std::to_string(::getpid()));
+  REQUIRE(used.processes.size() == 1);
+  CHECK(used.processes[0].pid == ::getpid());
+  CHECK_FALSE(used.processes_unknown);
+  for (const std::string free : {"", "unsupported"}) {
+    CHECK(listed(free).processes.empty());
+    CHECK_FALSE(listed(free).processes_unknown);
+  }
+  CHECK(listed("unknown").processes_unknown);
+  const auto no_nvml = measured("spark-01", {{"FAKE_GPU_NVML", "broken"}}, false, 0);
+  CHECK_FALSE(only_gpu(no_nvml).processes_unknown);
+  CHECK_FALSE(no_nvml.outcome.measured->nvml_missing.empty());
+}
+
+TEST_CASE("gpu program: a test that has just ended is not taken for a job") {
+  const std::map<std::string, std::string> fakes{{"FAKE_GPU_PROCESS", "leaving"}};
+  CHECK(only_gpu(measured("spark-01", fakes, false, 0)).processes.empty());
+  CHECK(only_gpu(measured("spark-01", fakes)).load);
 }
 
 TEST_CASE("gpu program: values that the driver does not report are left out") {

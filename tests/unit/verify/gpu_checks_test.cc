@@ -185,6 +185,41 @@ TEST_CASE("gpu checks: of many programs on a GPU, four are named") {
   CHECK(use.fix.find("--force") != std::string::npos);
 }
 
+TEST_CASE("gpu checks: a GPU in use forbids ranks on its node, in the same words as for the level gpu") {
+  auto used = good_gpu();
+  used.load.reset();
+  auto free = used;
+  used.processes = {{7, "vllm"}};
+  const auto node = gpu_node("n1", {free, used});
+  const auto uses = checks_of_use("n1", node.outcome, false);
+  REQUIRE(uses.size() == 1);
+  CHECK(uses[0].id == "nccl/n1/1/use");
+  const auto same = check_of(node, "1/use");
+  CHECK(uses[0].status == same.status);
+  CHECK(uses[0].cause == same.cause);
+  CHECK(uses[0].fix == same.fix);
+  CHECK(forbids_ranks(uses));
+  const auto forced = checks_of_use("n1", node.outcome, true);
+  REQUIRE(forced.size() == 1);
+  CHECK(forced[0].text == "measured beside vllm (pid 7)");
+  CHECK_FALSE(forbids_ranks(forced));
+}
+
+TEST_CASE("gpu checks: unknown programs forbid ranks, unless forced or without NVML") {
+  auto unknown = good_gpu();
+  unknown.load.reset();
+  unknown.processes_unknown = true;
+  auto node = gpu_node("n1", {unknown});
+  const auto uses = checks_of_use("n1", node.outcome, false);
+  CHECK(forbids_ranks(uses));
+  REQUIRE(uses.size() == 1);
+  CHECK(uses[0].cause == check_of(node, "use").cause);
+  CHECK(checks_of_use("n1", node.outcome, true).empty());
+  node.outcome.measured->nvml_missing = "there is no NVML";
+  CHECK(checks_of_use("n1", node.outcome, false).empty());
+  CHECK(checks_of_use("n1", failed(NcclTrouble::kSilent, {}, true).outcome, false).empty());
+}
+
 TEST_CASE("gpu parity: equal nodes pass, and one node alone is compared with none") {
   CHECK(warned({gpu_node("n1"), gpu_node("n2"), gpu_node("n3")}).empty());
   CHECK(parity_of_gpus({gpu_node("n1")}).empty());
