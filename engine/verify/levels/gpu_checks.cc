@@ -344,10 +344,12 @@ std::vector<Check> checks_of_use(const std::string& node, const GpuOutcome& seen
   if (!seen.measured) return checks;
   for (std::size_t i = 0; i < seen.measured->gpus.size(); ++i) {
     const GpuReport& gpu = seen.measured->gpus[i];
-    const bool unknown = gpu.processes_unknown && seen.measured->nvml_missing.empty() && !force;
+    const bool unknown = gpu.processes_unknown && seen.measured->nvml_missing.empty();
     if (gpu.processes.empty() && !unknown) continue;
     Check check = skipped(Level::kNccl, {node}, prefix_of(i, *seen.measured) + "use", "");
-    if (force) {
+    if (gpu.processes.empty()) {
+      check.pass("measured, though NVML does not know the programs on the GPU");
+    } else if (force) {
       check.pass("measured beside " + names_of_programs(gpu.processes));
     } else {
       explain_use(check, gpu.processes, true);
@@ -358,7 +360,7 @@ std::vector<Check> checks_of_use(const std::string& node, const GpuOutcome& seen
 }
 
 bool forbids_ranks(const std::vector<Check>& uses) {
-  return !uses.empty() && uses.front().status == CheckStatus::kSkip;
+  return std::any_of(uses.begin(), uses.end(), [](const Check& use) { return use.status == CheckStatus::kSkip; });
 }
 
 }  // namespace sparkplan

@@ -27,8 +27,9 @@ struct GpuNode {
 std::vector<Check> checks_of_gpus(const GpuNode& node);
 
 /// "nccl/NODE/use", in the words of checks_of_gpus(), from an answer to MeasureGpus without a load. A GPU that programs
-/// use has a skipped check, with `force` a passed one. So has a GPU whose list of programs failed, unless forced. A
-/// free GPU has none. Nor has a node without NVML or without an answer.
+/// use has a skipped check, with `force` a passed one. A GPU whose list of programs failed has a passed one: NCCL is
+/// measured there, because no driver has to have such a list. A free GPU has none. Nor has a node without NVML or
+/// without an answer.
 std::vector<Check> checks_of_use(const std::string& node, const GpuOutcome& seen, bool force);
 /// True if the node must have no rank, because of the result of checks_of_use().
 bool forbids_ranks(const std::vector<Check>& uses);

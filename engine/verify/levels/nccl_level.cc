@@ -145,7 +145,8 @@ class NcclLevel {
       if (seen[at].left_running) left_running_.insert(context_.nodes[node].name());
       auto uses = checks_of_use(context_.nodes[node].name(), seen[at], context_.options.force);
       if (forbids_ranks(uses)) {
-        in_use_[node] = uses.front().id;
+        const auto is_skipped = [](const Check& use) { return use.status == CheckStatus::kSkip; };
+        in_use_[node] = std::find_if(uses.begin(), uses.end(), is_skipped)->id;
       } else {
         unused.push_back(node);
       }

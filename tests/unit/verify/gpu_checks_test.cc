@@ -205,16 +205,19 @@ TEST_CASE("gpu checks: a GPU in use forbids ranks on its node, in the same words
   CHECK_FALSE(forbids_ranks(forced));
 }
 
-TEST_CASE("gpu checks: unknown programs forbid ranks, unless forced or without NVML") {
+TEST_CASE("gpu checks: unknown programs forbid no ranks, and a program on a second GPU does") {
   auto unknown = good_gpu();
   unknown.load.reset();
   unknown.processes_unknown = true;
   auto node = gpu_node("n1", {unknown});
   const auto uses = checks_of_use("n1", node.outcome, false);
-  CHECK(forbids_ranks(uses));
+  CHECK_FALSE(forbids_ranks(uses));
   REQUIRE(uses.size() == 1);
-  CHECK(uses[0].cause == check_of(node, "use").cause);
-  CHECK(checks_of_use("n1", node.outcome, true).empty());
+  CHECK(uses[0].status == CheckStatus::kPass);
+  auto used = good_gpu();
+  used.load.reset();
+  used.processes = {{7, "vllm"}};
+  CHECK(forbids_ranks(checks_of_use("n1", gpu_node("n1", {unknown, used}).outcome, false)));
   node.outcome.measured->nvml_missing = "there is no NVML";
   CHECK(checks_of_use("n1", node.outcome, false).empty());
   CHECK(checks_of_use("n1", failed(NcclTrouble::kSilent, {}, true).outcome, false).empty());
