@@ -94,9 +94,7 @@ std::vector<DigestIndex::Origin> recorded_trees() {
     if (!name.ends_with(kIndexEnding) || !file.valid() || trees.size() == kMostCopyTrees) continue;
     const auto text = read_all(file.get());
     if (!text) continue;
-    DigestIndex index;
-    index.with_digests_ = false;
-    index.read(*text);
+    const auto index = DigestIndex::of_text(*text, false);
     const auto origin = index.origin();
     // An index is found by the path, so that no other text can lead to it.
     if (!origin || index_name(origin->path) != name) continue;
@@ -150,6 +148,13 @@ Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
   // The next line must not continue one that a crash has cut off.
   if (!text.empty() && text.back() != '\n') index.write("\n");
   SPARK_CHECK(index.compact(name));
+  return index;
+}
+
+DigestIndex DigestIndex::of_text(const std::string& text, bool with_digests) {
+  DigestIndex index;
+  index.with_digests_ = with_digests;
+  index.read(text);
   return index;
 }
 

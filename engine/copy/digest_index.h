@@ -40,6 +40,9 @@ class DigestIndex {
   /// index, or without the right to read it, all files are unknown.
   /// Errors: kBusy (another process writes to the tree), kFailed.
   static Result<DigestIndex> open(const std::string& path, bool write);
+  /// The index that a text contains, without a file. Without `with_digests` it has names only, because digests are most
+  /// of an index.
+  static DigestIndex of_text(const std::string& text, bool with_digests);
   DigestIndex(DigestIndex&& other) noexcept;
 
   /// The digests of a file with this stamp; those of unknown chunks are zero. `chunks` digests in any case.
@@ -70,7 +73,6 @@ class DigestIndex {
     std::size_t number = 0;  ///< Of its line in the file.
   };
   DigestIndex() = default;
-  friend std::vector<Origin> recorded_trees();
   void read(const std::string& text);
   void read_line(std::string_view line);
   Result<void> compact(const std::string& file_name);
@@ -85,7 +87,7 @@ class DigestIndex {
   std::set<std::string> directories_;
   std::optional<Origin> origin_;
   std::size_t lines_ = 0;
-  bool with_digests_ = true;  ///< False: only names are kept, for recorded_trees(). Digests are most of an index.
+  bool with_digests_ = true;  ///< See of_text().
   std::size_t chunks_ = 0;    ///< Of all records that were read.
   FileDescriptor file_;
 };

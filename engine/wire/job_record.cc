@@ -69,10 +69,13 @@ void list_fields(FieldVisitor& field, RunningJob& job) {
   field("command", job.command, kOptional.cut_at(kLongestJobCommand));
   if (!field.reading()) return;
   if (!is_job_id(job.id)) job.id = kNoJobId;
-  // Any user of the node can word them.
-  for (std::string* text : {&job.id, &job.user, &job.since, &job.who, &job.command}) {
-    *text = shown_text(*text, kLongestJobCommand);
-  }
+  // Any user of the node can word them. A picture of a control character is longer than the character, so the text is
+  // cut to the same length again: otherwise the next reader would cut more of it.
+  const auto show = [](std::string& text, std::size_t most) { text = shown_text(text, most); };
+  show(job.user, kLongestShortText);
+  show(job.since, kLongestShortText);
+  show(job.who, kLongestJobOwner);
+  show(job.command, kLongestJobCommand);
 }
 
 }  // namespace sparkplan

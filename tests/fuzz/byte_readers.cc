@@ -1,15 +1,25 @@
 // Readers that need few other sources: of binary messages, listings and the output of programs.
 #include "tests/fuzz/byte_readers.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/agent/facts/input_chains.h"
 #include "engine/agent/node/bus_message.h"
+#include "engine/core/ascii.h"
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/launch/nccl_status.h"
+#include "engine/model/cluster.h"
 #include "engine/model/ipv4.h"
 #include "engine/nccl/nccl_log.h"
+#include "engine/remote/config/ssh_config.h"
+#include "engine/remote/config/ssh_host_settings.h"
+#include "engine/remote/config/ssh_way.h"
 #include "engine/remote/discovery/mdns_message.h"
 #include "engine/resource/managed_block.h"
 #include "engine/verify/levels/ssh_complaint.h"
@@ -18,6 +28,7 @@
 #include "resources/package/dpkg_status.h"
 #include "resources/ssh_trust/public_key.h"
 #include "tests/fuzz/choices.h"
+#include "tests/fuzz/copy_readers.h"
 #include "tests/fuzz/property.h"
 
 namespace sparkplan::fuzz {
@@ -104,6 +115,39 @@ void read_logs(std::string_view text) {
   require(bool(complaint.row), "a complaint without a row");
 }
 
+/// The answer of NCCL's status port, and the variable that moves the port.
+void read_nccl_status(std::string_view text) {
+  constexpr std::size_t kMost = 4;
+  const auto faults = nccl_faults_in(text);
+  require(faults.size() <= kMost, "there are too many faults");
+  for (const auto& fault : faults) require_printable(fault, "a fault that NCCL reports", kLongestShortText);
+  const auto question = nccl_status_question(0, {{"NCCL_RAS_ADDR", std::string(text)}});
+  const std::string& host = question.argv.at(4);
+  const std::string& port = question.argv.at(5);
+  require(!host.empty() && host.find('/') == std::string::npos, "a host leads to another file", host);
+  require(!port.empty() && std::all_of(port.begin(), port.end(), is_digit), "a port is no number", port);
+}
+
+/// ~/.ssh/config, and the way to a node that it describes.
+void read_ssh_config(std::string_view text) {
+  const std::string name = "~/.ssh/config";
+  const auto lines = parse_ssh_config(text, name);
+  if (!lines) return require_printable(lines.error().describe(), "an error about ~/.ssh/config");
+  const SshConfig config{{{name, *lines}}};
+  const NodeSpec node{*NodeName::parse("spark-01"), 1, "spark-01.lab", {}, TransportKind::kSsh, {}, false, {}, {}, {}};
+  const LocalUser me{"anna", "/home/anna", [](const std::string& variable) -> std::optional<std::string> {
+                       return variable == "HOME" ? std::optional<std::string>("/home/anna") : std::nullopt;
+                     }};
+  const auto way = way_to(node, config, me);
+  if (!way) return require_printable(way.error().describe(), "an error about the way to a node");
+  for (const SshStation& station : way->stations) {
+    require(!station.address.empty() && station.address.front() != '-', "an address is an option", station.address);
+    require(!station.user.empty() && station.user.front() != '-', "a user is an option", station.user);
+    require_printable(station.context(), "a station on the way");
+  }
+  for (const IgnoredSetting& ignored : way->ignored) require_printable(ignored.what, "a setting that is not used");
+}
+
 void read_any(std::string_view text) {
   const std::string shown = printable(text);
   require(printable(shown) == shown && !has_line_break(shown), "printable text is not", shown);
@@ -126,11 +170,18 @@ const Readers& byte_readers() {
       {"any", read_any},
       {"block", read_block},
       {"bus", read_bus},
+      {"chunk_journal", read_chunk_journal},
+      {"digest_index", read_digest_index},
+      {"image", read_image},
+      {"image_state", read_image_state},
       {"logs", read_logs},
       {"mdns", read_mdns},
+      {"nccl_status", read_nccl_status},
       {"packages", read_packages},
       {"public_key", read_public_key},
       {"rules", read_rules},
+      {"ssh_config", read_ssh_config},
+      {"tar", read_tar},
   };
   return all;
 }

@@ -40,6 +40,7 @@
 #include "resources/systemd_unit/unit_text.h"
 #include "resources/systemd_unit/verification.h"
 #include "tests/fuzz/byte_readers.h"
+#include "tests/fuzz/job_readers.h"
 #include "tests/fuzz/named_input.h"
 #include "tests/fuzz/property.h"
 
@@ -216,9 +217,13 @@ void read_journal(std::string_view text) {
 const Readers& readers() {
   static const Readers all = [] {
     Readers named{
-        {"public_key", read_public_key}, {"trust", read_trust},       {"address", read_address}, {"bus", read_bus},
-        {"mounts", read_mounts},         {"settings", read_settings}, {"shell", read_shell},     {"units", read_units},
-        {"netplan", read_netplan},       {"network", read_network},   {"journal", read_journal},
+        {"public_key", read_public_key}, {"trust", read_trust},
+        {"address", read_address},       {"bus", read_bus},
+        {"mounts", read_mounts},         {"settings", read_settings},
+        {"shell", read_shell},           {"units", read_units},
+        {"netplan", read_netplan},       {"network", read_network},
+        {"journal", read_journal},       {"job_answers", read_job_answers},
+        {"run_log", read_run_log},
     };
     // Two of them are parts of the ones above, which stay.
     named.insert(byte_readers().begin(), byte_readers().end());

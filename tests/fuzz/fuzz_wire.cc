@@ -1,5 +1,6 @@
 // Everything that is decoded from the other end of a connection: frames, JSON, and each message and record with its own
 // decoder. An input is the decoder's name, a newline, and the encoded bytes.
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,7 +12,11 @@
 #include "engine/model/host_facts.h"
 #include "engine/model/rdma_facts.h"
 #include "engine/wire/build_id.h"
+#include "engine/wire/copy_messages.h"
 #include "engine/wire/frame.h"
+#include "engine/wire/gpu_messages.h"
+#include "engine/wire/job_messages.h"
+#include "engine/wire/job_record.h"
 #include "engine/wire/messages.h"
 #include "engine/wire/nccl_messages.h"
 #include "tests/fuzz/choices.h"
@@ -79,12 +84,53 @@ void read_values(std::string_view text) {
   require_printable(printable(display(*value)), "a displayed value");
 }
 
+/// The command line of a process that claims to be a process starter.
+void read_job_record(std::string_view command_line) {
+  const auto record = job_record_in(command_line);
+  if (!record) return;
+  const std::string room = text_of(*record);
+  require(room.size() < kJobRecordRoom, "a record needs more than its room", room);
+  const auto again = job_record_in(std::string("sparkplan-job\0--stdio\0", 22) + room);
+  require(again.has_value() && text_of(*again) == room, "a record is another one after it was written", room);
+}
+
+/// No entry and no link of a tree leads out of it.
+void read_entry(const Value& value) {
+  const auto entry = decode<CopyEntry>(value);
+  if (!entry) return;
+  const std::filesystem::path path(entry->path);
+  const auto leads_out = [](const std::filesystem::path& place) {
+    const auto normal = place.lexically_normal();
+    return normal.is_absolute() || (!normal.empty() && *normal.begin() == "..");
+  };
+  require(!leads_out(path), "an entry is outside of its tree", entry->path);
+  if (entry->kind != CopyKind::kLink) return;
+  require(!leads_out(path.parent_path() / entry->target), "a link leads out of its tree", entry->target);
+}
+
+void read_running_job(const Value& value) {
+  if (const auto job = decode<RunningJob>(value)) {
+    require_printable(job->describe(), "a job that is running", 4096);
+    require_printable(busy_with({*job, *job}).describe(), "a refusal because of a job", 8192);
+  }
+}
+
 using Reader = std::function<void(const Value&)>;
 
 template <class Decode>
 Reader by(Decode decode) {
   return [decode](const Value& value) { round_trip(value, decode); };
 }
+
+/// The same, and what else the message promises.
+template <class Decode>
+Reader by(Decode decode, void (*check)(const Value&)) {
+  return [decode, check](const Value& value) {
+    round_trip(value, decode);
+    check(value);
+  };
+}
+
 const std::map<std::string, Reader, std::less<>>& readers() {
   static const std::map<std::string, Reader, std::less<>> all{
       {"facts", by(decode<Facts>)},
@@ -127,6 +173,18 @@ const std::map<std::string, Reader, std::less<>>& readers() {
       {"probe_request", by(decode<ProbeRequest>)},
       {"tcp_request", by(decode<MeasureTcpRequest>)},
       {"rdma_connect_request", by(decode<RdmaConnectRequest>)},
+      {"gpu_command", by(decode<MeasureGpus>)},
+      {"gpu_answer", by(decode<MeasuredGpus>)},
+      {"gpu_report", by(decode<GpuReport>)},
+      {"gpu_load", by(decode<GpuLoad>)},
+      {"job_command", by(decode<JobCommand>)},
+      {"job_answer", by(decode<JobAnswer>)},
+      {"job_seen", by(decode<SeenRank>)},
+      {"running_job", by(decode<RunningJob>, read_running_job)},
+      {"copy_command", by(decode<CopyCommand>)},
+      {"copy_answer", by(decode<CopyAnswer>)},
+      {"copy_entry", by(decode<CopyEntry>, read_entry)},
+      {"copy_tree", by(decode<CopyTree>)},
   };
   return all;
 }
@@ -136,6 +194,7 @@ void read_one(Choices choices) {
   if (name == "frames") return read_frames(choices.rest());
   if (name == "build_id") return (void)elf_build_id(choices.rest());
   if (name == "json") return read_values(choices.rest());
+  if (name == "job_record") return read_job_record(choices.rest());
   const auto reader = readers().find(name);
   if (reader == readers().end()) return;
   if (const auto value = decode_json(choices.rest())) reader->second(*value);

@@ -71,6 +71,15 @@ TEST_CASE("the texts of a job are cut and made safe for a terminal when they are
   CHECK(read->pid == 42);
 }
 
+TEST_CASE("a job that is passed on stays the same") {
+  const std::string controls(kLongestJobOwner, '\x1b');
+  const RunningJob job{"j1", controls, 42, controls, controls, std::string(kLongestJobCommand, '\x1b')};
+  const auto read = decode<RunningJob>(encode(job));
+  REQUIRE(read);
+  CHECK(read->who.size() <= kLongestJobOwner);
+  CHECK(decode<RunningJob>(encode(*read)) == *read);
+}
+
 TEST_CASE("a refusal names the first job, counts the others and says the way past") {
   const RunningJob job{"j1", "nvidia", 42, "2026-03-01T12:00:00Z", "", "train"};
   const auto error = busy_with({job, job, job});
