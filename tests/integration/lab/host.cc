@@ -39,7 +39,8 @@ sysctl -qw net.core.somaxconn=4096 net.ipv4.tcp_syncookies=1 net.ipv4.tcp_fin_ti
 
 /// Files that cases change and that a reset may not simply remove, because sparkplan does not own them.
 const Words& files_to_restore() {
-  static const Words files{kHostsFile, "/root/.bashrc", "/home/operator/.bashrc", "/root/.ssh/authorized_keys"};
+  static const Words files{kHostsFile, "/root/.bashrc", "/home/operator/.bashrc", "/root/.ssh/authorized_keys",
+                           "/home/operator/.ssh/authorized_keys"};
   return files;
 }
 
