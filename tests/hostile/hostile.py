@@ -32,6 +32,7 @@ except ImportError:
 
 import lies  # noqa: E402
 import meaning  # noqa: E402
+import programs  # noqa: E402
 import scenes  # noqa: E402
 import scripted  # noqa: E402
 import slot  # noqa: E402
@@ -114,6 +115,7 @@ def all_cases(baselines, trap_key, full, share=(1, 1)):
     cases = share_of(lies.field_cases(baselines, scenes.COMMANDS, full), share)
     cases += scripted.stream_cases(full)
     cases += meaning.meaning_cases(baselines, trap_key, full)
+    cases += programs.program_cases(full)
     names = collections.Counter(case["name"] for case in cases)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
