@@ -47,7 +47,7 @@ def honest_content(command, document):
 
 
 def honest_job(document):
-    """What `exec` reports of honest nodes. In a `run`, the failure of one rank ends all of them, and none is an error."""
+    """What `exec` reports of honest nodes. In a `run`, the failure of one rank ends all of them: none is an error."""
     nodes = [node for node in document["nodes"] if node["name"] in scenes.HONEST]
     if document["command"] == "run":
         nodes = [{"name": node["name"], "error": node.get("error")} for node in nodes]

@@ -40,8 +40,8 @@ storage:
      options: [ro]}
 """
 # Only one variable is left to try, because the file sets the others: a search of two pairs.
-TUNE = LIVE.replace("nccl: {mode: safe}", "nccl: {mode: safe, env: " + "{NCCL_IB_QPS_PER_CONNECTION: '1', NCCL_PROTO: Simple, "
-                    "NCCL_MAX_NCHANNELS: '8', NCCL_BUFFSIZE: '4194304'}}")
+TUNE = LIVE.replace("nccl: {mode: safe}", "nccl: {mode: safe, env: {NCCL_IB_QPS_PER_CONNECTION: '1', "
+                    "NCCL_PROTO: Simple, NCCL_MAX_NCHANNELS: '8', NCCL_BUFFSIZE: '4194304'}}")
 # Content for the nodes behind sshd: a directory tree takes no part in a sync.
 SYNC = "".join(line for line in NODES.splitlines(True) if "local, root" not in line) + """
 models: [{path: /srv/models/one, from: actor}]
