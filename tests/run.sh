@@ -13,7 +13,7 @@
 # The same holds for all fuzz targets except wire and bytes, because they need a build of nearly all code with clang and
 # the sanitizers. tidy (clang-tidy over all files) always runs on request only. package tests an upgrade also if
 # SPARKPLAN_EARLIER names a program of an earlier version. Without a list of parts, hostile sends an eighth of the false
-# fields; the commit decides which one.
+# fields and claims of started programs; the commit decides which one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

@@ -78,7 +78,7 @@ class NodeRun {
     for (const RankSpec& rank : job_.start.ranks) {
       report_.ranks.push_back({rank.rank, 0, {}, {}, false, rank.argv.empty() ? std::string() : rank.argv.front()});
     }
-    SPARK_CHECK(client.send(job_.start));
+    if (auto sent = client.send(job_.start); !sent) unsent_ = std::move(sent).error();
     spoke_ = heard_ = Clock::now();
     if (job_.start.time_limit_ms > 0) {
       // The node enforces the limit. This bound holds if it does not.

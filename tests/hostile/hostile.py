@@ -4,7 +4,8 @@
 usage: hostile.py [--full] [--share K/N] [--only NAME...] [--list] [--jobs N] [--waiting N] [--show]
 
 Needs root and a release build. Without --full each command runs with a selection of the lies, the same in every run.
-With --share K/N only the K-th of N parts of the false fields is sent, and every other lie.
+With --share K/N only the K-th of N parts is sent of the false fields and of the claims of started programs, and every
+other lie.
 NAME is a lie's name as printed, or a pattern of such names. The last line is "N passed, N failed, N skipped", counted
 in lies.
 """
@@ -32,6 +33,7 @@ except ImportError:
 
 import lies  # noqa: E402
 import meaning  # noqa: E402
+import programs  # noqa: E402
 import scenes  # noqa: E402
 import scripted  # noqa: E402
 import slot  # noqa: E402
@@ -111,9 +113,10 @@ def share_of(cases, share):
 
 
 def all_cases(baselines, trap_key, full, share=(1, 1)):
-    cases = share_of(lies.field_cases(baselines, scenes.COMMANDS, full), share)
+    cases = share_of([*lies.field_cases(baselines, scenes.COMMANDS, full), *programs.claim_cases()], share)
     cases += scripted.stream_cases(full)
     cases += meaning.meaning_cases(baselines, trap_key, full)
+    cases += programs.stream_cases(full)
     names = collections.Counter(case["name"] for case in cases)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
@@ -213,7 +216,7 @@ def parse():
     arguments = argparse.ArgumentParser(description="Lies, floods, stalls.")
     arguments.add_argument("--full", action="store_true", help="every lie with every command (hours)")
     arguments.add_argument("--share", type=part_of_parts, default=(1, 1), metavar="K/N",
-                           help="the K-th of N parts of the false fields")
+                           help="the K-th of N parts of the false fields and of the claims of started programs")
     arguments.add_argument("--only", nargs="+", metavar="NAME", help="these lies; * and ? are wild")
     arguments.add_argument("--list", action="store_true", help="print the names and run nothing")
     arguments.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8), help="that run side by side")

@@ -3,6 +3,7 @@ import hashlib
 import itertools
 import math
 
+import scenes
 import values
 
 # A map with more entries, or with ids as keys, is a table of similar entries: only the first and the last are tried.
@@ -13,7 +14,10 @@ QUOTAS = {"plan": 150, "plan-text": 50, "plan-saved": 40, "drift": 50, "drift-te
           "facts-text": 20, "doctor": 20, "verify": 15, "init": 50, "facts-live": 80, "facts-live-text": 40,
           "doctor-live": 120, "doctor-live-text": 30, "plan-live": 100, "verify-live": 180, "verify-live-text": 50,
           "init-live": 100, "verify-history": 90, "verify-history-text": 30, "sync": 120, "sync-text": 30,
-          "sync-from-liar": 120, "sync-prune": 40}
+          "sync-from-liar": 120, "sync-prune": 40, "exec": 60, "exec-text": 30, "run": 60, "run-image": 40,
+          "run-watch": 60, "verify-gpu": 40, "verify-nccl": 60, "verify-nccl-text": 20, "tune": 50, "tune-text": 20}
+# Tried for every number of a program that sparkplan starts on a node.
+NUMBERS = ("nan", "infinity", "real", "minus-one", "int-max", "int-min")
 
 
 def is_table(value):
@@ -68,10 +72,14 @@ def fields_of(said):
     return fields
 
 
+def is_of_number(field):
+    return "infinity" in field[4]
+
+
 def case_of(command, field, lie):
     name, kind, nth, path, _ = field
     return {"name": f"{command}/{name}/{shown(path)}/{lie}", "command": command, "limit": 60, "cost": 1,
-            "distinct": f"{kind}/{shown(path)}/{lie}",
+            "distinct": f"{kind}/{shown(path)}/{lie}", "waits": scenes.COMMANDS[command].sleeps,
             "lie": {"how": "field", "message": kind, "nth": nth, "path": list(path), "value": lie}}
 
 
@@ -86,7 +94,7 @@ def told_of(fields, command, ordinal):
 
 def cases_for(command, baseline, ordinal, full):
     """All cases, or a fixed selection that includes every message and every kind of lie."""
-    fields = fields_of(baseline["said"])
+    fields = [field for field in fields_of(baseline["said"]) if field[1].startswith(command.about or "")]
     if full:
         return [case_of(command.name, field, lie) for field in fields for lie in field[4]]
     messages = {}
@@ -102,6 +110,10 @@ def cases_for(command, baseline, ordinal, full):
         turns[at] += 1
         case = next(shares[at][1])
         chosen.setdefault(case["name"], case)
+    for field in fields if command.about and command.schema else ():
+        if is_of_number(field):
+            cases = [case_of(command.name, field, lie) for lie in NUMBERS]
+            chosen.update((case["name"], case) for case in cases)
     return list(chosen.values())
 
 

@@ -269,12 +269,15 @@ def main(name):
                 return status
             speak(name, speaker, stage.Stage(lie.get("scene"), name))
             return 0
-        if "name=agent" in command and hasattr(speaker, "be_installed"):
+        if "/bin/sh -c 'name=" in command and hasattr(speaker, "be_installed"):
             return speaker.be_installed()
         if "sparkplan-nccl --stdio" in command:
             return stage.be_rank(speaker, Frames(0))
         if "sparkplan-copy --stdio" in command:
             return stage.be_copier(name, speaker, Frames(0))
+        if "sparkplan-job --stdio" in command:
+            import starter
+            return starter.be_starter(speaker, Frames(0))
         return 127
     except Gone:
         return 1

@@ -39,13 +39,21 @@ storage:
   - {target: /mnt/models, source: {nvme_tcp: {address: 192.168.0.100, port: 4420, subsystem: models}}, type: ext4,
      options: [ro]}
 """
+# Only one variable is left to try, because the file sets the others: a search of two pairs.
+TUNE = LIVE.replace("nccl: {mode: safe}", "nccl: {mode: safe, env: {NCCL_IB_QPS_PER_CONNECTION: '1', "
+                    "NCCL_PROTO: Simple, NCCL_MAX_NCHANNELS: '8', NCCL_BUFFSIZE: '4194304'}}")
 # Content for the nodes behind sshd: a directory tree takes no part in a sync.
 SYNC = "".join(line for line in NODES.splitlines(True) if "local, root" not in line) + """
 models: [{path: /srv/models/one, from: actor}]
 images: [{name: "local/vllm:1", from: actor}]
 """
-FILES = {"before.yaml": BEFORE, "after.yaml": AFTER, "live.yaml": LIVE, "sync.yaml": SYNC,
+FILES = {"before.yaml": BEFORE, "after.yaml": AFTER, "live.yaml": LIVE, "tune.yaml": TUNE, "sync.yaml": SYNC,
          "sync-from-liar.yaml": SYNC.replace("from: actor", "from: liar")}
+# The nodes behind sshd: a directory tree starts no program.
+OVER_SSH = ("--only", "liar,actor")
+RUN = ("run", "-f", "live.yaml", *OVER_SSH, "--time-limit", "4s", "--grace", "1s")
+OF_A_JOB = {"about": ("job-", "preflight-", "watch-"), "codes": (10,)}
+OF_A_RANK = {"about": ("rank-",), "scene": "live"}
 HONEST = ("actor", "h1", "h2")
 MEMBERS = ("liar", *HONEST)
 # A directory that no cluster.yaml names.
@@ -60,6 +68,9 @@ class Command:
     schema: str = ""        # The schema of standard output.
     lines: bool = False     # Each line of text is about one node.
     then: tuple = ()        # A command that runs afterwards; its output is checked.
+    codes: tuple = ()       # Exit codes that a node can cause with this command, beside judge.OF_A_NODE.
+    about: tuple = ()       # Only fields of messages whose names begin so are replaced by lies.
+    sleeps: bool = False    # An honest run mostly waits.
     changes: bool = False   # The command changes nodes: their trees are restored after it.
 
 
@@ -96,6 +107,21 @@ COMMANDS = {command.name: command for command in (
     Command("sync-text", ("sync", "-f", "sync.yaml", "--yes")),
     Command("sync-from-liar", ("sync", "-f", "sync-from-liar.yaml", "--yes", "--json"), schema="sync"),
     Command("sync-prune", ("sync", "-f", "sync.yaml", "--yes", "--prune", "--json"), schema="sync"),
+    Command("exec", ("exec", "-f", "before.yaml", *OVER_SSH, "--time-limit", "2s", "--json", "--", "uname"),
+            schema="job", **OF_A_JOB),
+    Command("exec-text", ("exec", "-f", "before.yaml", *OVER_SSH, "--time-limit", "2s", "--", "uname"), lines=True,
+            **OF_A_JOB),
+    Command("run", (*RUN, "--no-preflight", "--ranks-per-node", "gpus", "--json", "--", "train"), "live", schema="job",
+            **OF_A_JOB),
+    # Also of an honest node, the preflight fails: nothing is started.
+    Command("run-image", (*RUN, "--image", "local/vllm:1", "--", "train"), "live", codes=(10,)),
+    Command("run-watch", (*RUN, "--no-preflight", "--watch", "1s", "--", "wait"), "live", sleeps=True, **OF_A_JOB),
+    Command("verify-gpu", ("verify", "live.yaml", *OVER_SSH, "--level", "gpu", "--json"), schema="verify", **OF_A_RANK),
+    Command("verify-nccl", ("verify", "live.yaml", *OVER_SSH, "--level", "nccl", "--json"), schema="verify",
+            **OF_A_RANK),
+    Command("verify-nccl-text", ("verify", "live.yaml", *OVER_SSH, "--level", "nccl"), **OF_A_RANK),
+    Command("tune", ("tune", "-f", "tune.yaml", *OVER_SSH, "--budget", "30s", "--json"), schema="tune", **OF_A_RANK),
+    Command("tune-text", ("tune", "-f", "tune.yaml", *OVER_SSH, "--budget", "30s"), **OF_A_RANK),
     Command("init-live", ("init", f"root@{ADDRESSES['liar']}", f"root@{ADDRESSES['actor']}", "-o", "-"), "live"),
     Command("init", ("init", f"root@{ADDRESSES['liar']}", f"root@{ADDRESSES['actor']}", "-o", "-")),
 )}

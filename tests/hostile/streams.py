@@ -3,6 +3,7 @@
 In a lie, `at` names the agent's message that is struck (preamble, hello, or the kind of the answered request). `does`
 names the action. All messages before it are honest.
 """
+import base64
 import os
 import time
 
@@ -188,8 +189,19 @@ class StreamLiar(Honest):
         for _ in range(times):
             write_all(data)
 
-    def do_again_for_ever(self, data, message):
-        endlessly(data)
+    def do_again_for_ever(self, data, message, pause=0.0):
+        endlessly(data, 1, pause)
+
+    def do_reply_for_ever(self, data, message, first, pause=0.5):
+        endlessly(frame_of(body_of(first)), 1, pause)
+
+    def do_output(self, data, message, times):
+        """Sends as much output of rank 0 as one message holds, many times."""
+        piece = base64.b64encode(NOISE * (36_000 // len(NOISE))).decode()
+        frame = frame_of(body_of({"answer": "output", "rank": 0, "error": False, "bytes": piece}))
+        for _ in range(times):
+            write_all(frame)
+        write_all(data)
 
     # Frames.
     def do_announce(self, data, message, size, then="stall"):

@@ -170,9 +170,9 @@ def own_accounts():
 
 
 def copy_programs():
-    for name in ("node.py", "streams.py", "values.py", "stage.py", "spark.json"):
+    for name in ("node.py", "streams.py", "values.py", "stage.py", "starter.py", "spark.json"):
         shutil.copy(HERE / name, WORLD / "bin" / name)
-    for name in ("sparkplan", "sparkplan-agent", "sparkplan-nccl", "sparkplan-copy"):
+    for name in ("sparkplan", "sparkplan-agent", "sparkplan-nccl", "sparkplan-copy", "sparkplan-job"):
         shutil.copy(ROOT / "build/bin" / name, WORLD / "bin" / name)
     (WORLD / "agent").symlink_to(WORLD / "bin/sparkplan-agent")
 

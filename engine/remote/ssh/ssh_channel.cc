@@ -57,12 +57,13 @@ class SshChannel final : public Channel {
   Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
     const auto end = Clock::now() + deadline;
     while (true) {
-      if (ssh_channel_is_closed(channel_.get()) != 0 || ssh_is_connected(session_) == 0)
-        return failure(broken("write"));
+      const bool connected = ssh_is_connected(session_) != 0;
       // Bytes that libssh has accepted but the kernel has not are not written yet.
       // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
       const bool unsent = has_unsent() && arrived_.size() <= kMostUnread;
-      if (bytes.empty() && !unsent) return {};
+      // Before the look at the channel: a short program may have read all of it, answered and ended by now.
+      if (connected && bytes.empty() && !unsent) return {};
+      if (!connected || ssh_channel_is_closed(channel_.get()) != 0) return failure(broken("write"));
       std::size_t written = 0;
       if (!unsent) {
         SPARK_TRY(written, write_now(bytes));

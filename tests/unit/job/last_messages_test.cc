@@ -12,17 +12,23 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// The stop of the job comes too late: the program has ended by then.
-class LateStop final : public Channel {
+enum class LateMessage { kStart, kStop };
+
+/// A message to the program is reported as lost, because the program has ended by then. A stop came too late; a start
+/// arrived.
+class LateChannel final : public Channel {
  public:
-  explicit LateStop(std::unique_ptr<Channel> inner) : inner_(std::move(inner)) {}
+  LateChannel(std::unique_ptr<Channel> inner, LateMessage late) : inner_(std::move(inner)), late_(late) {}
   Result<std::size_t> read_some(std::string& into, milliseconds patience) override {
     if (kept_.empty()) return inner_->read_some(into, patience);
     into += kept_;
     return std::exchange(kept_, "").size();
   }
   Result<void> write_all(std::string_view bytes, milliseconds deadline) override {
-    if (bytes.find("\"stop\"") == std::string_view::npos) return inner_->write_all(bytes, deadline);
+    const bool starts = late_ == LateMessage::kStart;
+    const bool is_late = bytes.find(starts ? "\"start\"" : "\"stop\"") != std::string_view::npos;
+    if (!is_late || starts) SPARK_CHECK(inner_->write_all(bytes, deadline));
+    if (!is_late) return {};
     const auto end = std::chrono::steady_clock::now() + seconds(20);
     while (std::chrono::steady_clock::now() < end && inner_->read_some(kept_, milliseconds(50))) continue;
     return failure(ErrorCode::kUnreachable, "the connection broke (write)");
@@ -33,25 +39,26 @@ class LateStop final : public Channel {
 
  private:
   std::unique_ptr<Channel> inner_;
+  LateMessage late_;
   std::string kept_;
 };
 
 class LateConnection final : public Connection {
  public:
-  explicit LateConnection(std::unique_ptr<Connection> inner) : inner_(std::move(inner)) {}
+  LateConnection(std::unique_ptr<Connection> inner, LateMessage late) : inner_(std::move(inner)), late_(late) {}
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     SPARK_TRY(auto channel, inner_->start(std::move(program), elevation));
-    return std::make_unique<LateStop>(std::move(channel));
+    return std::make_unique<LateChannel>(std::move(channel), late_);
   }
   std::string host_key() const override { return inner_->host_key(); }
 
  private:
   std::unique_ptr<Connection> inner_;
+  LateMessage late_;
 };
 
-}  // namespace
-
-TEST_CASE("a rank that ends before the stop of its job arrives is reported, and its connection is not lost") {
+/// Runs `sh -c "exit 7"` on one node.
+JobReport run_with(LateMessage late, std::stop_token stop) {
   const auto nodes = test::local_nodes(1);
   StartJob start;
   start.id = "late-" + std::to_string(::getpid());
@@ -60,20 +67,33 @@ TEST_CASE("a rank that ends before the stop of its job arrives is reported, and 
   class Silent final : public JobOutput {
     Result<void> take(const OutputSource&, std::string_view) override { return {}; }
   } output;
-  std::stop_source stop;
-  stop.request_stop();
   JobRunOptions options;
-  options.stop = stop.get_token();
-  options.agent.connector = [](const NodeSpec& node,
-                               const ConnectOptions& connect_options) -> Result<std::unique_ptr<Connection>> {
+  options.stop = std::move(stop);
+  options.agent.connector = [late](const NodeSpec& node,
+                                   const ConnectOptions& connect_options) -> Result<std::unique_ptr<Connection>> {
     SPARK_TRY(auto connection, connect(node, connect_options));
-    return std::make_unique<LateConnection>(std::move(connection));
+    return std::make_unique<LateConnection>(std::move(connection), late);
   };
-  const auto report = run_job({{&nodes[0], start}}, output, options);
+  return run_job({{&nodes[0], start}}, output, options);
+}
+
+void check_end(const JobReport& report) {
   CHECK_FALSE(report.nodes[0].error);
   REQUIRE(report.nodes[0].ranks.size() == 1);
   REQUIRE(report.nodes[0].ranks[0].ended);
   CHECK(report.nodes[0].ranks[0].ended->exit_code == 7);
+}
+
+}  // namespace
+
+TEST_CASE("a rank that ends before the stop of its job arrives is reported, and its connection is not lost") {
+  std::stop_source stop;
+  stop.request_stop();
+  check_end(run_with(LateMessage::kStop, stop.get_token()));
+}
+
+TEST_CASE("a rank that ends while its start is still being written is reported, and its connection is not lost") {
+  check_end(run_with(LateMessage::kStart, {}));
 }
 
 }  // namespace sparkplan

@@ -238,6 +238,22 @@ TEST_CASE("ssh: writing to an ended program stops at once, even while its input 
   CHECK(now() - begun < kFarTooLong / 2);
 }
 
+TEST_CASE("ssh: a program that ends as soon as all is written does not fail the write") {
+  const HomeWithoutKeys home;
+  const Sshd ending(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
+                      ssh_channel_send_eof(channel);
+                      ssh_channel_close(channel);
+                    }));
+  auto connection = ending.log_in(test::kSshdPassword, kTimeout);
+  const auto channel = started(connection);
+  REQUIRE(channel);
+  std::size_t read = 0;
+  CHECK(read_to_the_end(**channel, read).code == ErrorCode::kNotFound);
+  static_cast<void>((*channel)->exit_status());  // Reads the end of the channel, too.
+  CHECK_FALSE((*channel)->write_all("x", kTimeout));
+  CHECK((*channel)->write_all("", kTimeout));  // Nothing is left to write.
+}
+
 TEST_CASE("ssh: standard error before the confirmed start of a program causes no delay") {
   const HomeWithoutKeys home;
   auto channel = std::make_shared<ssh_channel>(nullptr);
