@@ -202,7 +202,7 @@ show_failures() { # JUNIT
 
 # The cases of these folders take about as long as those of all others. A file is a tag of its cases under
 # --filenames-as-tags, so each case is in exactly one half.
-first_half=(checks cluster connection jobs)
+first_half=(checks cluster connection)
 
 run_integration() {
   local reason folder file tag base='' first='' second
