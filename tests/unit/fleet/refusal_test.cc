@@ -96,6 +96,17 @@ TEST_CASE("a held lock is exit 6, names its holder, and nothing is written anywh
   for (const std::size_t node : {1U, 2U, 3U}) CHECK_FALSE(bench.root(node).exists(kManifestFile));
 }
 
+TEST_CASE("a held lock on an excluded node does not block the other nodes") {
+  FleetBench bench(3);
+  bench.sections = kSection;
+  const auto anna = hold_lock(bench, 2);
+  bench.run.selection = Selection({}, {"n2"});
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 applied, n2 skipped, n3 applied");
+  CHECK(bench.trees()[1].empty());
+}
+
 TEST_CASE("a held lock on a departing node does not block the other nodes") {
   FleetBench bench(3);
   bench.sections = kSection;
@@ -103,7 +114,8 @@ TEST_CASE("a held lock on a departing node does not block the other nodes") {
   bench.left_out[2] = true;
   bench.sections = "sysctl: {vm.swappiness: 20}\n";
   const auto anna = hold_lock(bench, 3);
-  bench.options.allow_prune = true;
+  SECTION("an apply with consent") { bench.options.allow_prune = true; }
+  SECTION("its release by name") { bench.options.release = "n3"; }
   const auto report = bench.apply();
   CHECK(exit_of(report) == 6);
   CHECK(standing(report) == "n1 applied, n2 applied, n3 failed");

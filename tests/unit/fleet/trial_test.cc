@@ -198,6 +198,7 @@ class TrialBench {
     RunOptions options;
     options.heartbeat = std::chrono::milliseconds(1);
     options.agent.install = InstallPolicy::kNever;
+    options.selection = Selection({}, excluded);
     options.agent.connector = [this](const NodeSpec& spec,
                                      const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
       return std::make_unique<ScriptedConnection>(node(spec.name.str()));
@@ -235,6 +236,7 @@ class TrialBench {
     cluster_.cables.emplace_back(*NodeName::parse(one), *NodeName::parse(other));
   }
 
+  std::vector<std::string> excluded;  ///< Of --exclude.
   bool ignore_jobs = false;
   int changing = 1;                            ///< The first so many nodes have a disruptive step.
   std::string held;                            ///< A node on which a job ran when the plan was made.
@@ -380,6 +382,17 @@ TEST_CASE("trial: neighbours that answered before have to answer large packets a
   const ProbeTarget small{"192.168.100.2", "", 84, 0};
   const ProbeTarget large{"192.168.100.2", "", 9000, 0};
   CHECK(bench.node("n1").probed == std::vector<ProbeTarget>{small, small, large});
+}
+
+TEST_CASE("trial: a node that stops answering has its neighbour's change rolled back, unless --exclude names it") {
+  for (const bool excluded : {false, true}) {
+    TrialBench bench(3);
+    auto& n1 = bench.node("n1");
+    n1.reaches = [&](const ProbeTarget& target) { return target.address != "192.168.100.2" || !n1.transaction; };
+    if (excluded) bench.excluded = {"n2"};
+    CHECK((bench.carry_out() == Trial::State::kConfirmed) == excluded);
+    CHECK(bench.why_not == (excluded ? "" : "it no longer reaches 192.168.100.2"));
+  }
 }
 
 }  // namespace sparkplan

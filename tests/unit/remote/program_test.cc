@@ -1,4 +1,4 @@
-// A program beside the agent that the node cannot start.
+// A program beside the agent: as whom it is started, and a node that cannot start it.
 #include "engine/remote/programs/nccl_rank_client.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/fakes.h"
@@ -48,6 +48,22 @@ TEST_CASE("another complaint of the loader is shown as it is") {
     CHECK(error.code == ErrorCode::kFailed);
     CHECK(error.message == "the remote program ended with status 1: " + complaint);
   }
+}
+
+TEST_CASE("sparkplan-nccl runs as the login user, and only its installer uses sudo") {
+  Peer program;
+  program.ended = true;
+  program.status = 1;
+  Remote remote;
+  remote.add(no_agent());
+  remote.add(installer());
+  remote.add(program);
+  CHECK_FALSE(NcclRankClient::open(node("anna"), remote.options()));
+  REQUIRE(remote.started() == 3);
+  CHECK(remote.peer(0).elevation == Elevation::kNone);
+  CHECK(remote.peer(1).elevation == Elevation::kSudo);
+  CHECK(remote.peer(2).elevation == Elevation::kNone);
+  CHECK(remote.peer(2).program == RemoteProgram::kNcclRank);
 }
 
 }  // namespace sparkplan

@@ -2,6 +2,10 @@
 #include "engine/sync/sync_run.h"
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "engine/report/sync_report.h"
 #include "tests/support/catch.h"
@@ -46,6 +50,13 @@ test::CopyReaction with_files(std::vector<CopyEntry> entries) {
   };
 }
 
+/// A fake copies its reaction before each call, so the reaction has to share the number.
+void say_read(Peer& peer, std::int64_t bytes) {
+  CopyProgress progress;
+  progress.read_bytes = bytes;
+  say(peer, progress);
+}
+
 struct Bench {
   explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {
     const Value record = Value::map({{"path", "/srv/models/one"}});
@@ -57,11 +68,13 @@ struct Bench {
   SyncReport run() {
     RunOptions run;
     run.agent = test::options_for(nodes, 4);
+    run.selection = selection;
     return sync_content(cluster, run, options);
   }
 
   std::vector<CopyNode> nodes;
   Cluster cluster;
+  Selection selection;
   SyncOptions options;
 };
 
@@ -100,15 +113,46 @@ TEST_CASE("sync run: what a node claims to have beside the source's files gives 
   bench.nodes[1].reaction = [usual](const CopyCommand& command, Peer& self) {
     const auto* look = std::get_if<CopyLook>(&command);
     if (look == nullptr || !look->read) return usual(command, self);
-    self.on_read = [read = std::int64_t{0}](Peer& peer) mutable {
-      CopyProgress progress;
-      progress.read_bytes = ++read;
-      say(peer, progress);
-    };
+    self.on_read = [read = std::make_shared<std::int64_t>(0)](Peer& peer) { say_read(peer, ++*read); };
   };
   const auto report = bench.run();
   CHECK(report.items[0].nodes[1].status == ContentStatus::kUnreachable);
   CHECK(report.items[0].nodes[0].status == ContentStatus::kPresent);
+}
+
+TEST_CASE("sync run: with verify the source has time for the size that it claims, unless --only leaves it out") {
+  using Clock = std::chrono::steady_clock;
+  Bench bench(3);
+  bench.options.dry_run = true;
+  bench.options.verify = true;
+  bench.options.patience.total = std::chrono::milliseconds(300);
+  const auto usual = with_files({file("a", std::int64_t{1} << 40U, "s")});
+  bench.nodes[0].reaction = [usual](const CopyCommand& command, Peer& self) {
+    const auto* look = std::get_if<CopyLook>(&command);
+    if (look == nullptr || !look->read) return usual(command, self);
+    const auto end = Clock::now() + std::chrono::milliseconds(900);
+    self.on_read = [usual, command, end, read = std::make_shared<std::int64_t>(0)](Peer& peer) {
+      say_read(peer, ++*read);
+      if (Clock::now() < end) return;
+      peer.on_read = [](Peer&) {};
+      usual(command, peer);
+    };
+  };
+  for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = with_files({file("a", 1, "s")});
+  const auto begin = Clock::now();
+  SECTION("in the run") {
+    const auto report = bench.run();
+    CHECK(report.items[0].nodes[0].is_source);
+    CHECK(report.items[0].nodes[0].status == ContentStatus::kPresent);
+    CHECK(Clock::now() - begin > std::chrono::milliseconds(850));
+  }
+  SECTION("left out") {
+    bench.selection = Selection({"n2", "n3"}, {});
+    const auto report = bench.run();
+    CHECK(report.items[0].nodes[0].status == ContentStatus::kSkipped);
+    CHECK(bench.nodes[0].commands.empty());
+    CHECK(report.items[0].nodes[2].status == ContentStatus::kPresent);
+  }
 }
 
 TEST_CASE("sync run: a node that works for long gets signs of life, as its program ends without them") {

@@ -120,4 +120,23 @@ TEST_CASE("transfer: the first receiver leaves its place once, as only the next 
   CHECK(senders_of(bench.nodes[1]).back().ends_with(".13"));
 }
 
+TEST_CASE("transfer: with cables the node behind a slow one waits until the deadline of the transfer") {
+  Bench bench(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    bench.cluster.cables.emplace_back(bench.cluster.nodes[i].name, bench.cluster.nodes[(i + 1) % 4].name);
+  }
+  bench.options.patience.lag = milliseconds(50);
+  bench.options.patience.least_lag = 1;
+  bench.options.patience.total = milliseconds(800);
+  bench.nodes[1].reaction = waits_for(".11");
+  bench.nodes[2].reaction = waits_for(".12");
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->code == ErrorCode::kUnreachable);
+  CHECK(senders_of(bench.nodes[2]).front().ends_with(".12"));
+  // At the deadline, n3 fails with n2, or gets all from n4 at once.
+  CHECK((outcomes[2].error || outcomes[2].seconds > 0.5));
+  CHECK_FALSE(outcomes[3].error);
+}
+
 }  // namespace sparkplan

@@ -178,6 +178,19 @@ TEST_CASE("transfer: a node that serves wrong bytes is not asked again, and its 
   CHECK(std::count(senders.begin(), senders.end(), kOfSecond) == 1);
 }
 
+TEST_CASE("transfer: a node that claims wrong bytes moves alone to another sender, and the accused one does not fail") {
+  Bench bench(4);
+  bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || !fetch->address.ends_with(".12")) return honest(command, self);
+    say(self, CopyLinkLost{fetch->link, make_error(ErrorCode::kVerifyFailed, "another digest")});
+  };
+  for (const auto& outcome : bench.run()) CHECK_FALSE(outcome.error);
+  CHECK(senders_of(bench.nodes[2]).back().ends_with(".11"));
+  for (const std::string& sender : senders_of(bench.nodes[1])) CHECK(sender.ends_with(".11"));
+  for (const std::string& sender : senders_of(bench.nodes[3])) CHECK(sender.ends_with(".13"));
+}
+
 TEST_CASE("transfer: wrong bytes from the only sender are its fault in the error") {
   Bench bench(2);
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
