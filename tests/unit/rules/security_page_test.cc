@@ -74,4 +74,16 @@ TEST_CASE("every row of the threat model names a test") {
   CHECK(rows > 15);
 }
 
+TEST_CASE("every point of a list in the threat model names a test") {
+  std::size_t points = 0;
+  const std::string page = threat_model();
+  for (const std::string_view line : split_lines(page)) {
+    if (!line.starts_with("- ")) continue;
+    ++points;
+    INFO(line);
+    CHECK_FALSE(quoted_in(std::string(line)).empty());
+  }
+  CHECK(points > 50);
+}
+
 }  // namespace sparkplan
