@@ -61,9 +61,12 @@ class SshChannel final : public Channel {
       // Bytes that libssh has accepted but the kernel has not are not written yet.
       // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
       const bool unsent = has_unsent() && arrived_.size() <= kMostUnread;
-      // Before the look at the channel: a short program may have read all of it, answered and ended by now.
-      if (connected && bytes.empty() && !unsent) return {};
-      if (!connected || ssh_channel_is_closed(channel_.get()) != 0) return failure(broken("write"));
+      const bool closed = ssh_channel_is_closed(channel_.get()) != 0;
+      // A short program may have read all of it, answered and ended by now. Then libssh may still hold packets of its
+      // own, and the read that follows reports the end.
+      const bool ended = closed || ssh_channel_is_eof(channel_.get()) != 0;
+      if (connected && bytes.empty() && (!unsent || ended)) return {};
+      if (!connected || closed) return failure(broken("write"));
       std::size_t written = 0;
       if (!unsent) {
         SPARK_TRY(written, write_now(bytes));

@@ -240,10 +240,17 @@ TEST_CASE("ssh: writing to an ended program stops at once, even while its input 
 
 TEST_CASE("ssh: a program that ends as soon as all is written does not fail the write") {
   const HomeWithoutKeys home;
-  const Sshd ending(test::ask_as_pam_does, on_program([](ssh_session, ssh_channel channel) {
+  // The connection stays: only the program has ended.
+  std::atomic<bool> done = false;
+  const Sshd ending(test::ask_as_pam_does, on_program([&](ssh_session, ssh_channel channel) {
                       ssh_channel_send_eof(channel);
                       ssh_channel_close(channel);
+                      while (!done) ::poll(nullptr, 0, 10);
                     }));
+  const struct Finish {
+    std::atomic<bool>& done;
+    ~Finish() { done = true; }
+  } finish{done};
   auto connection = ending.log_in(test::kSshdPassword, kTimeout);
   const auto channel = started(connection);
   REQUIRE(channel);
