@@ -54,7 +54,9 @@ Result<ApplyOptions> apply_options(const SafetyOptions& safety) {
 Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
                                         const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
   const auto& cluster = *loaded.cluster;
-  SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token(), console));
+  const NodeSpec* released = options.released_entry ? &*options.released_entry : nullptr;
+  SPARK_TRY(auto with,
+            run_options(run.command, cluster, run.selection, global, interrupts.token(), console, nullptr, released));
   with.agent.install = InstallPolicy::kExactBuild;
   with.secrets = run.secrets;
   const AgentOptions login = with.agent;
