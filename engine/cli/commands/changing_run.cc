@@ -67,7 +67,6 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   std::vector<Diagnostic> findings_shown;
   options.approve = [&](const Report& plan) {
     progress.clear();
-    if (run.is_meant && !run.is_meant(plan)) return false;
     if (run.yes) return true;
     Report shown = plan;
     shown.command = "plan";
@@ -83,6 +82,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
     console.remark("Nothing was changed.");
     return std::optional<Report>();
   }
+  if (run.check) SPARK_CHECK(run.check(report));
   write_audit_line(report);
   write_record(report, console);
   if (!run.json) print(without(findings_shown, report), loaded, false, console);
