@@ -54,7 +54,9 @@ Result<ApplyOptions> apply_options(const SafetyOptions& safety) {
 Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
                                         const GlobalOptions& global, const Interrupts& interrupts, Console& console) {
   const auto& cluster = *loaded.cluster;
-  SPARK_TRY(auto with, run_options(run.command, cluster, run.selection, global, interrupts.token(), console));
+  const NodeSpec* released = options.released_entry ? &*options.released_entry : nullptr;
+  SPARK_TRY(auto with,
+            run_options(run.command, cluster, run.selection, global, interrupts.token(), console, nullptr, released));
   with.agent.install = InstallPolicy::kExactBuild;
   with.secrets = run.secrets;
   const AgentOptions login = with.agent;
@@ -65,7 +67,6 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   std::vector<Diagnostic> findings_shown;
   options.approve = [&](const Report& plan) {
     progress.clear();
-    if (run.is_meant && !run.is_meant(plan)) return false;
     if (run.yes) return true;
     Report shown = plan;
     shown.command = "plan";
@@ -81,6 +82,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
     console.remark("Nothing was changed.");
     return std::optional<Report>();
   }
+  if (run.check) SPARK_CHECK(run.check(report));
   write_audit_line(report);
   write_record(report, console);
   if (!run.json) print(without(findings_shown, report), loaded, false, console);

@@ -20,8 +20,9 @@ struct ChangingRun {
   bool yes = false;  ///< Do not ask.
   bool json = false;
   SelectionOptions selection;
-  /// Returns false if the plan is not what the user asked for; then nothing is changed. Empty: every plan is accepted.
-  std::function<bool(const Report& plan)> is_meant;
+  /// Called with the outcome before anything of it is printed or logged. An error takes its place: the run has done
+  /// nothing, because the user named something that does not exist. Empty: every outcome is printed.
+  std::function<Result<void>(const Report& outcome)> check = {};
   /// Called with the outcome after its text is printed and before its JSON is printed. The returned value becomes
   /// "verification" in the JSON. Empty: nothing is verified.
   /// `login`: the login of the run, which has asked for passwords and passphrases.
@@ -37,7 +38,7 @@ Result<void> can_ask(const ChangingRun& run, const Console& console);
 Result<ApplyOptions> apply_options(const SafetyOptions& safety);
 
 /// Plans, asks the user, applies, prints the outcome and writes the audit line. Nothing if the user answered no.
-/// Errors: those of run_options().
+/// Errors: those of run_options() and of ChangingRun::check.
 Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions options, const LoadedCluster& loaded,
                                         const GlobalOptions& global, const Interrupts& interrupts, Console& console);
 

@@ -35,16 +35,19 @@ Result<void> check_may_be_forgotten(const ReleaseOptions& options, bool in_file,
                  "remove it from the file, then run `sparkplan release " + options.node + " --forget`");
 }
 
+/// Errors: kInvalidInput if neither the file nor any manifest knows the node. Only the manifests can say that.
+Result<void> check_is_known(const Report& report, const std::string& name, const Cluster& cluster) {
+  if (find_node(report, name) != nullptr || !all_were_asked(report)) return {};
+  return failure(
+      ErrorCode::kInvalidInput,
+      "there is no node " + name + ", neither in " + cluster.file + " nor among those that were applied from it",
+      "run `sparkplan status` to list the nodes");
+}
+
 /// Prints errors and a reminder after the report, and returns the exit code.
-Result<ExitCode> conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
-                          const Console& console) {
+ExitCode conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
+                  const Console& console) {
   const NodeReport* node = find_node(report, name);
-  if (node == nullptr && all_were_asked(report)) {
-    return failure(
-        ErrorCode::kInvalidInput,
-        "there is no node " + name + ", neither in " + cluster.file + " nor among those that were applied from it",
-        "run `sparkplan status` to list the nodes");
-  }
   if (node == nullptr) {
     console.error(make_error(ErrorCode::kUnreachable, name + " is not in " + cluster.file +
                                                           ", and some nodes that may know it could not be read"));
@@ -78,7 +81,7 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
   const auto secrets = read_secrets({"release", {}, false, false}, *input.loaded, interrupts.token(), console);
   if (secrets.exit_code) return *secrets.exit_code;
   run.secrets = secrets.secrets;
-  run.is_meant = [&](const Report& plan) { return find_node(plan, options.node) != nullptr; };
+  run.check = [&](const Report& outcome) { return check_is_known(outcome, options.node, cluster); };
   SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
   return report ? conclude(*report, options.node, in_file, cluster, console) : ExitCode::kUsage;
 }

@@ -77,7 +77,7 @@ void print_findings(const std::string& command, const LoadedCluster& loaded, con
 
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
                                const GlobalOptions& global, const std::stop_token& stop, const Console& console,
-                               const AgentOptions* login) {
+                               const AgentOptions* login, const NodeSpec* released) {
   RunOptions options;
   options.command = command;
   options.workers = global.workers;
@@ -96,7 +96,10 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   }
   // drift runs from cron and timers, and never asks.
   const auto passphrases = command == "drift" ? Passphrases::kAreNotAsked : Passphrases::kAreAsked;
-  SPARK_CHECK(add_ssh_of_user(options.agent.connect, cluster.nodes, passphrases, console));
+  auto reached = cluster.nodes;
+  // The ssh configuration is read only if a node needs it, and the released one may be the only such node.
+  if (released != nullptr) reached.push_back(*released);
+  SPARK_CHECK(add_ssh_of_user(options.agent.connect, reached, passphrases, console));
   if (global.ask_become_pass) {
     SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: "));
   }

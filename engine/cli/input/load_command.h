@@ -9,6 +9,7 @@
 #include "engine/core/result.h"
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/load/load.h"
+#include "engine/model/cluster.h"
 #include "engine/report/exit_code.h"
 
 namespace sparkplan {
@@ -36,10 +37,11 @@ void print_findings(const std::string& command, const LoadedCluster& loaded, con
 
 /// Run options from the command line and the user's ssh configuration. Asks for the sudo password if the user wants
 /// that. With `login`, the login of an earlier run of this process, nothing is read and asked a second time: passwords
-/// and unlocked keys stay in their locked memory. `console` outlives the options. Errors: kInvalidInput (a pattern that
+/// and unlocked keys stay in their locked memory. `released`: a node of the file that `release` has taken out of
+/// `cluster`; it is reached as the others. `console` outlives the options. Errors: kInvalidInput (a pattern that
 /// matches no node or no type), kFailed (no terminal to ask on), those of read_ssh_config().
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
                                const GlobalOptions& global, const std::stop_token& stop, const Console& console,
-                               const AgentOptions* login = nullptr);
+                               const AgentOptions* login = nullptr, const NodeSpec* released = nullptr);
 
 }  // namespace sparkplan

@@ -88,7 +88,7 @@ Report ApplyRun::run() {
   planning_->plan();
   begin();
   const Report planned = planning_->report();
-  if (guards_refuse() || session_.stop_requested()) return report_not_begun();
+  if (releases_nobody() || guards_refuse() || session_.stop_requested()) return report_not_begun();
   const bool work = std::any_of(nodes_.begin(), nodes_.end(),
                                 [](const auto& one) { return one.planned.has_work() || one.node.forgotten; });
   if (work && options_.approve && !options_.approve(planned)) return report_not_begun();
@@ -153,6 +153,14 @@ void ApplyRun::refuse_unasked_prunes() {
     session_.give_up(node, ErrorCode::kRefused, "this would remove most resources that sparkplan manages there",
                      "to permit this, pass --yes-prune");
   }
+}
+
+/// The user mistyped the name, or the nodes that know it could not be read: a run on the others alone was not meant.
+bool ApplyRun::releases_nobody() const {
+  const auto& nodes = session_.nodes();
+  return !options_.release.empty() && std::none_of(nodes.begin(), nodes.end(), [&](const FleetNode& node) {
+    return node.name() == options_.release;
+  });
 }
 
 bool ApplyRun::guards_refuse() {

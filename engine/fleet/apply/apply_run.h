@@ -16,8 +16,9 @@ namespace sparkplan {
 
 struct ApplyOptions {
   bool allow_prune = false;  ///< --yes-prune
-  std::string release;       ///< `release NODE`: only this member leaves. Empty: no such restriction.
-  bool forget = false;       ///< `release NODE --forget`: it leaves the roster without contact. The file has no entry.
+  /// `release NODE`: only this member leaves. Nothing is written if no node has that name. Empty: no such restriction.
+  std::string release;
+  bool forget = false;  ///< `release NODE --forget`: it leaves the roster without contact. The file has no entry.
   /// The released member's entry in the file, if it has one. The cluster of the run is the file without it.
   std::optional<NodeSpec> released_entry;
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops the run before the first write.
@@ -44,6 +45,7 @@ class ApplyRun {
 
  private:
   void begin();
+  bool releases_nobody() const;
   bool guards_refuse();
   /// A job on the node forbids its disruptive changes.
   bool is_held_by_job(const FleetNode& node) const { return !options_.ignore_jobs && !node.known.jobs.empty(); }

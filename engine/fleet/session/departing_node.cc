@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/load/address.h"
 #include "engine/model/ipv4.h"
+#include "engine/remote/config/ssh_config_files.h"
+#include "engine/remote/config/ssh_way.h"
 
 namespace sparkplan {
 namespace {
@@ -72,6 +75,21 @@ Result<NodeSpec> spec_of_departing(const RosterEntry& entry, const Cluster& clus
     spec.root = entry.root;
   }
   return spec;
+}
+
+bool is_alias(const NodeSpec& departing, const SshConfig& config) {
+  if (departing.transport != TransportKind::kSsh) return false;
+  const LocalUser me = local_user();
+  NodeSpec listed = departing;
+  listed.ssh.named_by_file = true;
+  const auto taken = way_to(departing, config, me);
+  const auto of_file = way_to(listed, config, me);
+  if (!taken || !of_file) return false;
+  const auto place = [](const SshWay& way) {
+    const SshStation& node = way.node();
+    return std::tuple(way.stations.size(), node.address, node.port, node.known_name(), node.known_hosts);
+  };
+  return place(*taken) != place(*of_file);
 }
 
 Result<void> check_departing_machine(const RosterEntry& entry, const std::string& host_key, const FactsReply& known) {

@@ -16,7 +16,12 @@ bool is_this_build(const Hello& hello) {
   return image && image->build == hello.build;
 }
 
-Error cannot_check(const Error& error, const std::string& name) {
+void add_hint(Error& error, std::string_view hint) {
+  error.hint += (error.hint.empty() ? "" : "; ") + std::string(hint);
+}
+
+Error cannot_check(Error error, const NodeSpec& node, const SshConfig* config) {
+  const std::string& name = node.name.str();
   const std::string put_back = "put " + name + " back into the file and run `sparkplan release " + name + "`";
   if (error.code == ErrorCode::kNotFound) {
     return Error{ErrorCode::kNotFound,
@@ -32,10 +37,11 @@ Error cannot_check(const Error& error, const std::string& name) {
                  std::nullopt,
                  put_back};
   }
-  if (error.code != ErrorCode::kUnreachable) return error;
-  Error unreachable = error;
-  unreachable.hint += (error.hint.empty() ? "" : "; ") + std::string(kForgetHint);
-  return unreachable;
+  const bool unreachable = error.code == ErrorCode::kUnreachable;
+  const bool wrong_machine = unreachable || error.code == ErrorCode::kUntrusted;
+  if (wrong_machine && config != nullptr && is_alias(node, *config)) add_hint(error, kAliasHint);
+  if (unreachable) add_hint(error, kForgetHint);
+  return error;
 }
 
 /// For the report, if the roster names a departing node that the file gives no way to reach.
@@ -170,7 +176,7 @@ void FleetSession::open_departing(FleetNode& node) {
   options.install = InstallPolicy::kNever;
   options.become_password = Secret();
   if (auto connected = connect(node, std::move(options)); !connected)
-    return give_up(node, cannot_check(connected.error(), node.name()));
+    return give_up(node, cannot_check(std::move(connected).error(), *node.spec, options_.agent.connect.config.get()));
   // A node without a manifest, or with another cluster's manifest, is left alone.
   if (!node.known.manifest || !is_ours(*node.roster)) return;
   if (auto proved = prove_identity(node); !proved) give_up(node, std::move(proved).error());

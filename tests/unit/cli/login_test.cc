@@ -1,4 +1,4 @@
-// The login of a command that consists of two runs: `apply --verify`.
+// The logins of a run: of a command that consists of two runs (`apply --verify`), and of a release.
 #include "engine/cli/input/load_command.h"
 
 #include <memory>
@@ -29,6 +29,25 @@ TEST_CASE("a second run of the process has the password and the unlocked keys of
   CHECK(second->agent.become_password.text() == "hunter2");
   CHECK(second->agent.connect.keys == login.connect.keys);
   CHECK(second->agent.connect.config == login.connect.config);
+}
+
+TEST_CASE("release: the only node that needs ssh is reached as the file and the ssh configuration say") {
+  auto loaded = load_cluster("version: 1\nname: lab\nnodes:\n  - {name: n1, address: spark-01}\n", "cluster.yaml",
+                             builtin_registry());
+  REQUIRE(loaded.cluster);
+  const NodeSpec released = loaded.cluster->nodes.front();
+  // `release` plans the file without the node.
+  loaded.cluster->nodes.clear();
+  const auto console = Console::open(0, true, true, "");
+  REQUIRE(console);
+  const auto with = run_options("release", *loaded.cluster, {}, {}, std::stop_token(), *console, nullptr, &released);
+  REQUIRE(with);
+  CHECK(with->agent.connect.config);
+  // The passphrase of a key is asked for.
+  CHECK(with->agent.connect.keys);
+  const auto without = run_options("release", *loaded.cluster, {}, {}, std::stop_token(), *console);
+  REQUIRE(without);
+  CHECK_FALSE(without->agent.connect.config);
 }
 
 }  // namespace sparkplan

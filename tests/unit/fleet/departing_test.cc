@@ -1,8 +1,10 @@
 // A node's manifest has almost no influence on other machines.
+#include <memory>
 #include <mutex>
 
 #include "engine/core/json.h"
 #include "engine/fleet/session/departing_node.h"
+#include "engine/remote/config/ssh_config.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
@@ -227,6 +229,45 @@ TEST_CASE("departing: a member whose host key is missing from or differs in the 
   RosterEntry without = entry;
   without.host_key.clear();
   CHECK_FALSE(check_departing_machine(without, "", known));
+}
+
+TEST_CASE("departing: a member whose address is an alias is not reached by it, and the hint names the way that works") {
+  WatchedCluster cluster(3);
+  for (const std::size_t number : {1U, 2U}) {
+    edit_roster(cluster.bench.root(number), [](Roster& roster) {
+      roster.members.at(2).root.clear();
+      roster.members.at(2).address = "old-spark";
+      roster.members.at(2).host_key = "SHA256:b";
+    });
+  }
+  cluster.bench.left_out[2] = true;
+  cluster.bench.options.release = "n3";
+  const auto code = GENERATE(ErrorCode::kUnreachable, ErrorCode::kUntrusted);
+  cluster.bench.run.agent.connector = [code](const NodeSpec& node,
+                                             const ConnectOptions& options) -> Result<std::unique_ptr<Connection>> {
+    if (node.transport == TransportKind::kLocal) return connect(node, options);
+    return failure(code, "no way");
+  };
+  const auto hint_with = [&](const std::string& text) {
+    auto lines = parse_ssh_config(text, "~/.ssh/config");
+    REQUIRE(lines);
+    cluster.bench.run.agent.connect.config =
+        std::make_shared<const SshConfig>(SshConfig{{{"~/.ssh/config", *std::move(lines)}}});
+    const auto report = cluster.bench.apply();
+    REQUIRE(report.nodes.size() == 3);
+    REQUIRE(report.nodes[2].error);
+    return report.nodes[2].error->hint;
+  };
+  const auto names = [](const std::string& hint, std::string_view part) {
+    return hint.find(part) != std::string::npos;
+  };
+  for (const char* setting : {"HostName 10.0.0.9", "Port 2222", "ProxyJump gate", "HostKeyAlias spark"}) {
+    INFO(setting);
+    const auto hint = hint_with(std::string("Host old-spark\n") + setting + "\n");
+    CHECK(names(hint, kAliasHint));
+    CHECK(names(hint, kForgetHint) == (code == ErrorCode::kUnreachable));
+  }
+  CHECK_FALSE(names(hint_with("Host other\nHostName 10.0.0.9\nHost *\nIdentityFile ~/.ssh/lab\n"), kAliasHint));
 }
 
 TEST_CASE("departing: a directory that the file lacks is not opened, even with consent and every manifest") {

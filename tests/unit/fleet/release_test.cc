@@ -143,6 +143,25 @@ TEST_CASE("release: a mistyped node that only one manifest lists is forgotten th
   std::filesystem::rename(away, bench.root(2).path());
 }
 
+TEST_CASE("release: with a name that no node has, nothing is locked or written, with other work or without") {
+  FleetBench bench(2);
+  bench.sections = kSections;
+  bench.apply_all();
+  const bool other_work = GENERATE(false, true);
+  if (other_work) bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  bench.options.release = "ghost";
+  bench.options.forget = GENERATE(false, true);
+  bool asked = false;
+  bench.options.approve = [&](const Report&) { return asked = true; };
+  // With the lock's file, which names the last holder.
+  const std::vector before = {bench.root(1).tree(), bench.root(2).tree()};
+  const auto report = bench.apply();
+  CHECK(report.not_begun);
+  CHECK_FALSE(asked);
+  CHECK(std::vector{bench.root(1).tree(), bench.root(2).tree()} == before);
+  REQUIRE(report.nodes.size() == 2);
+}
+
 TEST_CASE("release: status lists a released node that the file still names as not applied, without an error") {
   FleetBench bench(2);
   bench.sections = kSections;
