@@ -27,7 +27,7 @@ struct CommandInput {
 CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console);
 
 /// Pure. The findings of a file that `command` prints. A remark about the whole layout is for the commands with which
-/// people judge a file: validate and plan. The JSON of every command has all of them.
+/// people judge a file: validate and plan. JSON has all of them.
 std::vector<Diagnostic> findings_to_print(const std::string& command, std::vector<Diagnostic> findings);
 
 /// Like load_for(), for commands that connect to nodes: sections without a resource type are also refused.
