@@ -221,7 +221,9 @@ std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vecto
                  all_on_fabric ? "on the other nodes, `ssh NODE` reaches " + fold_names(names) + only_if +
                                      "; the names on the fabric always work"
                                : "the other nodes log in to " + fold_names(names) + only_if,
-                 "write IP addresses, or names that all nodes can resolve", where);
+                 "write names that all nodes can resolve, or IP addresses; in place of an alias of ~/.ssh/config, also "
+                 "add the IP address to the alias's Host line",
+                 where);
 }
 
 }  // namespace
