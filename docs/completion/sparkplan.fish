@@ -62,7 +62,7 @@ complete -c sparkplan -n "__sparkplan_command_is ''" -a verify -d 'measure wheth
 complete -c sparkplan -n "__sparkplan_command_is ''" -a doctor -d 'find known faults, with cause and fix'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a sync -d 'bring `models` and `images` to every node, over the fabric'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a history -d 'past runs, newest first'
-complete -c sparkplan -n "__sparkplan_command_is ''" -a rollback -d 'undo the last run, but keep values edited since then'
+complete -c sparkplan -n "__sparkplan_command_is ''" -a rollback -d 'undo the last run of most nodes, or of NODE; later edits stay'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a unlock -d 'show who holds a node\'s lock, and break it'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a release -d 'restore a node as it was before sparkplan, and remove it from the others'
 complete -c sparkplan -n "__sparkplan_command_is ''" -a trust -d 'show a node\'s host key and record it in ~/.ssh/known_hosts'

@@ -7,6 +7,7 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/load/address.h"
+#include "engine/load/schema.h"
 #include "engine/load/unresolved_node.h"
 #include "engine/model/port_settings.h"
 
@@ -70,7 +71,9 @@ FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nod
 
 /// Checks the conditions for deriving addresses: the node count of the topology, two subnets per cable that do not
 /// overlap, cables that form a ring. Marks a wrong number of subnets, and cables that form no ring, as unusable.
-void check_fabric_shape(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings);
+/// With a topology that the schema refuses, checks only what no topology changes.
+void check_fabric_shape(const UnresolvedCluster& draft, const SchemaOutcome& schema, FabricFile& fabric,
+                        Findings& findings);
 
 /// Fills UnresolvedNode::fabric: from the node's own `interfaces`, or derived from the topology and the node's id. Also
 /// fills the default topology, port and subnets into the nodes' `fabric` sections; the MTU is in the ports only.

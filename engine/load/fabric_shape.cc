@@ -21,7 +21,8 @@ void check_node_count(const UnresolvedCluster& draft, FabricFile& fabric, Findin
   const std::string name(to_string(fabric.topology));
   std::string hint = count < 3 ? "for two nodes write \"topology: direct\" or \"topology: dual-cable\""
                                : "write \"topology: switch\" or \"topology: ring\"";
-  if (count == 1) hint = "leave \"fabric\" out, or add the other node";
+  if (count == 1)
+    hint = "remove \"fabric\" too, or add the other node; to release both, do so before you edit the file";
   std::vector<DiagnosticNote> notes;
   if (fabric.topology_where.known()) {
     notes.push_back({"the topology is set here", fabric.topology_where});
@@ -165,8 +166,14 @@ void check_effect(const UnresolvedCluster& draft, const FabricFile& fabric, Find
 
 }  // namespace
 
-void check_fabric_shape(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
+void check_fabric_shape(const UnresolvedCluster& draft, const SchemaOutcome& schema, FabricFile& fabric,
+                        Findings& findings) {
   if (!fabric.present) return;
+  if (schema.is_broken("/fabric/topology")) {
+    // The misspelt word or key is reported. The default topology in its place would cause false findings.
+    fabric.subnets_usable = false;
+    return check_subnet_overlap(fabric, findings);
+  }
   check_node_count(draft, fabric, findings);
   check_subnet_count(draft, fabric, findings);
   check_subnet_overlap(fabric, findings);

@@ -112,10 +112,10 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   Findings semantic;
   Findings merged;
   UnresolvedCluster draft = unresolved_cluster(document.root, registry);
-  check_nodes(draft, semantic);
+  check_nodes(draft, outcome, semantic);
   check_sections(draft, semantic);
   FabricFile fabric = read_fabric(document.root, draft.nodes, semantic);
-  check_fabric_shape(draft, fabric, semantic);
+  check_fabric_shape(draft, outcome, fabric, semantic);
   resolve_fabric(draft, fabric, semantic);
   check_fabric(draft, fabric, semantic);
   resolve_interfaces(draft, semantic);

@@ -122,12 +122,18 @@ void check_ssh(const Value* ssh, Findings& findings) {
   }
 }
 
-void check_transport(const UnresolvedNode& node, Findings& findings) {
+/// The misspelt key or word is reported, and the address is missing only because of it.
+bool address_is_misspelt(const UnresolvedNode& node, const SchemaOutcome& schema) {
+  const std::string pointer = "/nodes/" + std::to_string(node.index);
+  return schema.is_broken(pointer + "/address") || schema.is_broken(pointer + "/transport");
+}
+
+void check_transport(const UnresolvedNode& node, const SchemaOutcome& schema, Findings& findings) {
   const Value& record = *node.record;
   const SourceRange where = node.name_where;
   const auto* root = record.find_entry("root");
   if (node.transport == TransportKind::kSsh) {
-    if (record.find("address") == nullptr) {
+    if (record.find("address") == nullptr && !address_is_misspelt(node, schema)) {
       findings.error(where, "node.no-address", in_quotes(node.name) + " has no address",
                      "add \"address: ...\", where SSH reaches it");
     }
@@ -174,12 +180,12 @@ void check_count(const UnresolvedCluster& draft, Findings& findings) {
 
 }  // namespace
 
-void check_nodes(const UnresolvedCluster& draft, Findings& findings) {
+void check_nodes(const UnresolvedCluster& draft, const SchemaOutcome& schema, Findings& findings) {
   check_names_and_ids(draft, findings);
   check_addresses(draft, findings);
   check_ssh(draft.root->find("ssh"), findings);
   for (const auto& node : draft.nodes) {
-    check_transport(node, findings);
+    check_transport(node, schema, findings);
     if (node.transport == TransportKind::kSsh) check_ssh(node.record->find("ssh"), findings);
   }
   check_count(draft, findings);

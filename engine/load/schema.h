@@ -13,6 +13,7 @@ namespace sparkplan {
 struct SchemaOutcome {
   bool valid = false;
   /// JSON pointers of the invalid values, sorted: "/nodes/3/sysctl/vm.swappiness". Empty if valid.
+  /// A misspelt key counts for the absent key that it probably means, too: "/nodes/3/address" for "adress".
   std::vector<std::string> broken;
 
   /// True if the value at `pointer`, or any value in it, is invalid.

@@ -258,8 +258,11 @@ class Walker {
       if (const auto property = properties.find(entry.key); property != properties.end()) {
         check(*property, entry.value, below);
       } else if (others != schema.end() && *others == json(false)) {
+        const auto meant = meant_by(entry.key, properties);
         fail(below, entry.key_where, "schema.unknown-key", "unknown key " + in_quotes(entry.key),
-             hint_for_unknown(entry.key, properties));
+             hint_for_unknown(entry.key, meant, properties));
+        // So later checks do not also report that the key which was meant is missing.
+        if (meant && value.find(*meant) == nullptr) broken_.push_back(spot.pointer + "/" + *meant);
       } else if (others != schema.end()) {
         check(*others, entry.value, below);
       }
@@ -274,20 +277,24 @@ class Walker {
          property == properties.end() ? "" : word_of(*property, "description"));
   }
 
-  std::string hint_for_unknown(const std::string& key, const json& properties) const {
-    std::vector<std::string> known;
-    for (const auto& [name, unused] : properties.items()) known.push_back(name);
-    if (const std::string meant = usual_name_of(key); properties.contains(meant)) {
-      // The word may also be right in another place.
-      const std::string home = home_of(key);
-      return "did you mean \"" + meant + "\"?" + (home.empty() ? "" : " " + home);
-    }
+  static std::vector<std::string> names_in(const json& properties) {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : properties.items()) names.push_back(name);
+    return names;
+  }
+
+  static std::optional<std::string> meant_by(const std::string& key, const json& properties) {
+    if (std::string usual = usual_name_of(key); properties.contains(usual)) return usual;
+    return nearest(key, names_in(properties));
+  }
+
+  std::string hint_for_unknown(const std::string& key, const std::optional<std::string>& meant,
+                               const json& properties) const {
+    // The word may also be right in another place.
     const std::string home = home_of(key);
-    if (const auto near = nearest(key, known)) {
-      return "did you mean \"" + *near + "\"?" + (home.empty() ? "" : " " + home);
-    }
+    if (meant) return "did you mean \"" + *meant + "\"?" + (home.empty() ? "" : " " + home);
     if (!home.empty()) return home;
-    return "allowed here: " + join(known, ", ");
+    return "allowed here: " + join(names_in(properties), ", ");
   }
 
   // Known keys in the wrong place are as common as misspelt ones.

@@ -1,14 +1,15 @@
 #pragma once
 
 #include "engine/load/findings.h"
+#include "engine/load/schema.h"
 #include "engine/load/unresolved_node.h"
 #include "engine/resource/registry.h"
 
 namespace sparkplan {
 
 /// Checks the nodes: names, ids, addresses, transports and their number; also SSH settings of the nodes and of the
-/// cluster.
-void check_nodes(const UnresolvedCluster& draft, Findings& findings);
+/// cluster. Reports no consequences of what the schema has reported.
+void check_nodes(const UnresolvedCluster& draft, const SchemaOutcome& schema, Findings& findings);
 
 /// Checks that the schema cannot express, on the other sections as written: duplicate records, ".." in paths, NCCL
 /// variables, rates, line breaks in one-line text, settings without effect.

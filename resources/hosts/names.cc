@@ -39,17 +39,18 @@ constexpr Reason kLinkLocal{"hosts.link-local", " has only link-local fabric add
 constexpr Reason kNoFabricAddress{"hosts.no-fabric-address", " has no fabric address and gets no name",
                                   " have no fabric address and get no names", ""};
 constexpr Reason kDirectory{
-    "hosts.no-address", " gets no name: without a fabric its management address is used, and a directory has none",
-    " get no names: without a fabric their management addresses are used, and a directory has none",
-    "add a fabric section"};
+    "hosts.no-address", " gets no name in /etc/hosts: there is no fabric, and a directory has no address",
+    " get no names in /etc/hosts: there is no fabric, and a directory has no address", "add a fabric section"};
 constexpr Reason kNotGiven{"hosts.no-address",
-                           " gets no name: without a fabric its management address is used, which is not given",
-                           " get no names: without a fabric their management addresses are used, which are not given",
+                           " gets no name in /etc/hosts: there is no fabric, and the file gives it no address",
+                           " get no names in /etc/hosts: there is no fabric, and the file gives them no addresses",
                            "add a fabric section, or write the address as an IP address"};
+// An IP address in place of an alias would lose the alias's key, user and port.
 constexpr Reason kIsAName{
-    "hosts.no-address", " gets no name: without a fabric its management address is used, which is a name itself",
-    " get no names: without a fabric their management addresses are used, which are names themselves",
-    "add a fabric section, or write the address as an IP address"};
+    "hosts.no-address", " gets no name in /etc/hosts: there is no fabric, and its address is a name, not an IP address",
+    " get no names in /etc/hosts: there is no fabric, and their addresses are names, not IP addresses",
+    "add a fabric section, or write the IP address; in place of an alias of ~/.ssh/config, also add the IP address to "
+    "the alias's Host line"};
 
 /// The address that a node's fabric name resolves to, or why it has none.
 tl::expected<std::string, const Reason*> address_of(const NodeSpec& node, bool cluster_has_fabric) {

@@ -57,7 +57,7 @@ class Compiler {
     add_environment();
     check_ring();
     if (!has_fabric && mode_ != "auto" && result_.variables.empty()) {
-      warn("nccl.no-fabric", "node " + name() + " has no fabric, so mode " + mode_ + " sets nothing there",
+      warn("nccl.no-fabric", "the node has no fabric, so mode " + mode_ + " sets nothing there",
            "add fabric, or set variables in nccl: env:");
     }
     return std::move(result_);
@@ -173,12 +173,12 @@ class Compiler {
   void warn_of_interfaces_without_device(const std::vector<std::string>& without) {
     const std::string hint = "name the devices below the node: fabric: {hcas: [rocep1s0f1, roceP2p1s0f1]}";
     if (!facts_.live) {
-      return warn("nccl.no-rdma-device", "node " + name() + " is an image, so its RDMA devices are unknown", hint);
+      return warn("nccl.no-rdma-device", "the node is an image, so its RDMA devices are unknown", hint);
     }
     const std::string of = without.empty() ? "" : " for " + join(without, ", ");
     const std::string consequence =
         hcas_.empty() ? "NCCL will use TCP" : "NCCL will use " + join(hcas_, ", ") + " only";
-    warn("nccl.no-rdma-device", "node " + name() + " shows no RDMA device" + of + ": " + consequence,
+    warn("nccl.no-rdma-device", "the node shows no RDMA device" + of + ": " + consequence,
          "check the cable, and that the mlx5_ib module is loaded; else " + hint);
   }
 
@@ -192,7 +192,7 @@ class Compiler {
                  [&](const std::string& hca) { return !known.contains(hca); });
     if (missing.empty()) return;
     const std::vector<std::string> there(known.begin(), known.end());
-    warn("nccl.hca-not-found", "node " + name() + " has no RDMA device " + join(missing, ", "),
+    warn("nccl.hca-not-found", "the node has no RDMA device " + join(missing, ", "),
          there.empty() ? "it has no RDMA devices" : "it has " + join(there, ", "));
   }
 

@@ -195,11 +195,17 @@ class TrustOfUser {
   SharedHomes homes_;
 };
 
+/// The fabric's name leads to an address of the fabric, so nothing must be resolved.
+bool has_fabric_name(const Peer& peer) {
+  return !peer.fabric_name.empty() && peer.fabric_name_address != peer.spec->address;
+}
+
 /// The other nodes reach these only if they resolve their addresses by themselves. Every node says the same.
 std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vector<Peer>& peers) {
   if (view.cluster.nodes.size() < 2) return std::nullopt;
   std::vector<std::string> names;
   std::vector<std::string> addresses;
+  bool all_on_fabric = true;
   SourceRange where;
   for (const Peer& peer : peers) {
     const NodeSpec& node = *peer.spec;
@@ -207,12 +213,17 @@ std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vecto
     if (names.empty()) where = node.where;
     names.push_back(node.name.str());
     addresses.push_back(node.address);
+    if (!has_fabric_name(peer)) all_on_fabric = false;
   }
   if (names.empty()) return std::nullopt;
-  return finding(
-      Severity::kWarning, "ssh_trust.address-is-a-name",
-      "the other nodes log in to " + fold_names(names) + " only if they can resolve " + fold_names(addresses),
-      "write IP addresses, or names that all nodes can resolve", where);
+  const std::string only_if = " only if they can resolve " + fold_names(addresses);
+  return finding(Severity::kWarning, "ssh_trust.address-is-a-name",
+                 all_on_fabric ? "on the other nodes, `ssh NODE` reaches " + fold_names(names) + only_if +
+                                     "; the names on the fabric always work"
+                               : "the other nodes log in to " + fold_names(names) + only_if,
+                 "write names that all nodes can resolve, or IP addresses; in place of an alias of ~/.ssh/config, also "
+                 "add the IP address to the alias's Host line",
+                 where);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, cons
   console.diagnostics(loaded.diagnostics, loaded.source);
   const Cluster& cluster = *loaded.cluster;
   if (file == kStandardOutput) return;
-  console.result("Wrote " + printable(file) + ": cluster " + printable(cluster.name) + ", " +
+  console.result("Wrote " + printable(file) + ": name " + printable(cluster.name) + ", " +
                  counted(cluster.nodes.size(), "node") + ".\n");
   console.remark("Next: `sparkplan plan" + (file == cluster_file("") ? std::string() : " " + file) +
                  "` shows what it would change.");

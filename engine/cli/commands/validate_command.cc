@@ -18,7 +18,7 @@ Result<ExitCode> run_validate(const ValidateOptions& options, const GlobalOption
     report.diagnostics = input.loaded->diagnostics;
     print_json(report, console);
   } else if (!console.quiet()) {
-    console.result(printable(cluster.file) + " is valid: cluster " + printable(cluster.name) + ", " +
+    console.result(printable(cluster.file) + " is valid: name " + printable(cluster.name) + ", " +
                    counted(cluster.nodes.size(), "node") + "\n");
   }
   return ExitCode::kDone;

@@ -116,7 +116,7 @@ void add_sync(CLI::App& app, CommandLine& line) {
 }
 
 void add_rollback(CLI::App& app, CommandLine& line) {
-  auto* rollback = app.add_subcommand("rollback", "undo the last run, but keep values edited since then");
+  auto* rollback = app.add_subcommand("rollback", "undo the last run of most nodes, or of NODE; later edits stay");
   rollback->add_option("NODE", line.rollback.nodes, "undo the last run of each; without NODE, the cluster's last run")
       ->type_name("");
   line.files.push_back(&line.rollback.file);

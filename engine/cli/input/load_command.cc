@@ -27,7 +27,7 @@ Report findings_only(const std::string& command, const std::string& file, const 
 /// Prints the findings. A file with an error is not used.
 CommandInput accept(const std::string& command, const std::string& file, LoadedCluster loaded, bool json,
                     Console& console) {
-  console.diagnostics(loaded.diagnostics, loaded.source);
+  console.diagnostics(findings_to_print(command, loaded.diagnostics), loaded.source);
   if (loaded.cluster) return {std::move(loaded), ExitCode::kDone, {}};
   if (json) print_json(findings_only(command, file, loaded), console);
   return {std::nullopt, ExitCode::kInvalidFile, std::move(loaded.diagnostics)};
@@ -49,6 +49,12 @@ std::string cluster_file(const std::string& given) {
   if (!given.empty()) return given;
   const char* variable = std::getenv("SPARKPLAN_CLUSTER");
   return variable != nullptr && *variable != '\0' ? variable : "cluster.yaml";
+}
+
+std::vector<Diagnostic> findings_to_print(const std::string& command, std::vector<Diagnostic> findings) {
+  if (command == "validate" || command == "plan") return findings;
+  std::erase_if(findings, [](const Diagnostic& one) { return one.code == "nodes.not-a-power-of-two"; });
+  return findings;
 }
 
 CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
@@ -25,6 +26,10 @@ struct CommandInput {
   std::vector<Diagnostic> findings;  ///< Why the file is invalid, for kInvalidFile.
 };
 CommandInput load_for(const std::string& command, const std::string& given_file, bool json, Console& console);
+
+/// Pure. The findings of a file that `command` prints. A remark about the whole layout is for the commands with which
+/// people judge a file: validate and plan. JSON has all of them.
+std::vector<Diagnostic> findings_to_print(const std::string& command, std::vector<Diagnostic> findings);
 
 /// Like load_for(), for commands that connect to nodes: sections without a resource type are also refused.
 CommandInput load_to_run(const std::string& command, const std::string& given_file, bool json, Console& console);

@@ -35,7 +35,7 @@ void require_round_trip(const std::string& sections, const std::string& nodes, i
   const auto run = controller.run(init_of(count, user));
   INFO(controller.text("new.yaml"));
   require_exit(run, 0);
-  CHECK(contains(run.out, "Wrote new.yaml: cluster lab, " + std::to_string(count) + " nodes."));
+  CHECK(contains(run.out, "Wrote new.yaml: name lab, " + std::to_string(count) + " nodes."));
   require_exit(controller.run({"validate", "new.yaml"}), 0);
   require_exit(controller.run({"plan", "--detailed-exitcode", "new.yaml"}), 0);
 

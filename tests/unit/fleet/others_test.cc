@@ -64,7 +64,7 @@ TEST_CASE("others: a finding about several nodes is reported once") {
     if (finding.code == "hosts.no-address") messages.push_back(finding.message);
   }
   REQUIRE(messages.size() == 1);
-  CHECK(messages[0].starts_with("nodes n[1-3] get no names: "));
+  CHECK(messages[0].starts_with("nodes n[1-3] get no names in /etc/hosts: "));
 }
 
 TEST_CASE("others: a node that became silent after the plan counts as a writer") {

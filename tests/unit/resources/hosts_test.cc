@@ -59,7 +59,10 @@ TEST_CASE("hosts: nodes that get no name for the same reason share a warning") {
   const Names found = names({node_of("sp1", "sp1"), node_of("a", "10.0.0.1"), node_of("sp2", "sp2.lan")});
   CHECK(found.addresses == Addresses{{"a-fabric", "10.0.0.1"}});
   REQUIRE(found.diagnostics.size() == 1);
-  CHECK(found.diagnostics[0].message.starts_with("nodes sp[1-2] get no names: "));
+  CHECK(
+      found.diagnostics[0].message ==
+      "nodes sp[1-2] get no names in /etc/hosts: there is no fabric, and their addresses are names, not IP addresses");
+  CHECK(found.diagnostics[0].hint.ends_with("also add the IP address to the alias's Host line"));
   CHECK(found.diagnostics[0].where.line == 7);
 }
 
@@ -70,7 +73,7 @@ TEST_CASE("hosts: the hint for a directory node suggests a fabric, not an addres
   CHECK(found.addresses.empty());
   REQUIRE(found.diagnostics.size() == 1);
   CHECK(found.diagnostics[0].code == "hosts.no-address");
-  CHECK(found.diagnostics[0].message.ends_with("and a directory has none"));
+  CHECK(found.diagnostics[0].message.ends_with("and a directory has no address"));
   CHECK(found.diagnostics[0].hint == "add a fabric section");
 }
 

@@ -162,6 +162,14 @@ TEST_CASE("nccl_env: a half without its device is reported") {
   CHECK(sparks.warnings() == Codes{"nccl.no-rdma-device"});
 }
 
+TEST_CASE("nccl_env: a finding of a node names the node in its field only, because the report puts it in front") {
+  TwoSparks sparks("nccl: {mode: safe}", ", fabric: {hcas: [mlx5_9]}");
+  const auto found = sparks.wanted().diagnostics;
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].node == "spark-01");
+  CHECK(found[0].message == "the node has no RDMA device mlx5_9");
+}
+
 TEST_CASE("nccl_env: an interface with only a link-local address is not used") {
   CHECK(TwoSparks("nccl: {mode: socket}", ", fabric: {interfaces: [{name: enp1s0f1np1, link_local: ipv4}]}")
             .variables()

@@ -99,6 +99,18 @@ TEST_CASE("ssh_trust: nodes whose addresses are aliases share a warning, which i
   CHECK(findings(cluster, {}, 2) == first);
 }
 
+TEST_CASE("ssh_trust: nodes with a fabric are reached by the fabric's names, whatever their addresses are") {
+  const Cluster cluster = cluster_of(
+      "ssh_trust: {users: [nvidia]}\nfabric: {topology: direct}\nnodes:\n  - {name: a1, address: sp1}\n"
+      "  - {name: a2, address: sp2}\n");
+  const auto found = findings(cluster, {}, 0);
+  REQUIRE(found.size() == 1);
+  CHECK(
+      found[0].message ==
+      "on the other nodes, `ssh NODE` reaches a[1-2] only if they can resolve sp[1-2]; the names on the fabric always "
+      "work");
+}
+
 TEST_CASE("ssh_trust: two spellings of one address are equal") {
   CHECK(canonical_ip("FD00:0:0::12") == "fd00::12");
   CHECK(canonical_ip("::ffff:10.0.0.1") == "10.0.0.1");
