@@ -98,7 +98,7 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   const auto passphrases = command == "drift" ? Passphrases::kAreNotAsked : Passphrases::kAreAsked;
   SPARK_CHECK(add_ssh_of_user(options.agent.connect, cluster.nodes, passphrases, console));
   if (global.ask_become_pass) {
-    SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: "));
+    SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: ", console.screen(), stop));
   }
   return options;
 }
