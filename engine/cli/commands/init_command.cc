@@ -153,8 +153,10 @@ Result<ExitCode> run_init(const InitOptions& options, const GlobalOptions& globa
   for (const HostArgument& host : *hosts) nodes.push_back(node_at(host, host.announced ? login_name() : ""));
   FirstContact contact(global, interrupts, console);
   auto machines = contact.read(nodes);
-  if (machines && options.discover) add_neighbours(contact, *machines, interrupts, console);
-  if (!machines || interrupts.token().stop_requested()) return ExitCode::kUsage;
+  const std::stop_token stop = interrupts.token();
+  if (machines && options.discover && !stop.stop_requested()) add_neighbours(contact, *machines, interrupts, console);
+  if (machines && stop.stop_requested()) console.remark("Stopped. No file was written.");
+  if (!machines || stop.stop_requested()) return ExitCode::kUsage;
   console.diagnostics(drop_second_contacts(*machines, options.hosts.size()), "");
   const bool some_failed = tell_failures(*machines, console);
   InitInput input{*std::move(machines), schema_for(file)};

@@ -3,6 +3,7 @@
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/input/ssh_options.h"
+#include "engine/cli/terminal/interrupts.h"
 #include "engine/core/text.h"
 #include "engine/remote/config/ssh_config_files.h"
 #include "engine/remote/ssh/host_keys.h"
@@ -31,8 +32,13 @@ void compare(const OfferedHostKey& key, const Console& console) {
   console.result(text + printable("  now:    " + key.type + " " + key.fingerprint) + "\n");
 }
 
+struct Asking {
+  bool yes = false;  ///< The user has answered already.
+  std::stop_token stop = {};
+};
+
 /// True to go on with the next station of the way.
-Result<bool> settle(const OfferedHostKey& key, const SshStation& station, const std::string& file, bool yes,
+Result<bool> settle(const OfferedHostKey& key, const SshStation& station, const std::string& file, const Asking& asking,
                     const Console& console) {
   using Standing = OfferedHostKey::Standing;
   // A jump host that is trusted is not what the user asked about.
@@ -54,12 +60,13 @@ Result<bool> settle(const OfferedHostKey& key, const SshStation& station, const 
     case Standing::kRevoked:
       return failure(why_not_recorded(key, station, file));
   }
-  if (!yes && !console.interactive()) {
+  if (!asking.yes && !console.interactive()) {
     return failure(ErrorCode::kInvalidInput, "nothing was recorded: there is no terminal to ask on",
                    "compare the fingerprint on the machine itself, then pass --yes");
   }
-  if (!yes && !console.confirm(
-                  "Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print this key on the machine itself?")) {
+  constexpr std::string_view kQuestion =
+      "Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print this key on the machine itself?";
+  if (!asking.yes && !console.confirm(kQuestion, asking.stop)) {
     console.remark("Nothing was recorded.");
     return false;
   }
@@ -87,6 +94,7 @@ Error why_not_recorded(const OfferedHostKey& key, const SshStation& station, con
 }
 
 Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& global, Console& console) {
+  const Interrupts interrupts(console);
   auto input = load_for("trust", options.file, false, console);
   if (!input.loaded) return input.exit_code;
   const auto name = NodeName::parse(options.node);
@@ -95,7 +103,7 @@ Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& glo
     return failure(ErrorCode::kInvalidInput,
                    "there is no node " + options.node + " that is reached over SSH in " + input.loaded->cluster->file);
   }
-  ConnectOptions connect{global.timeout, {}};
+  ConnectOptions connect{global.timeout, interrupts.token()};
   SPARK_CHECK(add_ssh_of_user(connect, {*node}, Passphrases::kAreAsked, console));
   SPARK_TRY(const SshWay way, way_to(*node, *connect.config, local_user()));
   // The node's key is seen only through jump hosts that are trusted.
@@ -105,7 +113,8 @@ Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& glo
       console.error(Error(key.error()).within(options.node));
       return ExitCode::kNodeFailed;
     }
-    const auto settled = settle(*key, way.stations[at], input.loaded->cluster->file, options.yes, console);
+    const auto settled =
+        settle(*key, way.stations[at], input.loaded->cluster->file, {options.yes, interrupts.token()}, console);
     if (!settled && settled.error().code == ErrorCode::kUntrusted) {
       console.error(settled.error());
       return ExitCode::kNodeFailed;

@@ -111,8 +111,8 @@ void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
     if (no_key) locked.push_back(nodes[i]);
   }
   if (locked.empty() || !console_.interactive() || interrupts_.token().stop_requested()) return;
-  const auto password =
-      ask_password("No SSH key was accepted. Password for " + printable(joined_logins(locked)) + ": ");
+  const auto password = ask_password("No SSH key was accepted. Password for " + printable(joined_logins(locked)) + ": ",
+                                     console_.screen(), interrupts_.token());
   if (!password || password->empty()) return;
   open(locked, *password);
   std::vector<NodeSpec> entered;
@@ -179,7 +179,7 @@ std::optional<std::vector<InitMachine>> FirstContact::read(const std::vector<Nod
   }
   if (!settle_host_keys(nodes)) return std::nullopt;
   if (global_.ask_become_pass) {
-    auto password = ask_password("Password for sudo on the machines: ");
+    auto password = ask_password("Password for sudo on the machines: ", console_.screen(), interrupts_.token());
     if (!password) {
       console_.error(password.error());
       return std::nullopt;

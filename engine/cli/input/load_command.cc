@@ -107,7 +107,7 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   if (released != nullptr) reached.push_back(*released);
   SPARK_CHECK(add_ssh_of_user(options.agent.connect, reached, passphrases, console));
   if (global.ask_become_pass) {
-    SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: "));
+    SPARK_TRY(options.agent.become_password, ask_password("Password for sudo on the nodes: ", console.screen(), stop));
   }
   return options;
 }

@@ -44,7 +44,7 @@ void print_findings(const std::string& command, const LoadedCluster& loaded, con
 /// that. With `login`, the login of an earlier run of this process, nothing is read and asked a second time: passwords
 /// and unlocked keys stay in their locked memory. `released`: a node of the file that `release` has taken out of
 /// `cluster`; it is reached as the others. `console` outlives the options. Errors: kInvalidInput (a pattern that
-/// matches no node or no type), kFailed (no terminal to ask on), those of read_ssh_config().
+/// matches no node or no type), kFailed (no terminal to ask on), kInterrupted, those of read_ssh_config().
 Result<RunOptions> run_options(const std::string& command, const Cluster& cluster, const SelectionOptions& selection,
                                const GlobalOptions& global, const std::stop_token& stop, const Console& console,
                                const AgentOptions* login = nullptr, const NodeSpec* released = nullptr);

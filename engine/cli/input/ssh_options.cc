@@ -38,10 +38,9 @@ Result<void> add_ssh_of_user(ConnectOptions& options, const std::vector<NodeSpec
   options.config = std::make_shared<const SshConfig>(std::move(config));
   if (passphrases == Passphrases::kAreNotAsked) return {};
   options.keys = std::make_shared<UnlockedKeys>([&console, stop = options.stop](const std::string& file, bool again) {
-    const Screen::Hold nothing_is_drawn(console.screen());
-    return ask_password((again ? "That was not the passphrase. " : "") + std::string("Passphrase for the key ") +
-                            printable(file) + ": ",
-                        stop);
+    return ask_passphrase((again ? "That was not the passphrase. " : "") + std::string("Passphrase for the key ") +
+                              printable(file) + ": ",
+                          console.screen(), stop);
   });
   return {};
 }

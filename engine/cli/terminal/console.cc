@@ -1,6 +1,5 @@
 #include "engine/cli/terminal/console.h"
 
-#include <poll.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -10,15 +9,13 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <iostream>
 
+#include "engine/cli/terminal/typed_input.h"
 #include "engine/core/text.h"
 #include "engine/report/text/diagnostics_text.h"
 
 namespace sparkplan {
 namespace {
-
-constexpr int kStopPatience = 100;  // Milliseconds until a stop is noticed.
 
 constexpr int kWidthWithoutTerminal = 100;
 constexpr int kWidest = 100'000;
@@ -106,16 +103,12 @@ void Console::trace(std::string_view text) const { log_->info("{}", printable(te
 
 bool Console::confirm(std::string_view question, const std::stop_token& stop) const {
   const Screen::Hold nothing_is_drawn(*screen_);
+  if (stop.stop_requested()) return false;
   std::string prompt = wrapped(std::string(question) + " [y/N]", 0, question_style());
   prompt.back() = ' ';  // The answer follows on the last line.
   screen_->print(prompt);
-  // read() would resume after Ctrl-C, so the program reads only when there is input.
-  pollfd readable{STDIN_FILENO, POLLIN, 0};
-  while (::poll(&readable, 1, kStopPatience) == 0) {
-    if (stop.stop_requested()) return false;
-  }
-  std::string answer;
-  std::getline(std::cin, answer);
+  const auto answer = typed_line(STDIN_FILENO, stop);
+  if (!answer) screen_->print("\n");  // What follows begins below the prompt and the "^C".
   return answer == "y" || answer == "yes" || answer == "Y";
 }
 

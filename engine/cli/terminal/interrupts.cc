@@ -26,6 +26,11 @@ Interrupts::Interrupts(const Console& console) {
       int signal = 0;
       if (::sigwait(&set, &signal) != 0) continue;
       if (ended.stop_requested()) return;
+      if (console.screen().is_held()) {
+        // The question ends by itself and restores the terminal. The user waits for no step meanwhile.
+        source_.request_stop();
+        continue;
+      }
       if (source_.stop_requested()) {
         const Screen::Hold nothing_is_left_behind(console.screen());
         console.interject("sparkplan: stopped at once; the agents finish the current steps on the nodes\n");

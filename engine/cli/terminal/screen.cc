@@ -119,6 +119,11 @@ Screen::Hold::~Hold() {
   if (--screen_.holds_ == 0) screen_.held_ += std::chrono::steady_clock::now() - screen_.held_since_;
 }
 
+bool Screen::is_held() {
+  const std::lock_guard lock(mutex_);
+  return holds_ > 0;
+}
+
 std::chrono::steady_clock::duration Screen::time_held() {
   const std::lock_guard lock(mutex_);
   return held_;

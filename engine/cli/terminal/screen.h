@@ -46,6 +46,8 @@ class Screen {
   /// has rows.
   void draw(std::vector<std::string> lines);
 
+  /// True while a Hold exists: a question waits for its answer.
+  bool is_held();
   /// The time of all questions so far.
   std::chrono::steady_clock::duration time_held();
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -50,8 +51,9 @@ std::string load_into_agent(const std::string& shown) {
 }  // namespace
 
 struct UnlockedKeys::Keys {
-  std::mutex asking;         ///< One question at a time.
-  mutable std::mutex mutex;  ///< Of the following.
+  std::mutex asking;             ///< One question at a time.
+  std::optional<Error> stopped;  ///< The user stopped the command at a question. Of `asking`.
+  mutable std::mutex mutex;      ///< Of the following.
   /// As texts, because libssh 0.9 (Ubuntu 22.04) cannot copy a key (ssh_key_dup), and one key is not for several
   /// threads.
   std::map<std::string, KeyText> by_path;
@@ -71,6 +73,8 @@ ssh_key_struct* UnlockedKeys::copy_of(const std::string& path) const {
 
 Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& shown) {
   const std::lock_guard one_question(keys_->asking);
+  // The connections to the other nodes wait here, and must not ask again.
+  if (keys_->stopped) return failure(*keys_->stopped);
   {
     const std::lock_guard lock(keys_->mutex);
     if (keys_->by_path.contains(path)) return {};
@@ -81,7 +85,10 @@ Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& sh
                           "run the command again, or " + load_into_agent(shown));
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
     auto passphrase = ask_(shown, attempt > 0);
-    if (!passphrase && passphrase.error().code == ErrorCode::kInterrupted) return failure(passphrase.error());
+    if (!passphrase && passphrase.error().code == ErrorCode::kInterrupted) {
+      keys_->stopped = passphrase.error();
+      return failure(passphrase.error());
+    }
     if (!passphrase || passphrase->empty()) {
       error.message = "the key " + shown + " has a passphrase" +
                       (passphrase ? ", and none was given" : ", and " + passphrase.error().describe());

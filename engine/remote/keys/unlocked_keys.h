@@ -27,7 +27,8 @@ class UnlockedKeys {
   ssh_key_struct* copy_of(const std::string& path) const;
 
   /// Asks for the passphrase, up to three times and once for all threads. `shown` is the path as messages show it.
-  /// Errors: kPermissionDenied without the right passphrase, also if an earlier call did not get it; kInterrupted.
+  /// Errors: kPermissionDenied without the right passphrase, also if an earlier call did not get it; kInterrupted,
+  /// also after an earlier call that was: a stop ends all questions.
   Result<void> unlock(const std::string& path, const std::string& shown);
 
  private:

@@ -17,6 +17,12 @@ constexpr std::string_view kSudoHint =
     "give the password with --ask-become-pass, or permit the agent without one in sudoers: "
     "USER ALL=(root) NOPASSWD: /usr/local/libexec/sparkplan/agent --stdio";
 
+Error password_refused() {
+  return make_error(ErrorCode::kPermissionDenied, "sudo did not accept the password",
+                    "run the command again with --ask-become-pass, and give the password with which the login user "
+                    "runs sudo on this node");
+}
+
 /// The last line with text, in which programs usually print the reason.
 std::string last_line(const std::string& text) {
   std::string last;
@@ -72,7 +78,7 @@ Result<void> send_image(Channel& channel, const Installation& installation, cons
 Result<void> SudoConversation::go_on(Channel& channel, std::chrono::milliseconds left) {
   if (password_.empty()) return {};
   const auto asked = occurrences(channel.standard_error(), kSudoPrompt);
-  if (asked > 1) return failure(ErrorCode::kPermissionDenied, "sudo did not accept the password");
+  if (asked > 1) return failure(password_refused());
   if (asked == 0 || std::exchange(sent_, true)) return {};
   // If the program has already ended, the next read gives the reason.
   (void)channel.write_all(password_.line(), left);

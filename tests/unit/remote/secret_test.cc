@@ -165,6 +165,7 @@ TEST_CASE("a sudo that asks a second time has rejected the password, and does no
   REQUIRE_FALSE(client);
   CHECK(client.error().code == ErrorCode::kPermissionDenied);
   CHECK(client.error().message.find("password") != std::string::npos);
+  CHECK(client.error().hint.starts_with("run the command again with --ask-become-pass"));
   CHECK(client.error().describe().find("secret") == std::string::npos);
   CHECK(remote.peer(0).written == "secret\n");
 }

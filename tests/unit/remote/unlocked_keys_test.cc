@@ -134,6 +134,30 @@ TEST_CASE("keys: a user who gives no passphrase is not sent to a terminal") {
   CHECK(refused.error().hint.find("terminal") == std::string::npos);
 }
 
+TEST_CASE("keys: after a stop at a question, no other connection asks, also not for another key") {
+  const ScratchDirectory root;
+  const auto path = key_file(root, "/key", kPassphrase);
+  const auto other = key_file(root, "/other", kPassphrase);
+  std::atomic<int> asked = 0;
+  std::atomic<int> stopped = 0;
+  UnlockedKeys keys([&](const std::string&, bool) {
+    ++asked;
+    return Result<Secret>(failure(ErrorCode::kInterrupted, "stopped"));
+  });
+  {
+    std::vector<std::jthread> nodes;
+    for (int i = 0; i < 3; ++i) {
+      nodes.emplace_back([&] {
+        const auto unlocked = keys.unlock(path, "~/key");
+        if (!unlocked && unlocked.error().code == ErrorCode::kInterrupted) ++stopped;
+      });
+    }
+  }
+  CHECK_FALSE(keys.unlock(other, "~/other"));
+  CHECK(asked == 1);
+  CHECK(stopped == 3);
+}
+
 TEST_CASE("keys: a stop at the question is a stop") {
   const ScratchDirectory root;
   const auto path = key_file(root, "/key", kPassphrase);
