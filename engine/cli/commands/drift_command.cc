@@ -14,6 +14,7 @@
 #include "engine/cli/output/printing.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
+#include "engine/cli/terminal/screen.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/session/interruptible_pause.h"
 
@@ -28,6 +29,7 @@ bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, co
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(::getpid());
   const auto chosen = std::chrono::milliseconds(number % (static_cast<std::uint64_t>(splay.count()) + 1));
+  const Screen::Hold no_step_runs(console.screen());
   console.trace("starting in " + std::to_string(chosen.count()) + " ms");
   return pause_unless_stopped(chosen, stop);
 }

@@ -27,7 +27,7 @@ Interrupts::Interrupts(const Console& console) {
       if (::sigwait(&set, &signal) != 0) continue;
       if (ended.stop_requested()) return;
       if (console.screen().is_held()) {
-        // The question ends by itself and restores the terminal. The user waits for no step meanwhile.
+        // The question ends at the stop and restores the terminal. The user waits for no step meanwhile.
         source_.request_stop();
         continue;
       }

@@ -8,8 +8,8 @@
 namespace sparkplan {
 
 /// Ctrl-C and SIGTERM as a stop token. The first signal asks for an orderly end, the second ends the program at once
-/// with exit code 1. A signal during a question of `console` ends the question and prints nothing. Construct it before
-/// any other thread. `console` outlives it.
+/// with exit code 1. A signal during a Screen::Hold, such as a question, prints nothing: its holder ends at the stop.
+/// Construct it before any other thread. `console` outlives it.
 class Interrupts {
  public:
   explicit Interrupts(const Console& console);

@@ -46,12 +46,12 @@ class Screen {
   /// has rows.
   void draw(std::vector<std::string> lines);
 
-  /// True while a Hold exists: a question waits for its answer.
+  /// True while a Hold exists: the program waits for the user or for the time, and not for a step.
   bool is_held();
   /// The time of all questions so far.
   std::chrono::steady_clock::duration time_held();
 
-  /// Removes the live lines and draws none while it lives, for questions to the user.
+  /// Removes the live lines and draws none while it lives, for questions to the user and a delayed start.
   class Hold {
    public:
     explicit Hold(Screen& screen);

@@ -92,6 +92,7 @@ TEST_CASE("a signal ends the wait of --splay at once, before any node is read") 
     CHECK(Clock::now() - asked < std::chrono::seconds(5));
     INFO(said);
     CHECK(test::contains(said, "stopped before any node was contacted"));
+    CHECK_FALSE(test::contains(said, "stopping after the current step"));
     CHECK_FALSE(test::contains(said, "n1"));
     CHECK(drift.exit_status() == 4);
     CHECK_FALSE(std::filesystem::exists(folder / "/drift.prom"));
