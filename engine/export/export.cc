@@ -47,7 +47,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"ray", of_job<formats::ray>},
     {"docker", of_job<formats::docker>},
     {"compose", of_job<formats::compose>},
-    {"ansible", [](const Exported& from) { return ExportedText{formats::ansible(from.cluster, from.selected)}; }},
+    {"ansible", [](const Exported& from) { return formats::ansible(from.cluster, from.selected, from.targets); }},
     {"slurm", [](const Exported& from) { return formats::slurm(from.cluster, from.hosts, from.selected); }},
     {"prometheus", [](const Exported& from) { return ExportedText{formats::prometheus(from.cluster, from.selected)}; }},
     {"hosts", [](const Exported& from) { return formats::hosts_file(from.cluster, from.selected, from.registry); }},
@@ -65,7 +65,7 @@ Cluster reached_at(Cluster cluster, const SshTargets& targets) {
     node.ssh.user = target.user;
     node.ssh.port = target.port;
     node.ssh.identity = target.identities.empty() ? "" : target.identities.front();
-    node.ssh.jump = target.jump;
+    node.ssh.jump = formats::jump_list(target.jumps);
   }
   return cluster;
 }

@@ -30,9 +30,10 @@ struct SshTarget {
   std::uint16_t port = 22;
   std::vector<std::string> identities;
   bool only_identities = false;
-  std::string jump;  ///< As ProxyJump takes it; empty: none.
+  std::vector<SshTarget> jumps;  ///< The jump hosts in their order. Their own `jumps` are empty.
   std::string host_key_alias;
   std::vector<std::string> known_hosts;  ///< Files in place of the usual ones; empty: the usual ones.
+  std::string name = {};                 ///< Of a jump host: as ProxyJump or cluster.yaml names it.
 };
 /// Node -> its target.
 using SshTargets = std::map<std::string, SshTarget>;

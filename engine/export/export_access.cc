@@ -1,4 +1,4 @@
-// The formats for tools that reach the nodes: OpenSSH, Ansible, Slurm, Prometheus, /etc/hosts.
+// The formats for tools that know the nodes by their addresses: Slurm, Prometheus, /etc/hosts.
 #include "engine/core/ascii.h"
 #include "engine/core/json.h"
 #include "engine/export/formats.h"
@@ -7,49 +7,17 @@
 namespace sparkplan::formats {
 namespace {
 
-/// Source: ssh_config(5): arguments with blanks in double quotes, in which a backslash escapes.
-std::string ssh_word(const std::string& text) {
-  if (text.find_first_of(" \t\"'\\#") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
-/// A text as JSON, which is also valid YAML.
-std::string json_text(const std::string& text) { return public_json(Value(text), -1); }
-
-/// In a HostName "%" begins a token, so the "%" of a link-local address's zone is escaped.
-std::string host_name(const std::string& address) {
-  std::string name;
-  for (const char c : address) name += c == '%' ? std::string("%%") : std::string(1, c);
-  return name;
-}
-
-bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
-
 constexpr int kNodeExporterPort = 9100;
 /// Source: NVIDIA, DGX Spark hardware overview: 10 Cortex-X925 and 10 Cortex-A725.
 constexpr int kCoresOfASpark = 20;
 /// MiB. Less than the 119 to 122 GiB that Linux shows of a Spark's 128 GB: Slurm drains a node that has less than this.
 constexpr int kMemoryOfASpark = 117760;
 
-/// The keys and the alias that only the user's ~/.ssh/config knows.
-std::string ssh_extras(const SshTarget& target) {
-  std::string text;
-  for (std::size_t i = 1; i < target.identities.size(); ++i) {
-    text += "  IdentityFile " + ssh_word(target.identities[i]) + "\n";
-  }
-  if (target.only_identities) text += "  IdentitiesOnly yes\n";
-  if (!target.host_key_alias.empty()) text += "  HostKeyAlias " + ssh_word(target.host_key_alias) + "\n";
-  if (!target.known_hosts.empty()) text += "  UserKnownHostsFile";
-  for (const std::string& file : target.known_hosts) text += " " + ssh_word(file);
-  return text + (target.known_hosts.empty() ? "" : "\n");
-}
-
 }  // namespace
+
+std::string json_text(const std::string& text) { return public_json(Value(text), -1); }
+
+bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 /// Ansible uses group names as variable names: letters, digits and "_".
 std::string group_name(const std::string& name) {
@@ -60,39 +28,6 @@ std::string group_name(const std::string& name) {
   // Ansible has groups of these names, and in Slurm DEFAULT is not a partition.
   const bool taken = group == "all" || group == "ungrouped" || group == "DEFAULT";
   return taken || group.empty() || is_digit(group.front()) ? "cluster_" + group : group;
-}
-
-std::string ssh_config(const Hosts& hosts, const SshTargets& targets) {
-  std::string text;
-  for (const NodeSpec* node : hosts) {
-    const SshSettings& ssh = node->ssh;
-    text += "Host " + node->name.str() + "\n  HostName " + host_name(node->address) + "\n";
-    if (!ssh.user.empty()) text += "  User " + ssh_word(ssh.user) + "\n";
-    text += "  Port " + std::to_string(ssh.port) + "\n";
-    if (!ssh.identity.empty()) text += "  IdentityFile " + ssh_word(ssh.identity) + "\n";
-    if (const auto target = targets.find(node->name.str()); target != targets.end()) text += ssh_extras(target->second);
-    if (!ssh.jump.empty()) text += "  ProxyJump " + ssh.jump + "\n";
-    text += std::string("  StrictHostKeyChecking ") + (ssh.host_keys == HostKeyPolicy::kStrict ? "yes" : "accept-new") +
-            "\n";
-  }
-  return text;
-}
-
-std::string ansible(const Cluster& cluster, const Hosts& hosts) {
-  std::string text = "all:\n  children:\n    " + group_name(cluster.name) + ":\n      hosts:\n";
-  for (const NodeSpec* node : hosts) {
-    text += "        " + json_text(node->name.str()) + ":\n";
-    text += "          ansible_host: " + json_text(node->address) + "\n";
-    text += "          ansible_port: " + std::to_string(node->ssh.port) + "\n";
-    if (!node->ssh.user.empty()) text += "          ansible_user: " + json_text(node->ssh.user) + "\n";
-    if (!node->ssh.identity.empty()) {
-      text += "          ansible_ssh_private_key_file: " + json_text(node->ssh.identity) + "\n";
-    }
-    if (!node->ssh.jump.empty()) {
-      text += "          ansible_ssh_common_args: " + json_text("-o ProxyJump=" + node->ssh.jump) + "\n";
-    }
-  }
-  return text;
 }
 
 ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected) {

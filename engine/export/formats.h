@@ -33,8 +33,14 @@ std::vector<std::string> unknown_of(const Cluster& cluster, const Hosts& selecte
 /// The cluster's name as other tools take it: letters, digits and "_".
 std::string group_name(const std::string& name);
 
+/// A text as JSON, which is also valid YAML.
+std::string json_text(const std::string& text);
+bool is_ipv6(const std::string& address);
+
+/// The jump hosts as ProxyJump takes them: "operator@10.0.0.1:22,[fd00::1]:22".
+std::string jump_list(const std::vector<SshTarget>& jumps);
 std::string ssh_config(const Hosts& hosts, const SshTargets& targets);
-std::string ansible(const Cluster& cluster, const Hosts& hosts);
+ExportedText ansible(const Cluster& cluster, const Hosts& hosts, const SshTargets& targets);
 ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected);
 std::string prometheus(const Cluster& cluster, const Hosts& hosts);
 ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry);

@@ -9,30 +9,27 @@
 namespace sparkplan {
 namespace {
 
-/// [USER@]HOST[:PORT] of ProxyJump; an IPv6 address in brackets.
-std::string jump_text(const SshStation& jump) {
-  const bool is_ipv6 = jump.address.find(':') != std::string::npos;
-  return jump.user + "@" + (is_ipv6 ? "[" + jump.address + "]" : jump.address) + ":" + std::to_string(jump.port);
-}
-
-SshTarget target_of(const SshWay& way, const LocalUser& me) {
-  const SshStation& station = way.node();
+SshTarget target_of(const SshStation& station, const LocalUser& me) {
   SshTarget target;
   target.address = station.address;
   target.port = station.port;
   target.only_identities = station.only_identities;
   target.host_key_alias = station.host_key_alias;
-  // Other users of the exported file have other login names.
-  if (station.user_is_given) target.user = station.user;
+  // Other users of the exported file have other login names. A jump host can have the node's user.
+  if (station.user_is_given || (station.is_jump_host && station.user != me.name)) target.user = station.user;
   for (const std::string& file : station.known_hosts) {
     if (!file.starts_with(me.home + "/.ssh/known_hosts")) target.known_hosts.push_back(file);
   }
   for (const IdentityFile& one : station.identities) {
     target.identities.push_back(one.shown.starts_with("~/") ? one.shown : one.path);
   }
-  for (std::size_t i = 0; i + 1 < way.stations.size(); ++i) {
-    target.jump += (i == 0 ? "" : ",") + jump_text(way.stations[i]);
-  }
+  if (station.is_jump_host) target.name = station.name;
+  return target;
+}
+
+SshTarget target_of(const SshWay& way, const LocalUser& me) {
+  SshTarget target = target_of(way.node(), me);
+  for (std::size_t i = 0; i + 1 < way.stations.size(); ++i) target.jumps.push_back(target_of(way.stations[i], me));
   return target;
 }
 

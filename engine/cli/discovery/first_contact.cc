@@ -25,13 +25,6 @@ std::string joined_logins(const std::vector<NodeSpec>& nodes) {
   return fold_names(logins);
 }
 
-struct Asked {
-  const NodeSpec* node = nullptr;
-  Result<OfferedHostKey> key = failure(ErrorCode::kBug, "not asked");
-};
-
-bool is_unknown(const Asked& one) { return one.key && one.key->standing == OfferedHostKey::Standing::kUnknown; }
-
 /// `sparkplan trust` needs a cluster.yaml, which does not exist yet.
 Error for_first_contact(Error error, const NodeSpec& node) {
   if (error.code == ErrorCode::kUntrusted && error.hint.find("sparkplan trust") != std::string::npos) {
@@ -45,31 +38,43 @@ Error for_first_contact(Error error, const NodeSpec& node) {
 
 }  // namespace
 
+bool FirstContact::confirm_keys(const std::vector<UnknownHostKey>& keys) {
+  std::string shown;
+  for (const auto& one : keys) shown += "  " + one.subject() + "  " + one.key.type + "  " + one.key.fingerprint + "\n";
+  console_.question("The host keys of these machines are not in known_hosts:\n" + printable(shown, true));
+  const bool is_first = !std::exchange(keys_were_asked_, true);
+  if (console_.confirm("Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print the same on each of them?",
+                       interrupts_.token())) {
+    return true;
+  }
+  console_.remark(is_first ? "Nothing was recorded, and nothing was read." : "These keys were not recorded.");
+  return false;
+}
+
 bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
   if (!console_.interactive()) return true;  // The connections that follow refuse unknown keys.
-  std::vector<Asked> asked;
-  for (const NodeSpec& node : nodes) asked.push_back({&node});
-  fan_out(
-      asked, global_.workers, [&](Asked& one) { one.key = offered_host_key(*one.node, connect_); }, [](Asked&) {});
-  std::string shown;
-  for (const Asked& one : asked) {
-    if (is_unknown(one)) shown += "  " + one.node->address + "  " + one.key->type + "  " + one.key->fingerprint + "\n";
+  const LocalUser me = local_user();
+  std::vector<SshWay> ways;
+  for (const NodeSpec& node : nodes) {
+    // The connection reports an invalid setting.
+    if (auto way = way_to(node, *connect_.config, me)) ways.push_back(*std::move(way));
   }
-  if (shown.empty()) return true;
-  console_.question("The host keys of these machines are not in known_hosts:\n" + printable(shown, true));
-  if (!console_.confirm("Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print the same on each of them?",
-                        interrupts_.token())) {
-    console_.remark("Nothing was recorded, and nothing was read.");
-    return false;
-  }
-  for (const Asked& one : asked) {
-    if (!is_unknown(one)) continue;
-    if (const auto remembered = remember_host_key(*one.key); !remembered) {
-      console_.error(remembered.error());
-      return false;
-    }
-  }
-  return true;
+  HostKeySteps steps;
+  steps.offered = [&](const SshWay& way, std::size_t station) { return offered_host_key(way, station, connect_); };
+  steps.confirm = [&](const std::vector<UnknownHostKey>& keys) { return confirm_keys(keys); };
+  steps.record = [](const OfferedHostKey& key) -> Result<void> {
+    SPARK_CHECK(remember_host_key(key));
+    return {};
+  };
+  const auto settled = settle_in_rounds(ways, global_.workers, steps);
+  if (!settled) console_.error(settled.error());
+  return settled && *settled;
+}
+
+InitMachine& FirstContact::machine_of(const NodeSpec& node) {
+  return *std::find_if(machines_.begin(), machines_.end(), [&](const InitMachine& one) {
+    return one.address == node.address && one.ssh.port == node.ssh.port;
+  });
 }
 
 void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& password) {
@@ -89,9 +94,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
   FleetSession session(cluster, builtin_registry(), std::move(options));
   session.open();
   for (const FleetNode& node : session.nodes()) {
-    InitMachine& machine = *std::find_if(machines_.begin(), machines_.end(), [&](const InitMachine& one) {
-      return one.address == node.spec->address && one.ssh.port == node.spec->ssh.port;
-    });
+    InitMachine& machine = machine_of(*node.spec);
     machine.error.reset();
     if (node.error) {
       machine.error = for_first_contact(*node.error, *node.spec);
@@ -105,10 +108,10 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
 
 void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
   std::vector<NodeSpec> locked;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const auto& error = machines_[i].error;
+  for (const NodeSpec& node : nodes) {
+    const auto& error = machine_of(node).error;
     const bool no_key = error && error->message.find(kNoKeyAccepted) != std::string::npos;
-    if (no_key) locked.push_back(nodes[i]);
+    if (no_key) locked.push_back(node);
   }
   if (locked.empty() || !console_.interactive() || interrupts_.token().stop_requested()) return;
   const auto password = ask_password("No SSH key was accepted. Password for " + printable(joined_logins(locked)) + ": ",
@@ -117,10 +120,7 @@ void FirstContact::open_by_password(const std::vector<NodeSpec>& nodes) {
   open(locked, *password);
   std::vector<NodeSpec> entered;
   for (const NodeSpec& node : locked) {
-    const auto was_read = [&](const InitMachine& one) {
-      return one.address == node.address && one.ssh.port == node.ssh.port && one.facts.has_value();
-    };
-    if (std::any_of(machines_.begin(), machines_.end(), was_read)) entered.push_back(node);
+    if (machine_of(node).facts) entered.push_back(node);
   }
   if (!entered.empty()) offer_our_key(entered, *password);
 }
@@ -143,9 +143,26 @@ void FirstContact::offer_our_key(const std::vector<NodeSpec>& nodes, const Secre
     options.password = password;
     auto connection = connect_ssh(node, options);
     const auto done = connection ? authorize_key(**connection, *key) : Result<void>(failure(connection.error()));
-    if (done) continue;
+    if (done) {
+      key_was_added_ = true;
+      continue;
+    }
     console_.error(Error(done.error()).within(login_at(node)));
     key_is_missing_ = true;
+  }
+}
+
+void FirstContact::read_behind(std::vector<NodeSpec> nodes) {
+  const LocalUser me = local_user();
+  // A machine that accepted our key was read, so each round has fewer machines.
+  while (std::exchange(key_was_added_, false)) {
+    std::erase_if(nodes, [&](const NodeSpec& node) {
+      const auto way = way_to(node, *connect_.config, me);
+      return !machine_of(node).error || !way || way->stations.size() == 1;
+    });
+    if (nodes.empty() || interrupts_.token().stop_requested() || !settle_host_keys(nodes)) return;
+    open(nodes, {});
+    open_by_password(nodes);
   }
 }
 
@@ -188,6 +205,7 @@ std::optional<std::vector<InitMachine>> FirstContact::read(const std::vector<Nod
   }
   open(nodes, {});
   open_by_password(nodes);
+  read_behind(nodes);
   return std::move(machines_);
 }
 

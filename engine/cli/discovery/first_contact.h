@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cli/discovery/host_key_rounds.h"
 #include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
@@ -14,9 +15,10 @@
 
 namespace sparkplan {
 
-/// Reads machines that no cluster.yaml names yet. It shows all unknown host keys and asks once for all of them. If no
-/// key of the user is accepted, it asks for one password, and whether to install the user's public key on the machine.
-/// Without a terminal it asks nothing; such a machine counts as one that could not be read.
+/// Reads machines that no cluster.yaml names yet. It shows all unknown host keys and asks once for all of them, then
+/// once for those behind jump hosts. If no key of the user is accepted, it asks for one password, and whether to
+/// install the user's public key on the machine. Without a terminal it asks nothing; such a machine counts as one that
+/// could not be read.
 class FirstContact {
  public:
   FirstContact(const GlobalOptions& global, const Interrupts& interrupts, Console& console)
@@ -32,10 +34,14 @@ class FirstContact {
  private:
   /// The nodes with the users that the ssh configuration gives them, if the command line gives none.
   Result<std::vector<NodeSpec>> with_users(std::vector<NodeSpec> nodes);
+  bool confirm_keys(const std::vector<UnknownHostKey>& keys);
   bool settle_host_keys(const std::vector<NodeSpec>& nodes);
+  InitMachine& machine_of(const NodeSpec& node);
   void open(const std::vector<NodeSpec>& nodes, const Secret& password);
   void open_by_password(const std::vector<NodeSpec>& nodes);
   void offer_our_key(const std::vector<NodeSpec>& nodes, const Secret& password);
+  /// Reads the machines behind jump hosts that accept our key only since open_by_password().
+  void read_behind(std::vector<NodeSpec> nodes);
 
   const GlobalOptions& global_;
   const Interrupts& interrupts_;
@@ -43,6 +49,8 @@ class FirstContact {
   ConnectOptions connect_;
   Secret become_password_;
   std::vector<InitMachine> machines_;
+  bool keys_were_asked_ = false;
+  bool key_was_added_ = false;
   bool key_is_missing_ = false;
 };
 

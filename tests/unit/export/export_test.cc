@@ -312,14 +312,17 @@ TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address,
   const auto loaded = load_cluster("version: 1\nname: lab\nnodes: [{name: n1, address: desk-spark}]\n", "cluster.yaml",
                                    builtin_registry());
   REQUIRE(loaded.cluster);
+  SshTarget door{"10.9.8.1", "sam", 22, {}, false, {}, "", {}};
+  door.name = "door";
   const SshTargets targets{
-      {"n1", {"10.9.8.7", "sam", 2222, {"~/.ssh/desk", "/k/other"}, true, "sam@10.9.8.1:22", "desk", {"/k/hosts a"}}}};
+      {"n1", {"10.9.8.7", "sam", 2222, {"~/.ssh/desk", "/k/other"}, true, {door}, "desk", {"/k/hosts a"}}}};
   const auto config = export_cluster(*loaded.cluster, "ssh-config", builtin_registry(), {}, targets);
   REQUIRE(config);
   CHECK(config->text ==
         "Host n1\n  HostName 10.9.8.7\n  User sam\n  Port 2222\n  IdentityFile ~/.ssh/desk\n  IdentityFile /k/other\n"
-        "  IdentitiesOnly yes\n  HostKeyAlias desk\n  UserKnownHostsFile \"/k/hosts a\"\n  ProxyJump sam@10.9.8.1:22\n "
-        " StrictHostKeyChecking yes\n");
+        "  IdentitiesOnly yes\n  HostKeyAlias desk\n  UserKnownHostsFile \"/k/hosts a\"\n  ProxyJump door\n"
+        "  StrictHostKeyChecking yes\n"
+        "Host door\n  HostName 10.9.8.1\n  User sam\n  Port 22\n  StrictHostKeyChecking yes\n");
   const File file(config->text);
   if (const auto said = said_by({"ssh", "-F", file.path(), "-G", "n1"})) CHECK(has_line(*said, "hostname 10.9.8.7"));
   // Other tools do not read ~/.ssh/config either.
