@@ -3,12 +3,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "engine/copy/accounts.h"
 #include "engine/copy/image_store.h"
@@ -21,6 +24,8 @@ namespace {
 /// Enough for 40 TB in chunks of 8 MiB, with 80 bytes per line.
 constexpr std::size_t kLargestIndex = std::size_t{512} << 20;
 constexpr std::size_t kFewLines = 1000;
+constexpr std::chrono::seconds kWriterPatience{10};
+constexpr std::chrono::milliseconds kBetweenLocks{50};
 
 template <class Number>
 bool parse(std::string_view text, Number& number) {
@@ -54,6 +59,25 @@ constexpr std::string_view kIndexEnding = ".index";
 
 std::string index_name(const std::string& path) {
   return state_directory() + "/" + sha256(path).substr(0, 32) + std::string(kIndexEnding);
+}
+
+/// The index for one writer, invalid if there is none and `flags` do not make it. Waits for a writer that is about to
+/// end: after a broken connection, a program notices it a moment later than the controller does.
+Result<FileDescriptor> open_locked(const std::string& name, int flags) {
+  const auto end = std::chrono::steady_clock::now() + kWriterPatience;
+  while (true) {
+    FileDescriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+    if (!file.valid() && errno == ENOENT && (flags & O_CREAT) == 0) return file;
+    if (!file.valid()) return failure(system_error("open " + name, errno));
+    struct stat status {};
+    const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+    // A writer before may have removed or replaced the file.
+    if (locked && ::fstat(file.get(), &status) == 0 && status.st_nlink > 0) return file;
+    if (std::chrono::steady_clock::now() >= end) {
+      return failure(ErrorCode::kBusy, "another sync writes to this directory");
+    }
+    if (!locked) std::this_thread::sleep_for(kBetweenLocks);
+  }
 }
 
 /// A word that is never empty and contains no blank.
@@ -106,12 +130,8 @@ std::vector<DigestIndex::Origin> recorded_trees() {
 
 Result<void> forget_tree(const std::string& path) {
   const std::string name = index_name(path);
-  const FileDescriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  if (!file.valid() && errno == ENOENT) return {};
-  if (!file.valid()) return failure(system_error("open " + name, errno));
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    return failure(ErrorCode::kBusy, "another sync writes to this directory");
-  }
+  SPARK_TRY(const auto file, open_locked(name, 0));
+  if (!file.valid()) return {};
   if (::unlink(name.c_str()) == 0) return {};
   return failure(system_error("remove " + name, errno));
 }
@@ -138,11 +158,7 @@ Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
     return index;
   }
   SPARK_CHECK(make_directories(directory));
-  index.file_ = FileDescriptor(::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!index.file_.valid()) return failure(system_error("open " + name, errno));
-  if (::flock(index.file_.get(), LOCK_EX | LOCK_NB) != 0) {
-    return failure(ErrorCode::kBusy, "another sync writes to this directory");
-  }
+  SPARK_TRY(index.file_, open_locked(name, O_CREAT | O_APPEND));
   SPARK_TRY(const auto text, read_all(index.file_.get()));
   index.read(text);
   // The next line must not continue one that a crash has cut off.

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <thread>
 
 #include "engine/copy/accounts.h"
@@ -384,6 +386,19 @@ TEST_CASE("copy: the journal forgets a file that is made again, and a line that 
   CHECK(journal.chunks_of_file("one") == Journal::Chunks{{3, digest}});
   CHECK(journal.chunks_of_file("two").empty());
   CHECK_FALSE(journal.of_earlier_boot());
+}
+
+TEST_CASE("copy: a writer of an index waits for one that is about to end") {
+  const test::ScratchDirectory folder;
+  const std::string path = (folder.path() / "tree").string();
+  auto opened = DigestIndex::open(path, true);
+  REQUIRE(opened);
+  auto first = std::make_unique<DigestIndex>(*std::move(opened));
+  auto second = std::async(std::launch::async, [&] { return DigestIndex::open(path, true).has_value(); });
+  CHECK(second.wait_for(std::chrono::milliseconds(300)) == std::future_status::timeout);
+  first.reset();
+  CHECK(second.get());
+  CHECK(forget_tree(path));
 }
 
 }  // namespace sparkplan::copy
