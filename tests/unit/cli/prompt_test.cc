@@ -160,7 +160,7 @@ TEST_CASE("Ctrl-C ends the question for a password at once, and the terminal ech
 
 TEST_CASE("Ctrl-C at the password of init asks nothing else and reads no machine") {
   const ScratchDirectory root;
-  OnTerminal program({"init", "-o", (root / "new.yaml").string(), "127.0.0.1:1", "--ask-become-pass"});
+  OnTerminal program({"init", "-o", (root / "new.yaml").string(), "localhost:1", "--ask-become-pass"});
   REQUIRE(program.shows("Password for sudo on the machines: "));
   program.type(kCtrlC);
   const auto code = program.finish();
@@ -176,7 +176,7 @@ TEST_CASE("Ctrl-C at a question for yes or no is a no, also behind a part of an 
   const auto file = cluster_in(root);
   const auto before = content_of(file);
   for (const std::string typed : {"", "y", kCtrlD}) {
-    OnTerminal program({"init", "-o", file, "127.0.0.1:1"});
+    OnTerminal program({"init", "-o", file, "localhost:1"});
     REQUIRE(program.shows("[y/N] "));
     program.type(typed == kCtrlD ? typed : typed + kCtrlC);
     const auto code = program.finish();

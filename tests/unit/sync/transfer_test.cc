@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
+#include <mutex>
 #include <stdexcept>
 
 #include "tests/support/catch.h"
@@ -310,9 +312,18 @@ TEST_CASE("transfer: from the controller one node receives over SSH, and the nex
   std::atomic<int> of_second = 0;
   std::atomic<int> of_third = 0;
   std::atomic<int> without_token = 0;
+  std::promise<void> third_fetches;
+  const auto fetched = third_fetches.get_future().share();
+  std::once_flag first;
+  bench.nodes[2].reaction = [&](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyFetch>(command)) std::call_once(first, [&] { third_fetches.set_value(); });
+    honest(command, self);
+  };
   bench.options.relay = [&](std::size_t member, const std::string& token) -> Result<CopyRelay> {
     if (token.size() != kCopyTokenBytes) ++without_token;
     ++(member == 1 ? of_second : of_third);
+    // Without the second node, the third one would receive from the controller.
+    (void)fetched.wait_for(std::chrono::seconds(20));
     return failure(ErrorCode::kUnreachable, "no way");
   };
   (void)bench.run();
