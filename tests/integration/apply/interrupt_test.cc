@@ -72,7 +72,7 @@ TEST_CASE("interrupt: Ctrl-C at the question changes nothing") {
   Terminal terminal(controller.command({"apply"}));
   REQUIRE(terminal.wait_for("Apply these changes?"));
   terminal.interrupt();
-  REQUIRE(terminal.wait_for("stopping", seconds(5)));
+  REQUIRE(terminal.wait_for("Nothing was changed", seconds(5)));
   const auto code = terminal.finish(seconds(10));
   INFO(terminal.transcript());
   CHECK(code == 1);
