@@ -19,7 +19,9 @@ echo '== containers'; {{containers}}"""
 # The machine's own: it starts them at any time. The end of a cut connection's sshd is a matter of sshd and the kernel.
 OF_THE_MACHINE = re.compile(r"^(sshd[-a-z]*: |\S*/sshd\b|\S*systemd\S*( |$)|\(\S+\)|"
                             r"\S*/(agetty|cron|CRON|rsyslogd|dbus-daemon)\b)")
-PRIVATE_DIRECTORY = re.compile(r"/systemd-private-")
+# Files of others. A runtime of containers that is killed in the middle of a start leaves one of its own: podman then
+# removes the container, and not that file.
+OF_OTHERS = re.compile(r"/systemd-private-|^/tmp/crun\.\w+$")
 
 AGENT = "/usr/local/libexec/sparkplan/agent --stdio"
 STARTER = "/usr/local/libexec/sparkplan/sparkplan-job --stdio"
@@ -47,7 +49,7 @@ class Look:
         self.processes = [one for one in self.processes if one.pid not in own]
         # "tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:*"
         self.ports = {f"{words[0]} {words[4]}" for words in map(str.split, ports.splitlines()) if len(words) > 4}
-        self.files = {path for path in files.splitlines() if not PRIVATE_DIRECTORY.search(path)}
+        self.files = {path for path in files.splitlines() if not OF_OTHERS.search(path)}
         self.containers = set(engine.split())
 
     def below(self, root):
