@@ -19,9 +19,9 @@ echo '== containers'; {{containers}}"""
 # The machine's own: it starts them at any time. The end of a cut connection's sshd is a matter of sshd and the kernel.
 OF_THE_MACHINE = re.compile(r"^(sshd[-a-z]*: |\S*/sshd\b|\S*systemd\S*( |$)|\(\S+\)|"
                             r"\S*/(agetty|cron|CRON|rsyslogd|dbus-daemon)\b)")
-# Files of others. A runtime of containers that is killed in the middle of a start leaves one of its own: podman then
-# removes the container, and not that file.
-OF_OTHERS = re.compile(r"/systemd-private-|^/tmp/crun\.\w+$")
+# Files of others. A podman or a runtime of containers that is killed in the middle of a start leaves one of its own:
+# podman then removes the container, and not that file.
+OF_OTHERS = re.compile(r"/systemd-private-|^/tmp/crun\.\w+$|^/var/tmp/\d+$")
 
 AGENT = "/usr/local/libexec/sparkplan/agent --stdio"
 STARTER = "/usr/local/libexec/sparkplan/sparkplan-job --stdio"
