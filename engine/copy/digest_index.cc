@@ -61,8 +61,8 @@ std::string index_name(const std::string& path) {
   return state_directory() + "/" + sha256(path).substr(0, 32) + std::string(kIndexEnding);
 }
 
-/// The index for one writer, invalid if there is none and `flags` do not make it. Waits for a writer that is about to
-/// end: after a broken connection, a program notices it a moment later than the controller does.
+/// Opens the index for one writer. The descriptor is invalid if the file is absent and `flags` lack O_CREAT. Waits for
+/// a writer that is about to end: after a broken connection, a program notices it later than the controller does.
 Result<FileDescriptor> open_locked(const std::string& name, int flags) {
   const auto end = std::chrono::steady_clock::now() + kWriterPatience;
   while (true) {

@@ -121,7 +121,7 @@ std::optional<std::string> proxy_command(const SshTarget& jump) {
   std::vector<std::string> words{"-p", std::to_string(jump.port)};
   if (!jump.user.empty()) words.insert(words.end(), {"-l", jump.user});
   for (const std::string& identity : jump.identities) words.insert(words.end(), {"-i", identity});
-  // What follows an option is never read as one, and the host is the last word.
+  // ssh takes the word behind an option as its value, and the last word as the host.
   std::string command = "ssh -W '[%h]:%p'";
   for (const std::string& word : words) {
     if (word != "-p" && word != "-l" && word != "-i" && !is_plain_word(word)) return std::nullopt;

@@ -86,7 +86,7 @@ std::string points_text(const TuneComparison& comparison) {
   return join(points, ", ");
 }
 
-/// What the user can decide: refused settings that make some sizes faster and others slower.
+/// Refused settings that make some sizes faster and others slower: the user can still choose one.
 std::string lines_of_trade_offs(const TuneReport& report, const TextStyle& style) {
   std::string text;
   for (const TriedSetting& tried : report.search.tried) {

@@ -35,7 +35,7 @@ std::string stage_of(const ContentItem& item, const std::string& id);
 /// Pure. True for the stage of the same image and engine with another id.
 bool is_stale_stage(const std::string& stage, const std::string& current);
 
-/// The image in the node's store. A program that has just looked at another image for the same owner is asked again.
+/// The image in the node's store. The program that reported another image of the same owner serves this request, too.
 /// Errors: those of CopyClient and of the engine.
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience);
 

@@ -20,7 +20,7 @@ struct UnknownHostKey {
   std::string subject() const;
 };
 
-/// What settle_in_rounds() asks of others.
+/// The steps that settle_in_rounds() calls: it reads, asks and stores nothing itself.
 struct HostKeySteps {
   /// As offered_host_key(). Called on several threads.
   std::function<Result<OfferedHostKey>(const SshWay& way, std::size_t station)> offered;
