@@ -19,7 +19,8 @@ MOMENTS = {"rank": ("starting", "running"),
            "agent": ("preflight",),
            "controller": ("preflight", "asking", "starting", "running"),
            "connection": ("starting", "running")}
-# At these moments the part may have ended already when the kill arrives. The run then goes on.
+# At these moments the part's work may be done when the kill arrives: an agent answers within milliseconds, and then
+# waits for the end of the preflight. The run then goes on, and nothing of it may stay either.
 EARLY = ("preflight", "asking")
 WAYS = {"starter": ("worker", "guardian"), "connection": ("cable", "session")}
 CODES = {"rank": 10, "starter": 4, "agent": 4, "connection": 4}
@@ -96,13 +97,13 @@ def planned(seed, number, hosts, containers):
 class Outcome:
     cycle: Cycle
     code: object = None
-    hit: bool = True
+    needed: bool = True    # False: the struck part's work was done, and the run went on.
     clean_after_s: float = 0.0
     problems: list = dataclasses.field(default_factory=list)
 
     def __str__(self):
         ended = "killed" if self.cycle.kind == "controller" else f"exit {self.code}"
-        end = "" if self.hit else "; the kill came too late"
+        end = "" if self.needed else "; its work was done"
         head = f"{self.cycle}: {ended}, nothing left after {self.clean_after_s:.1f} s{end}"
         return "\n  ".join([f"FAILED: {self.cycle}: {ended}{end}", *self.problems] if self.problems else [head])
 
@@ -246,7 +247,7 @@ def await_end(cycle, scene, job, outcome):
         except subprocess.TimeoutExpired:
             pass
         if scene.all_listen():
-            outcome.hit = False
+            outcome.needed = False
             job.send_signal(signal.SIGINT)
             break
     run = nodes.finish(job, RUN_DEADLINE_S)
@@ -255,10 +256,10 @@ def await_end(cycle, scene, job, outcome):
 
 
 def judge_run(cycle, scene, run, outcome):
-    wanted = CODES[cycle.kind] if outcome.hit else 10
+    wanted = CODES[cycle.kind] if outcome.needed else 10
     if run.code != wanted:
         outcome.problems.append(f"the run ended with {run.code} instead of {wanted}: {run.said[-600:]}")
-    elif outcome.hit and scene.hosts[cycle.place].name not in run.said:
+    elif outcome.needed and scene.hosts[cycle.place].name not in run.said:
         outcome.problems.append(f"the run does not name {scene.hosts[cycle.place].name}: {run.said[-600:]}")
 
 
