@@ -1,17 +1,22 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 namespace sparkplan {
 
-/// Events of the nodes that are printed together: one line for all nodes that do the same. Of equal kinds of events
-/// ("applying ..."), a node keeps only the newest.
+/// Events of the nodes that are printed together: one line for all nodes that do the same. A node keeps only its newest
+/// event, so that a long run prints few lines. The first lines are due after half a second, the next ones after twice
+/// the time of those before them, but after ten seconds at most.
 class GatheredEvents {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// `doing` is safe to print.
-  void add(const std::string& node, const std::string& doing);
-  bool empty() const { return events_.empty(); }
+  void add(const std::string& node, const std::string& doing, Clock::time_point now);
+  /// True if there are events, and the oldest of them has waited long enough.
+  bool due(Clock::time_point now) const { return !events_.empty() && now - first_event_ >= wait_; }
   /// "spark-[01-08]: connecting", in the order of the first nodes. Forgets the events.
   std::vector<std::string> take();
 
@@ -20,7 +25,11 @@ class GatheredEvents {
     std::string doing;
     std::vector<std::string> nodes;
   };
+  void share_line_of_steps();
+
   std::vector<Event> events_;
+  Clock::time_point first_event_;
+  std::chrono::milliseconds wait_{500};
 };
 
 }  // namespace sparkplan

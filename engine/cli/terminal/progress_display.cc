@@ -9,7 +9,6 @@ namespace {
 
 // Also the delay before the first frame: a run that ends earlier leaves the screen unchanged.
 constexpr std::chrono::milliseconds kFrame{100};
-constexpr std::chrono::milliseconds kGather{500};
 constexpr std::chrono::seconds kClockTick{1};
 constexpr std::chrono::seconds kSignOfLife{10};
 
@@ -40,9 +39,8 @@ void ProgressDisplay::tell(const std::string& node, std::string_view doing, Acti
   *found = {node, shown, activity, last_event_};
   changed_ = true;
   if (console_.live_progress() || console_.verbose()) return;
-  if (events_.empty()) first_event_ = last_event_;
   // The result gives the reason of a failure, with a hint. Lines that stay do not repeat it.
-  events_.add(node, activity == Activity::kFailed ? "failed" : shown);
+  events_.add(node, activity == Activity::kFailed ? "failed" : shown, last_event_);
 }
 
 std::function<void(const std::string&, std::string_view, Activity)> ProgressDisplay::listener() {
@@ -66,7 +64,7 @@ void ProgressDisplay::keep_up(const std::stop_token& stop) {
       redraw(Clock::now());
     } else {
       const auto now = Clock::now();
-      if (now - first_event_ >= kGather) print_events();
+      if (events_.due(now)) print_events();
       give_sign_of_life(now);
     }
   }

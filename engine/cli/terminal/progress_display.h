@@ -15,9 +15,10 @@
 
 namespace sparkplan {
 
-/// Shows the current step of each node on standard error. On a terminal, each node has one live line. Elsewhere, each
-/// event is a line, with all nodes that report it within half a second. A sign of life follows every 10 s. With -v, the
-/// trace has each event, so no other lines are printed. The live lines are cleared before the result is printed.
+/// Shows the current step of each node on standard error. On a terminal, each node has one live line. Elsewhere, the
+/// newest events are printed from time to time, with all nodes that report the same (GatheredEvents). A sign of life
+/// follows every 10 s. With -v, the trace has each event, so no other lines are printed. The live lines are cleared
+/// before the result is printed.
 class ProgressDisplay {
  public:
   /// Nodes are shown in the order of the cluster's file, each from its first event on.
@@ -35,7 +36,7 @@ class ProgressDisplay {
   void clear();
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = GatheredEvents::Clock;
   struct Node {
     std::string name;
     std::string doing;  ///< Empty: no event yet.
@@ -54,7 +55,6 @@ class ProgressDisplay {
   std::condition_variable_any wake_;
   std::vector<Node> nodes_;
   GatheredEvents events_;
-  Clock::time_point first_event_;  ///< Of those in `events_`.
   bool changed_ = false;
   ScreenSize drawn_for_;
   Clock::time_point drawn_;

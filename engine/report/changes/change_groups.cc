@@ -1,12 +1,17 @@
 #include "engine/report/changes/change_groups.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <list>
+#include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/report/changes/folded_names.h"
@@ -18,6 +23,7 @@ constexpr std::size_t kFewVariants = 2;   // Such variants are lines of their ow
 constexpr std::size_t kLeastFolded = 3;   // Fewer resources are listed.
 constexpr std::size_t kLeastCounted = 5;  // Fewer new resources whose names are no series are listed.
 constexpr std::size_t kNamesBesideCount = 2;
+constexpr std::string_view kOnePerNode = " one each";
 constexpr std::string_view kUnit = "\x1f";  // No printable text contains it.
 
 /// The resource; foreign settings and blocked resources stay apart from its change.
@@ -95,46 +101,79 @@ std::string shown_as_differing(const std::string& label, bool outcome) {
   return outcome ? "" : "per node";
 }
 
+/// The place of each node in the report.
+using Places = std::map<std::string, std::size_t>;
+
+void put_in_order(std::vector<std::string>& nodes, const Places& places) {
+  std::sort(nodes.begin(), nodes.end(),
+            [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
+}
+
+/// "192.168.100.[11-18] one each", if the names of the nodes and their values can be read side by side.
+std::optional<std::string> series_of(const NodeTable::Column& column, const std::vector<std::string>& nodes) {
+  // A node may have no value, or two variants of the resource.
+  if (column.cells.size() != nodes.size()) return std::nullopt;
+  const auto names = folded_series(nodes);
+  if (!names || text_width(*names) > kWidestNodes) return std::nullopt;
+  std::vector<std::string> values;
+  for (const std::string& node : nodes) values.push_back(column.cells.at(node));
+  auto series = folded_series(values);
+  if (series) series->append(kOnePerNode);
+  return series;
+}
+
+/// How groups are made.
+struct Grouping {
+  bool outcome = false;
+  bool verbose = false;
+  Places places;
+};
+
 /// Makes one group of variants that differ only in their fields.
 class Merger {
  public:
-  Merger(bool outcome, NodeTable& table) : outcome_(outcome), table_(table) {}
+  Merger(const Grouping& grouping, NodeTable& table) : grouping_(grouping), table_(table) {}
 
   ChangeGroup merge(std::vector<ChangeGroup> variants) {
     ChangeGroup whole{variants.front().text, {}};
     whole.text.fields.clear();
-    for (const ChangeGroup& variant : variants) {
+    for (const ChangeGroup& variant : variants)
       whole.nodes.insert(whole.nodes.end(), variant.nodes.begin(), variant.nodes.end());
-      for (const FieldText& field : variant.text.fields) add_field(field, variants, whole.text);
+    put_in_order(whole.nodes, grouping_.places);
+    for (const ChangeGroup& variant : variants) {
+      for (const FieldText& field : variant.text.fields) add_field(field, variants, whole);
     }
     return whole;
   }
 
  private:
-  void add_field(const FieldText& field, const std::vector<ChangeGroup>& variants, ChangeText& whole) {
+  void add_field(const FieldText& field, const std::vector<ChangeGroup>& variants, ChangeGroup& group) {
+    ChangeText& whole = group.text;
     if (text_of(whole, field.label) != nullptr) return;
     const bool same = std::all_of(variants.begin(), variants.end(), [&](const ChangeGroup& variant) {
       const std::string* text = text_of(variant.text, field.label);
       return text != nullptr && *text == field.text;
     });
     if (same) return whole.fields.push_back(field);
-    whole.fields.push_back({field.label, shown_as_differing(field.label, outcome_)});
-    if (outcome_) return;
+    whole.fields.push_back({field.label, shown_as_differing(field.label, grouping_.outcome)});
+    if (grouping_.outcome) return;
     NodeTable::Column column{whole.name, field.label, {}};
     for (const ChangeGroup& variant : variants) {
       const std::string* text = text_of(variant.text, field.label);
       if (text == nullptr) continue;
       for (const std::string& node : variant.nodes) column.cells.emplace(node, *text);
     }
-    table_.columns.push_back(std::move(column));
+    const auto series = grouping_.verbose ? std::nullopt : series_of(column, group.nodes);
+    if (!series) return table_.columns.push_back(std::move(column));
+    whole.fields.back().text = *series;
   }
 
-  bool outcome_;
+  const Grouping& grouping_;
   NodeTable& table_;
 };
 
 /// The groups of one resource. Variants are merged only if the same can be said of all their nodes.
-std::vector<ChangeGroup> groups_of(Resources resources, bool outcome, NodeTable& table) {
+std::vector<ChangeGroup> groups_of(Resources resources, const Grouping& grouping, NodeTable& table) {
   std::vector<std::pair<std::string, std::vector<ChangeGroup>>> classes;
   for (ChangeGroup& variant : resources.variants) {
     const std::string fingerprint = fingerprint_of(variant.text, false);
@@ -145,8 +184,8 @@ std::vector<ChangeGroup> groups_of(Resources resources, bool outcome, NodeTable&
   }
   std::vector<ChangeGroup> groups;
   for (auto& [fingerprint, variants] : classes) {
-    if (variants.size() > (outcome ? 1 : kFewVariants)) {
-      groups.push_back(Merger(outcome, table).merge(std::move(variants)));
+    if (variants.size() > (grouping.outcome ? 1 : kFewVariants)) {
+      groups.push_back(Merger(grouping, table).merge(std::move(variants)));
     } else {
       std::move(variants.begin(), variants.end(), std::back_inserter(groups));
     }
@@ -154,8 +193,10 @@ std::vector<ChangeGroup> groups_of(Resources resources, bool outcome, NodeTable&
   return groups;
 }
 
+/// A series over the nodes is not also one over the resources.
 bool may_fold(const ChangeGroup& group) {
-  return group.text.body.empty() && group.text.fields.size() == 1 && group.text.symbol != '!';
+  return group.text.body.empty() && group.text.fields.size() == 1 && group.text.symbol != '!' &&
+         !group.text.fields.front().text.ends_with(kOnePerNode);
 }
 
 bool alike(const ChangeGroup& a, const ChangeGroup& b) {
@@ -272,16 +313,15 @@ GroupedChanges group_changes(const std::vector<std::string>& nodes, std::vector<
                              bool outcome, const TextStyle& style) {
   InOrder order;
   for (std::size_t i = 0; i < nodes.size(); ++i) order.add(std::move(changes[i]), nodes[i]);
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < nodes.size(); ++i) places.emplace(nodes[i], i);
+  Grouping grouping{outcome, style.verbose, {}};
+  for (std::size_t i = 0; i < nodes.size(); ++i) grouping.places.emplace(nodes[i], i);
   GroupedChanges result;
   for (Resources& resources : order.all()) {
-    auto groups = groups_of(std::move(resources), outcome, result.table);
+    auto groups = groups_of(std::move(resources), grouping, result.table);
     std::move(groups.begin(), groups.end(), std::back_inserter(result.groups));
   }
   for (ChangeGroup& group : result.groups) {
-    std::sort(group.nodes.begin(), group.nodes.end(),
-              [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
+    put_in_order(group.nodes, grouping.places);
     // A node with two variants of a resource has been added twice.
     group.nodes.erase(std::unique(group.nodes.begin(), group.nodes.end()), group.nodes.end());
   }

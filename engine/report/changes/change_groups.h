@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,6 +10,9 @@
 // Pure. The changes of all nodes by resource: what several nodes have in common is there once.
 
 namespace sparkplan {
+
+/// A longer list of all nodes is "all 8 nodes".
+inline constexpr std::size_t kWidestNodes = 32;
 
 /// A change that is the same on some nodes.
 struct ChangeGroup {
@@ -32,9 +36,10 @@ struct GroupedChanges {
 };
 
 /// `changes` are those of the nodes, in the order of `nodes`. The field of a resource that has three values or more
-/// moves to the table. With `outcome` there is no table, and two different values are enough to show only the field's
-/// name. Resources whose names and values differ in one number become one line, except with `style.verbose`. So do five
-/// new resources or more that differ only in their names.
+/// moves to the table, unless its values are a series as the nodes' names are: "10.1.0.[1-8] one each". With
+/// `outcome` there is no table, and two different values are enough to show only the field's name. Resources whose
+/// names and values differ in one number become one line, except with `style.verbose`. So do five new resources or more
+/// that differ only in their names.
 GroupedChanges group_changes(const std::vector<std::string>& nodes, std::vector<std::vector<ChangeText>> changes,
                              bool outcome, const TextStyle& style);
 

@@ -16,7 +16,6 @@ constexpr std::size_t kWidestType = 40;
 constexpr std::size_t kSymbol = 4;  // The columns of "  + ".
 constexpr std::size_t kBody = 6;
 constexpr std::size_t kColumnGap = 2;
-constexpr std::size_t kWidestNodes = 32;
 constexpr std::size_t kWidestCell = 40;
 
 struct Columns {

@@ -1,6 +1,8 @@
 // The smallest cluster.yaml for two and for eight Sparks: one file and one command replace all manual steps of a guide.
 // The file excludes settings that a host in a namespace lacks. The socket buffers belong to the machine, and memlock
 // cannot be raised.
+#include <algorithm>
+
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
@@ -78,6 +80,28 @@ void play(const std::string& topology, int nodes, const std::string& user) {
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
 }
 
+/// Without a terminal of that width; 0: of no known width.
+Run run_at(int columns, const Controller& controller, const Words& arguments) {
+  Words words = controller.command(arguments);
+  const std::string width = columns == 0 ? "" : std::to_string(columns);
+  std::replace(words.begin(), words.end(), std::string("COLUMNS=1000"), "COLUMNS=" + width);
+  auto output = run_program(words, seconds(100));
+  return {output.exit_status, std::move(output.standard_output), std::move(output.standard_error), {}};
+}
+
+/// The result, with the progress and the warnings, is on one screen. The result ends with the verdict.
+void require_screen(const Run& run, std::size_t columns, std::string_view verdict) {
+  INFO("stdout:\n" << run.out << "\nstderr:\n" << run.err);
+  require_exit(run, 0);
+  const std::string all = run.err + run.out;
+  CHECK(std::count(all.begin(), all.end(), '\n') <= 60);
+  for (const std::string_view line : lines_of(all)) {
+    INFO(line);
+    CHECK(line.size() <= columns);
+  }
+  CHECK(lines_of(run.out).back().starts_with(verdict));
+}
+
 TEST_CASE("profile: two Sparks on one cable, as the SSH user root") { play("direct", 2, "root"); }
 
 TEST_CASE("profile: two Sparks on one cable, as an ordinary user with sudo") { play("direct", 2, "operator"); }
@@ -100,6 +124,39 @@ TEST_CASE("profile: six more lines turn two Sparks into eight, and the two keep 
   require_member(hosts[0], "operator", 8);
   require_member(hosts[7], "operator", 8);
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
+  controller.cluster(nodes_of_lab(8, "operator"));
+  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
+}
+
+TEST_CASE("profile: the first plan of eight bare Sparks, and its apply, fit on 60 lines with their progress") {
+  std::vector<Host> hosts;
+  for (int i = 1; i <= 8; ++i) hosts.emplace_back(i);
+  const Controller controller;
+  controller.cluster(smallest_file("switch", 8, "operator"));
+  const Run piped = run_at(0, controller, {"plan"});
+  require_screen(piped, 100, "Plan: ");
+  CHECK(contains(piped.out, "192.168.100.[11-18] one each"));
+  CHECK(contains(piped.out, "192.168.101.[11-18]/24 one each"));
+  require_screen(run_at(120, controller, {"plan"}), 120, "Plan: ");
+  // The JSON has what the lines summarise.
+  const Json report = controller.run({"plan", "--json"}).report();
+  for (int i = 1; i <= 8; ++i) {
+    const std::string node = "spark-0" + std::to_string(i);
+    const Json change = change_in(report, node + "/netplan/enP2p1s0f1np1");
+    REQUIRE_FALSE(change.is_null());
+    CHECK(contains(change.dump(), "192.168.101." + std::to_string(10 + i) + "/24"));
+  }
+  const Run applied = run_at(0, controller, {"apply", "--yes"});
+  require_screen(applied, 100, "Applied: ");
+  // One line per resource with its outcome, and not the plan a second time.
+  for (const char* plan : {"Plan: ", "joining the cluster", "@@", "per node", "one each"}) {
+    INFO(plan);
+    CHECK_FALSE(contains(applied.out + applied.err, plan));
+  }
+  const auto lines = lines_of(applied.out);
+  CHECK(std::count_if(lines.begin(), lines.end(), [](std::string_view line) {
+          return contains(line, "net.core.somaxconn") && contains(line, "  done");
+        }) == 1);
   controller.cluster(nodes_of_lab(8, "operator"));
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
 }

@@ -104,23 +104,46 @@ TEST_CASE("the width of a line is counted in characters, without bytes and colou
   CHECK(visible_width("a\xFF") >= 2);
 }
 
-TEST_CASE("without live lines, nodes that do the same share a line, in the order of their names") {
+TEST_CASE("without live lines, nodes that do the same share a line, and only the newest event of a node is kept") {
   GatheredEvents events;
-  for (const char* node : {"spark-02", "spark-01", "spark-03"}) events.add(node, "connecting");
-  events.add("spark-01", "facts read");
-  CHECK(events.take() == Lines{"spark-[01-03]: connecting", "spark-01: facts read"});
-  CHECK(events.empty());
+  const GatheredEvents::Clock::time_point now{seconds(1000)};
+  for (const char* node : {"spark-02", "spark-01", "spark-03"}) events.add(node, "connecting", now);
+  events.add("spark-01", "facts read", now);
+  CHECK(events.take() == Lines{"spark-[02-03]: connecting", "spark-01: facts read"});
   CHECK(events.take().empty());
 }
 
-TEST_CASE("of the steps of a node, only the newest is kept") {
+TEST_CASE("without live lines, nodes at more than two different steps share a line without the steps") {
   GatheredEvents events;
-  events.add("spark-01", "applying 14 steps");
-  events.add("spark-02", "applying 14 steps");
-  events.add("spark-01", "applying sysctl/vm.swappiness");
-  events.add("spark-02", "applied");
+  const GatheredEvents::Clock::time_point now{seconds(1000)};
+  events.add("spark-01", "applying 14 steps", now);
+  events.add("spark-04", "applied", now);
+  events.add("spark-02", "applying sysctl/vm.swappiness", now);
   CHECK(events.take() ==
-        Lines{"spark-02: applying 14 steps", "spark-01: applying sysctl/vm.swappiness", "spark-02: applied"});
+        Lines{"spark-01: applying 14 steps", "spark-04: applied", "spark-02: applying sysctl/vm.swappiness"});
+  events.add("spark-03", "applying 14 steps", now);
+  events.add("spark-04", "applied", now);
+  events.add("spark-01", "applying hosts/spark-01", now);
+  events.add("spark-02", "applying sysctl/vm.swappiness", now);
+  CHECK(events.take() == Lines{"spark-[01-03]: applying", "spark-04: applied"});
+}
+
+TEST_CASE("without live lines, a run of a minute prints its events nine times, first after half a second") {
+  GatheredEvents events;
+  const GatheredEvents::Clock::time_point begin{seconds(1000)};
+  CHECK_FALSE(events.due(begin));
+  std::vector<milliseconds> printed;
+  for (milliseconds after{0}; after <= seconds(60); after += milliseconds(100)) {
+    // The first event after the lines opens the next group.
+    events.add("spark-01", "applying step " + std::to_string(after.count()), begin + after);
+    if (!events.due(begin + after)) continue;
+    CHECK(events.take() == Lines{"spark-01: applying step " + std::to_string(after.count())});
+    printed.push_back(after);
+  }
+  REQUIRE(printed.size() == 9);
+  CHECK(printed[0] == milliseconds(500));
+  CHECK(printed[1] == milliseconds(1600));
+  CHECK(printed[8] - printed[7] == milliseconds(10'100));
 }
 
 }  // namespace sparkplan

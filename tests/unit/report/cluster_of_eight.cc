@@ -1,6 +1,7 @@
 #include "tests/unit/report/cluster_of_eight.h"
 
 #include <utility>
+#include <vector>
 
 #include "engine/resource/artifact.h"
 #include "tests/unit/report/samples.h"
@@ -160,6 +161,29 @@ Report first_apply_of_eight() {
       {parameter,
        {ErrorCode::kFailed, "write /proc/sys/net/core/wmem_max", {}, 22, "the kernel allows 1 to 4194304"},
        {}}};
+  return report;
+}
+
+Report with_frameworks(Report report) {
+  int number = 0;
+  for (NodeReport& node : report.nodes) {
+    const std::string address = "192.168.100." + std::to_string(10 + ++number);
+    const std::vector<std::pair<std::string, std::string>> variables{
+        {"GLOO_SOCKET_IFNAME", "enp1s0f1np1"},
+        {"OMPI_MCA_btl_tcp_if_include", "192.168.100.0/24,192.168.101.0/24"},
+        {"OMPI_MCA_oob_tcp_if_include", "192.168.100.0/24"},
+        {"RAY_NODE_IP_ADDRESS", address},
+        {"RAY_OVERRIDE_NODE_IP_ADDRESS", address},
+        {"SGLANG_HOST_IP", address},
+        {"TP_SOCKET_IFNAME", "enp1s0f1np1"},
+        {"UCX_NET_DEVICES", "rocep1s0f1:1,roceP2p1s0f1:1"},
+        {"VLLM_HOST_IP", address}};
+    for (const auto& [variable, value] : variables) {
+      Change change = with_impact(one_value("nccl_env/" + variable, {}, value, node.plan), Impact::kNeedsRelogin);
+      if (report.carries_out()) node.outcomes[change.id] = Outcome::kDone;
+      node.plan.changes.push_back(std::move(change));
+    }
+  }
   return report;
 }
 

@@ -11,6 +11,8 @@ namespace sparkplan::testing {
 Report first_plan_of_eight();
 /// The report after the apply of this plan; one change on one node has failed.
 Report first_apply_of_eight();
+/// The same reports with the variables of all frameworks, as `profile: dgx-spark` with a fabric derives them.
+Report with_frameworks(Report report);
 /// One node was edited, one is unreachable, one resource of all nodes is blocked.
 Report trouble_among_eight();
 /// A kernel parameter, two files and an environment variable are no longer in the file.

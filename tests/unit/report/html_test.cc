@@ -248,7 +248,8 @@ TEST_CASE("a page of plan with many values per node is cut, and says what is lef
     nodes.push_back(testing::sample_node(1, NodeStatus::kPending));
     nodes.back().name = "node-" + std::to_string(number);
     for (int at = 0; at < 100; ++at) {
-      const std::string value = std::string(30, '<') + std::to_string(number * 100 + at);
+      // No series: one line would be enough for that.
+      const std::string value = std::string(30, '<') + std::to_string(number * 100 + at) + (number % 2 == 0 ? "<" : "");
       nodes.back().plan.changes.push_back(
           testing::sample_change("sysctl/net.k" + std::to_string(at), Action::kUpdate, {{"v", "before", value}}));
     }

@@ -51,6 +51,14 @@ Change mtu_and(const std::string& address) {
                        {{"addresses", Value::list(), Value::list({address})}, {"mtu", 1500, 9000}});
 }
 
+/// Three nodes with addresses of different networks.
+Report without_series() { return nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24"), mtu_and("10.9.0.3/24")}); }
+
+Report named(Report report, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) report.nodes[i].name = names[i];
+  return report;
+}
+
 /// One node with these resources.
 NodeReport node_with(std::vector<Change> changes) {
   NodeReport node = sample_node(1, NodeStatus::kPending);
@@ -71,6 +79,22 @@ TEST_CASE("the first plan of eight bare nodes, and its apply, fit on a screen of
     CHECK(split_lines(text).size() <= 60);
     CHECK(widest_line(text) <= 100);
   }
+}
+
+TEST_CASE("with the variables of all frameworks, the first plan of eight leaves a quarter of the screen to progress") {
+  for (const Report& report : {testing::first_plan_of_eight(), testing::first_apply_of_eight()}) {
+    for (const int width : {100, 120}) {
+      const std::string text = to_text(testing::with_frameworks(report), columns(width));
+      INFO(text);
+      CHECK(std::count(text.begin(), text.end(), '\n') <= 45);
+      CHECK(widest_line(text) <= static_cast<std::size_t>(width));
+      const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
+      CHECK((last.starts_with("Plan: 225 to add") || last.starts_with("Applied in part: 224 added")));
+    }
+  }
+  const std::string text = to_text(testing::with_frameworks(testing::first_plan_of_eight()), {});
+  CHECK(has(text, "VLLM_HOST_IP                  192.168.100.[11-18] one each  [needs re-login]"));
+  CHECK(has(text, "addresses + 192.168.101.[11-18]/24 one each,"));
 }
 
 TEST_CASE("no line is wider than the terminal, whatever its width") {
@@ -102,8 +126,7 @@ TEST_CASE("two values are two lines, and three are a table of the values that di
   CHECK(has(to_text(nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24")}), {}),
             "  ~ netplan  eth1  addresses + 10.1.0.1/24, mtu 1500 -> 9000  spark-01\n"
             "  ~ netplan  eth1  addresses + 10.1.0.2/24, mtu 1500 -> 9000  spark-02\n"));
-  const std::string text =
-      to_text(nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24"), mtu_and("10.1.0.3/24")}), {});
+  const std::string text = to_text(without_series(), {});
   INFO(text);
   CHECK(has(text,
             "  ~ netplan  eth1  addresses per node, mtu 1500 -> 9000  spark-[01-03]\n"
@@ -111,11 +134,43 @@ TEST_CASE("two values are two lines, and three are a table of the values that di
             "              addresses\n"
             "    spark-01  + 10.1.0.1/24\n"
             "    spark-02  + 10.1.0.2/24\n"
-            "    spark-03  + 10.1.0.3/24\n"));
+            "    spark-03  + 10.9.0.3/24\n"));
+}
+
+TEST_CASE("values that are a series as the names of their nodes are in the line, and -v has the table") {
+  Report report = nodes_with({mtu_and("10.1.0.11/24"), mtu_and("10.1.0.12/24"), mtu_and("10.1.0.13/24")});
+  const std::string text = to_text(report, {});
+  INFO(text);
+  CHECK(has(text, "  ~ netplan  eth1  addresses + 10.1.0.[11-13]/24 one each, mtu 1500 -> 9000  spark-[01-03]\n"));
+  CHECK_FALSE(has(text, "per node"));
+  CHECK(has(to_text(report, verbose()), "    spark-02  + 10.1.0.12/24\n"));
+  // The reader could not know which node has which value.
+  for (const Report& unclear :
+       {nodes_with({mtu_and("10.1.0.13/24"), mtu_and("10.1.0.12/24"), mtu_and("10.1.0.11/24")}),
+        named(report, {"alpha", "bravo", "charlie"}),
+        named(report, {"a-name-that-is-too-long-for-the-line-1", "a-name-that-is-too-long-for-the-line-2",
+                       "a-name-that-is-too-long-for-the-line-3"})}) {
+    CHECK(has(to_text(unclear, {}), "  ~ netplan  eth1  addresses per node, mtu 1500 -> 9000"));
+    CHECK(has(to_text(unclear, {}), "  + 10.1.0.12/24\n"));
+  }
+}
+
+TEST_CASE("series over nodes are not joined to a series over resources") {
+  std::vector<NodeReport> nodes;
+  for (int node = 1; node <= 3; ++node) {
+    nodes.push_back(sample_node(node, NodeStatus::kPending));
+    for (int port = 1; port <= 3; ++port)
+      nodes.back().plan.changes.push_back(
+          sample_change("x/eth" + std::to_string(port), Action::kCreate,
+                        {{"", Value(), "10.1." + std::to_string(port) + "." + std::to_string(node)}}));
+  }
+  const std::string text = to_text(sample_report("plan", nodes), {});
+  INFO(text);
+  CHECK(has(text, "  + x  eth2  10.1.2.[1-3] one each  spark-[01-03]\n"));
 }
 
 TEST_CASE("a table that is too wide for the terminal continues below") {
-  Report report = nodes_with({mtu_and("10.1.0.1/24"), mtu_and("10.1.0.2/24"), mtu_and("10.1.0.3/24")});
+  Report report = without_series();
   for (NodeReport& node : report.nodes) {
     node.plan.changes.push_back(node.plan.changes[0]);
     node.plan.changes[1].id.name = "enp1s0f1np1-of-the-second-port";
