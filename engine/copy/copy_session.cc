@@ -208,13 +208,14 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
     case CopyImageAction::kLook:
       break;
     case CopyImageAction::kSave:
-      SPARK_CHECK(store.save(*tree_, path_));
+      SPARK_CHECK(store.save(*tree_, path_, command.id, static_cast<std::size_t>(command.left_out)));
       break;
     case CopyImageAction::kLoad:
-      SPARK_CHECK(store.load(*tree_, path_, command.id));
+      SPARK_CHECK(store.load(*tree_, path_, command.id, static_cast<std::size_t>(command.left_out)));
       break;
   }
-  SPARK_TRY(const auto state, store.look());
+  SPARK_TRY(auto state, store.look());
+  state.known_layers = static_cast<std::int64_t>(store.known_layers(command.layers));
   answers_.send(state);
   return {};
 }

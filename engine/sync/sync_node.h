@@ -41,6 +41,7 @@ struct SyncNode {
   // Of the current item:
   Listing listing;
   CopyImageState image;
+  std::size_t known_layers = 0;  ///< Of the source's image; see known_layers().
   bool is_read = false;
   ContentOfNode* shown = nullptr;
 };

@@ -256,15 +256,15 @@ class SyncRun {
   /// The image travels as an archive, which the engine of each node writes or loads.
   void send_image(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places) {
     const CopyImageState image = nodes_[source].image;
-    const std::string stage = stage_of(report.item, image.id);
+    const std::size_t left_out =
+        options_.verify ? 0 : layers_to_leave_out(nodes_, run_, {report.item, image, places, options_.patience});
+    const std::string stage = stage_of(report.item, image.id, left_out);
     // Files of interrupted syncs take the space that this one needs.
     on_each([&](SyncNode& node) {
-      if (!is_among(places, node)) return;
-      const auto is_stale = [&](const std::string& other) { return is_stale_stage(other, stage); };
-      prune_stages(*node.client, is_stale, options_.patience);
+      if (is_among(places, node)) drop_stale_stages(node, stage, options_.patience);
     });
     show(nodes_[source], "saving " + report.item.name);
-    auto saved = save_image(nodes_[source], report.item, image.bytes, access_to_write(stage));
+    auto saved = save_image(nodes_[source], report.item, image, left_out, access_to_write(stage));
     if (saved) {
       nodes_[source].listing.entries = std::move(*saved);
       transfer_to(report, source, places, true, stage);
@@ -276,17 +276,18 @@ class SyncRun {
       // A sync that was interrupted continues with the same archive.
       const bool is_source = &node == &nodes_[source];
       if (!is_among(places, node) || run_.stop.stop_requested() || (has_failed(node) && !is_source)) return;
-      if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, stage);
+      if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, left_out, stage);
       if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
       }
     });
   }
 
-  void load(SyncNode& node, const ContentItem& item, const std::string& id, const std::string& stage) {
+  void load(SyncNode& node, const ContentItem& item, const std::string& id, std::size_t left_out,
+            const std::string& stage) {
     show(node, "loading " + item.name);
     const auto begun = Clock::now();
-    auto loaded = load_image(node, item, id, access_to_write(stage));
+    auto loaded = load_image(node, item, id, left_out, access_to_write(stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
     if (!loaded) return fail(node, std::move(loaded).error());
     show(node, "done", Activity::kWaiting);

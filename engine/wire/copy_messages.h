@@ -27,6 +27,8 @@ inline constexpr std::size_t kMostEntriesInFrame = 500;
 inline constexpr std::size_t kLongestCopyPath = 4096;
 inline constexpr std::size_t kMostCopyStreams = 16;
 inline constexpr std::size_t kMostCopyTrees = 1000;
+/// The engines allow 127.
+inline constexpr std::size_t kMostImageLayers = 500;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
 /// The chunks of all files of a tree (40 TB).
@@ -193,12 +195,20 @@ struct CopyImage {
   std::string name;
   std::string owner;    ///< For kLook, as in CopyOpen.
   std::string id = {};  ///< For kLoad: the only image that the archive may contain; see CopyImageState::id.
+  /// For kLook: the layers of the source's image, to be looked for in all images of this engine.
+  std::vector<std::string> layers = {};
+  /// For kSave and kLoad: the archive may lack the content of so many layers, from the first one on. For kSave that
+  /// needs `id`.
+  std::int64_t left_out = 0;
 };
 /// The answer to CopyImage: the image after it.
 struct CopyImageState {
   static constexpr std::string_view kName = "image_state";
   std::string id;          ///< 64 hexadecimal digits; empty: there is no such image.
   std::int64_t bytes = 0;  ///< Unpacked.
+  /// The digests of its unpacked layers: 64 hexadecimal digits each. Empty if they are not known.
+  std::vector<std::string> layers = {};
+  std::int64_t known_layers = 0;  ///< Of CopyImage::layers: so many, from the first one on, need not be sent.
 };
 
 /// Listens for the peer's connections: one per token.

@@ -297,7 +297,16 @@ TEST_CASE("copy image: the engines print the id with and without its algorithm")
   const auto podman = copy::image_state_from(id + " 7");
   REQUIRE(podman);
   CHECK(podman->id == id);
-  for (const std::string& wrong : std::vector<std::string>{"", id, "sha256:short 10", id + " -1", id + " 1 2"}) {
+  CHECK(podman->layers.empty());
+  const auto layered = copy::image_state_from(id + R"( 7 ["sha256:)" + id + "\"]\n");
+  REQUIRE(layered);
+  CHECK(layered->layers == std::vector<std::string>{id});
+  for (const std::string& unknown : std::vector<std::string>{"null", "[]", R"(["sha256:short"])", "[7]", "{"}) {
+    const auto state = copy::image_state_from(id + " 7 " + unknown);
+    REQUIRE(state);
+    CHECK(state->layers.empty());
+  }
+  for (const std::string& wrong : std::vector<std::string>{"", id, "sha256:short 10", id + " -1", id + " 1 [] 2"}) {
     INFO(wrong);
     CHECK_FALSE(copy::image_state_from(wrong));
   }
