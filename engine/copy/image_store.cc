@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "engine/copy/image_archive.h"
+#include "engine/copy/image_name.h"
 #include "engine/copy/image_reduction.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/json.h"
@@ -27,6 +28,7 @@ constexpr std::chrono::seconds kLookPatience{60};
 /// 100 GB at 10 MB/s.
 constexpr std::chrono::seconds kArchivePatience{10'000};
 constexpr std::size_t kMostOutput = std::size_t{4} << 20;
+constexpr std::size_t kShownImageName = 255;
 constexpr std::size_t kMostOwnImages = 1000;
 constexpr const char* kUnfinished = "image.tar.part";
 constexpr const char* kOciFormat = "oci-archive";
@@ -181,6 +183,33 @@ Result<void> ImageStore::load(const Tree& tree, const std::string& path, const s
   auto error = failed("load", ended);
   if (left_out > 0) error.value().hint = "`sparkplan sync --verify` sends the layers that this node has, too";
   return error;
+}
+
+bool ImageStore::has(const std::string& id) const {
+  const auto ended = run({"image", "inspect", "--format", "{{.Id}}", id}, kLookPatience);
+  return !ended || ended->status == 0 || !says_no_such_image(ended->words);
+}
+
+Result<void> ImageStore::prune(const std::string& id, bool remove, CopyPruned& pruned) const {
+  SPARK_TRY(const auto ended, run({"image", "inspect", "--format", "{{.Size}} {{json .RepoTags}}", id}, kLookPatience));
+  if (ended.status != 0 && says_no_such_image(ended.words)) return {};
+  if (ended.status != 0) return failed("image inspect", ended);
+  const std::string_view text = trim(ended.output);
+  const auto blank = std::min(text.find(' '), text.size());
+  const auto state = image_state_from(id + " " + std::string(text.substr(0, blank)));
+  const auto names = parse_plain_json(std::string(text.substr(blank)));
+  if (!state || !names) return failure(ErrorCode::kFailed, "the engine describes its image in another way");
+  for (const Value& name : items_of(*names)) {
+    if (is_same_name(engine_, name_, text_of(&name))) continue;
+    ++pruned.kept_files;
+    pruned.kept.push_back(shown_text(text_of(&name), kShownImageName));
+    return {};
+  }
+  ++pruned.files;
+  pruned.bytes += state->bytes;
+  if (!remove) return {};
+  SPARK_TRY(const auto removed, run({"image", "rm", id}, kArchivePatience));
+  return removed.status == 0 ? Result<void>() : failed("image rm", removed);
 }
 
 Result<CopyImageState> image_state_from(const std::string& text) {

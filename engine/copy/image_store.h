@@ -31,6 +31,11 @@ class ImageStore {
   /// Loads the archive from the tree at `path`, if it contains the image with this id alone.
   /// Errors: as check_archive() and look().
   Result<void> load(const Tree& tree, const std::string& path, const std::string& id, std::size_t left_out) const;
+  /// Whether the engine has the image with this id, under any name or none. Also true if that cannot be told.
+  bool has(const std::string& id) const;
+  /// Counts the image with this id, and with `remove` removes it. It is kept if it also has another name than this one.
+  /// Errors: as look(), also if a container uses the image.
+  Result<void> prune(const std::string& id, bool remove, CopyPruned& pruned) const;
 
  private:
   struct Ended {

@@ -47,10 +47,7 @@ class SyncRun {
     }
     nodes_.back().skipped = true;
     for (SyncNode& node : nodes_) node.shown = nullptr;
-    const auto models = std::count_if(items.begin(), items.end(), is_model);
-    if (options_.prune && writes_) {
-      report_.pruned = prune_nodes(nodes_, run_, options_, static_cast<std::size_t>(models));
-    }
+    if (options_.prune && writes_) report_.pruned = prune_nodes(nodes_, run_, options_, items.size());
     report_.interrupted = run_.stop.stop_requested();
     return std::move(report_);
   }
@@ -101,7 +98,7 @@ class SyncRun {
     }
     on_each([&](SyncNode& node) {
       look(node, report.item, access(false));
-      if (node.is_read && is_model(report.item)) ++node.models_opened;
+      if (node.is_read) ++node.items_read;
     });
     const auto source = find_source(report);
     if (!source) return;
@@ -120,6 +117,7 @@ class SyncRun {
       auto image = look_at_image(node, item, options_.patience);
       if (!image) return fail(node, std::move(image).error());
       node.image = std::move(*image);
+      node.image_ids.insert(node.image.id);
       node.is_read = true;
       return show(node, "waiting", Activity::kWaiting);
     }
@@ -290,6 +288,7 @@ class SyncRun {
     auto loaded = load_image(node, item, id, left_out, access_to_write(stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
     if (!loaded) return fail(node, std::move(loaded).error());
+    node.image_ids.insert(id);
     show(node, "done", Activity::kWaiting);
   }
 

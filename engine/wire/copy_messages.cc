@@ -161,13 +161,18 @@ void list_fields(FieldVisitor& field, CopyTree& tree) {
   field("real_path", tree.real_path, kPath);
   field("owner", tree.owner, kShortText);
   field("kind", tree.kind, kOptional.unless(tree.kind == CopyTreeKind::kDirectory));
+  field("image", tree.image, kShortText);
+  field("image_id", tree.image_id, kShortText);
 }
 
 void list_fields(FieldVisitor& field, CopyTrees& answer) {
   field("trees", answer.trees, kOptional.at_most(kMostCopyTrees));
 }
 
-void list_fields(FieldVisitor& field, CopyPrune& command) { field("remove", command.remove); }
+void list_fields(FieldVisitor& field, CopyPrune& command) {
+  field("remove", command.remove);
+  field("image", command.image);
+}
 
 void list_fields(FieldVisitor& field, CopyPruned& answer) {
   field("files", answer.files, kBytes);
@@ -180,6 +185,7 @@ void list_fields(FieldVisitor& field, CopyForget& command) {
   field("path", command.path, kPath);
   field("owner", command.owner);
   field("kind", command.kind, kOptional.unless(command.kind == CopyTreeKind::kDirectory));
+  field("image", command.image);
 }
 
 void list_fields(FieldVisitor& field, CopyImage& command) {

@@ -138,6 +138,8 @@ struct CopyTree {
   std::string real_path;                         ///< Without links, if it exists.
   std::string owner;                             ///< As CopyOpen had it.
   CopyTreeKind kind = CopyTreeKind::kDirectory;  ///< kImage: an archive of an image. CopyOpen has the same kind then.
+  std::string image = {};                        ///< The name of the image that a sync has loaded from the archive, ...
+  std::string image_id = {};                     ///< ... and its id.
 };
 /// The answer to CopyListTrees.
 struct CopyTrees {
@@ -150,6 +152,7 @@ struct CopyTrees {
 struct CopyPrune {
   static constexpr std::string_view kName = "prune";
   bool remove = false;
+  bool image = false;  ///< Also the image that was loaded from the archive, unless it has got another name.
 };
 /// The answer to CopyPrune.
 struct CopyPruned {
@@ -166,6 +169,7 @@ struct CopyForget {
   std::string path;        ///< As CopyOpen had it, and not CopyOpened.
   std::string owner = {};  ///< As CopyOpen had it, and so the kind.
   CopyTreeKind kind = CopyTreeKind::kDirectory;
+  bool image = false;  ///< Otherwise the record of a loaded image stays.
 };
 /// The answer to CopyForget.
 struct CopyForgotten {
