@@ -105,7 +105,7 @@ count_cases() { # TAG...
 
 labs_down() {
   local lab
-  for lab in "$SPARKPLAN_LAB" "$second_lab" {a,n,j,c}"$SPARKPLAN_LAB"; do
+  for lab in "$SPARKPLAN_LAB" "$second_lab" {a,n,j,c,d}"$SPARKPLAN_LAB"; do
     SPARKPLAN_LAB=$lab tests/lab/lab.sh down
   done
 }
@@ -119,7 +119,7 @@ no_aarch64() {
 }
 
 # Cases on hosts of their own: another architecture, renderer or more software.
-special=(aarch64 networkmanager jobs containers)
+special=(aarch64 networkmanager jobs containers docker)
 
 # Sets `options` to those of lab.sh for the hosts of TAG, or for hosts of a release.
 set_options() { # TAG

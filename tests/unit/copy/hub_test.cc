@@ -97,6 +97,31 @@ TEST_CASE("copy hub: links stay links to blobs, and unfinished downloads and loc
   CHECK_FALSE(fs::exists(cache.copy / "blobs/dddd.lock"));
 }
 
+TEST_CASE("copy hub: what newer tools of the hub keep in a cache is copied, and only unfinished blobs are not") {
+  const Cache cache;
+  const fs::path absent = fs::path(".no_exist") / kCommit / "adapter_config.json";
+  write_file(cache.source / absent, "");
+  write_file(cache.source / "refs/refs/pr/1", kCommit);
+  write_file(cache.source / "trees" / (kCommit + ".json"), "[]");
+  write_file(cache.source / "blobs" / (std::string(64, 'e') + ".0badcafe.incomplete"), "x");
+  // The locks of all models are beside the models.
+  write_file(cache.source.parent_path() / ".locks/models--org--tiny/aaaa.lock", "");
+  REQUIRE(cache.sync());
+  CHECK(fs::is_empty(cache.copy / absent));
+  CHECK(read_file(cache.copy / "refs/refs/pr/1") == kCommit);
+  CHECK(read_file(cache.copy / "trees" / (kCommit + ".json")) == "[]");
+  CHECK_FALSE(fs::exists(cache.copy / "blobs" / (std::string(64, 'e') + ".0badcafe.incomplete")));
+  CHECK_FALSE(fs::exists(cache.copy.parent_path() / ".locks"));
+  const auto tree = copy::Tree::open(cache.source.string(), CopyTreeKind::kHub);
+  REQUIRE(tree);
+  const auto listed = tree->list();
+  REQUIRE(listed);
+  for (const auto& one : *listed) {
+    INFO(one.entry.path);
+    CHECK(one.entry.last == (one.entry.path.starts_with("refs/") && one.entry.kind == CopyKind::kFile));
+  }
+}
+
 TEST_CASE("copy hub: links come after their blobs, and the name of a revision comes last") {
   const auto snapshot = fs::path("snapshots") / kCommit;
   const bool in_place_of_blob = GENERATE(true, false);
