@@ -1,4 +1,3 @@
-// Models of a Hugging Face cache, and the removal of files that a sync has brought.
 // Models of a Hugging Face cache, and the removal of what a sync has brought.
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -311,41 +310,6 @@ TEST_CASE("copy relay: only the connection with the token is joined, and strange
   CHECK(received(socket.get(), 4096) == "chunk");
   relay->close_standard_input();
   CHECK(relay->wait(std::chrono::seconds(10)) == std::optional<int>(0));
-}
-
-TEST_CASE("copy image: the engines print the id with and without its algorithm") {
-  const std::string id(64, 'a');
-  const auto docker = copy::image_state_from("sha256:" + id + " 1000\n");
-  REQUIRE(docker);
-  CHECK(docker->id == id);
-  CHECK(docker->bytes == 1000);
-  const auto podman = copy::image_state_from(id + " 7");
-  REQUIRE(podman);
-  CHECK(podman->id == id);
-  CHECK(podman->layers.empty());
-  const auto layered = copy::image_state_from(id + R"( 7 ["sha256:)" + id + "\"]\n");
-  REQUIRE(layered);
-  CHECK(layered->layers == std::vector<std::string>{id});
-  for (const std::string& unknown : std::vector<std::string>{"null", "[]", R"(["sha256:short"])", "[7]", "{"}) {
-    const auto state = copy::image_state_from(id + " 7 " + unknown);
-    REQUIRE(state);
-    CHECK(state->layers.empty());
-  }
-  for (const std::string& wrong : std::vector<std::string>{"", id, "sha256:short 10", id + " -1", id + " 1 [] 2"}) {
-    INFO(wrong);
-    CHECK_FALSE(copy::image_state_from(wrong));
-  }
-}
-
-TEST_CASE("copy image: no name is a flag, a digest or several words") {
-  for (const std::string name : {"vllm", "local/vllm:1", "localhost:5000/a/b:v1.0_x"}) CHECK(is_image_name(name));
-  for (const std::string name : {"", "-o", "--output=/etc/x", "a b", "a\nb", "a@sha256:0", "A", "a;b", "../x"}) {
-    INFO(name);
-    CHECK_FALSE(is_image_name(name));
-  }
-  CopyImage command;
-  command.name = "--all";
-  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
 }
 
 }  // namespace sparkplan
