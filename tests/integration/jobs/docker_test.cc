@@ -11,21 +11,26 @@ namespace {
 
 const std::string kDockerImage = "local/app:1";
 
-/// Two hosts with a docker that runs, and without images before a case and after it.
+/// Two hosts with a docker that runs, if that is possible here: its socket accepts connections in any case, so that a
+/// client would wait without end. Without images before a case and after it.
 class DockerHosts {
  public:
   DockerHosts() : first(1, Lab::docker()), second(2, Lab::docker()) {
     for (const Host* host : {&first, &second}) {
-      (void)host->run({"systemctl", "start", "docker.service"});
-      if (eventually([&] { return host->run({"docker", "version"}).exit_status == 0; }, seconds(30))) continue;
+      (void)host->run({"systemctl", "--no-block", "start", "docker.service"});
+      if (eventually([&] { return host->run({"timeout", "5", "docker", "version"}).exit_status == 0; }, seconds(30)))
+        continue;
       missing_ = "dockerd does not start on " + host->name() + ": " + words_of_docker(*host);
       return;
     }
+    runs_ = true;
     clean();
   }
   DockerHosts(const DockerHosts&) = delete;
   DockerHosts& operator=(const DockerHosts&) = delete;
-  ~DockerHosts() { clean(); }
+  ~DockerHosts() {
+    if (runs_) clean();
+  }
 
   /// True if the case cannot run on this machine. Says why.
   bool skips() const {
@@ -35,8 +40,8 @@ class DockerHosts {
   /// As skips(), also where dockerd runs and can start no container.
   bool skips_containers() {
     if (skips()) return true;
-    const auto started =
-        first.run({"docker", "run", "--rm", "--network", "host", kDockerImage, "/bin/sh", "-c", "exit 0"});
+    const auto started = first.run(
+        {"timeout", "30", "docker", "run", "--rm", "--network", "host", kDockerImage, "/bin/sh", "-c", "exit 0"});
     if (started.exit_status != 0) missing_ = "docker starts no container here: " + started.standard_error;
     return skips();
   }
@@ -68,13 +73,14 @@ class DockerHosts {
   }
   void clean() const {
     for (const Host* host : {&first, &second}) {
-      (void)host->run({"sh", "-c",
+      (void)host->run({"timeout", "50", "sh", "-c",
                        "docker rm -f $(docker ps -aq); docker image rm -f $(docker image ls -aq); "
                        "rm -rf /root/tree /root/version /var/lib/sparkplan/images/*"});
     }
   }
 
   std::string missing_;
+  bool runs_ = false;
 };
 
 }  // namespace
