@@ -56,7 +56,8 @@ finish() {
   exit
 }
 
-# Counts the test cases of a JUnit file; a case with several failures counts once.
+# Counts the test cases of a JUnit file; a case with several failures counts once. A case that finds out by itself that
+# it cannot run here says so on standard error.
 count_junit() {
   local file=$1 ok bad left
   [ -s "$file" ] || {
@@ -66,7 +67,9 @@ count_junit() {
   read -r ok bad left < <(awk '
     /<testcase / {cases++; counted = 0}
     /<(failure|error)[ >\/]/ && !counted {failures++; counted = 1}
-    /<skipped/ && !counted {skipped++; counted = 1}
+    /<system-err>/ {errors = 1}
+    (/<skipped/ || (errors && /SKIPPED: /)) && !counted {skipped++; counted = 1}
+    /<\/system-err>/ {errors = 0}
     END {print cases - failures - skipped, failures + 0, skipped + 0}' "$file")
   passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + left))
 }
@@ -105,7 +108,7 @@ count_cases() { # TAG...
 
 labs_down() {
   local lab
-  for lab in "$SPARKPLAN_LAB" "$second_lab" {a,n,j,c}"$SPARKPLAN_LAB"; do
+  for lab in "$SPARKPLAN_LAB" "$second_lab" {a,n,j,c,d}"$SPARKPLAN_LAB"; do
     SPARKPLAN_LAB=$lab tests/lab/lab.sh down
   done
 }
@@ -119,7 +122,7 @@ no_aarch64() {
 }
 
 # Cases on hosts of their own: another architecture, renderer or more software.
-special=(aarch64 networkmanager jobs containers)
+special=(aarch64 networkmanager jobs containers docker)
 
 # Sets `options` to those of lab.sh for the hosts of TAG, or for hosts of a release.
 set_options() { # TAG
@@ -197,6 +200,7 @@ start_special() {
 
 show_failures() { # JUNIT
   grep -B1 -A12 '<\(failure\|error\) ' "$1" | head -n 200
+  grep -o 'SKIPPED: .*' "$1"
   count_junit "$1"
 }
 

@@ -98,6 +98,8 @@ Result<void> CopySession::handle(CopyCommand command) {
   }
   if (const auto* given = std::get_if<CopyForget>(&command)) return forget(*given);
   if (const auto* given = std::get_if<CopyImage>(&command)) return handle_image(*given);
+  const bool is_stage = index_ && kind_ == CopyTreeKind::kImage;  // It is gone when its image is loaded.
+  if (const auto* given = std::get_if<CopyPrune>(&command); given != nullptr && is_stage) return prune_image(*given);
   if (!tree_ || !index_) return failure(ErrorCode::kInvalidInput, "no tree is open");
   if (const auto* given = std::get_if<CopyLook>(&command)) return look_at_tree(*given);
   if (const auto* given = std::get_if<CopyBegin>(&command)) return begin(*given);
@@ -187,7 +189,11 @@ Result<void> CopySession::list_trees() {
   CopyTrees trees;
   for (const DigestIndex::Origin& origin : recorded_trees()) {
     const auto kind = is_path_of_stage(origin.path) ? CopyTreeKind::kImage : CopyTreeKind::kDirectory;
-    trees.trees.push_back({origin.path, real_path(origin.path), origin.owner, kind});
+    CopyTree& tree = trees.trees.emplace_back();
+    tree = {origin.path, real_path(origin.path), origin.owner, kind, "", ""};
+    if (kind != CopyTreeKind::kImage) continue;
+    tree.image = origin.image;
+    tree.image_id = origin.image_id;
   }
   answers_.send(trees);
   return {};
@@ -208,22 +214,43 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
     case CopyImageAction::kLook:
       break;
     case CopyImageAction::kSave:
-      SPARK_CHECK(store.save(*tree_, path_));
+      SPARK_CHECK(store.save(*tree_, path_, command.id, static_cast<std::size_t>(command.left_out)));
       break;
-    case CopyImageAction::kLoad:
-      SPARK_CHECK(store.load(*tree_, path_, command.id));
+    case CopyImageAction::kLoad: {
+      const bool was_there = store.has(command.id);
+      SPARK_CHECK(store.load(*tree_, path_, command.id, static_cast<std::size_t>(command.left_out)));
+      if (!was_there && store.has(command.id)) record_image(command);
       break;
+    }
   }
-  SPARK_TRY(const auto state, store.look());
+  SPARK_TRY(auto state, store.look());
+  state.known_layers = static_cast<std::int64_t>(store.known_layers(command.layers));
   answers_.send(state);
   return {};
 }
 
-Result<void> CopySession::prune_tree(const CopyPrune& command) {
-  if (kind_ == CopyTreeKind::kImage) {
-    answers_.send(prune_archive(*tree_, command.remove));
-    return {};
+/// Only an image that a sync has brought may be removed by one.
+void CopySession::record_image(const CopyImage& command) {
+  auto origin = index_->origin();
+  if (!origin) return;
+  origin->image = command.name;
+  origin->image_id = command.id;
+  origin->engine = command.engine;
+  index_->set_origin(std::move(*origin));
+}
+
+Result<void> CopySession::prune_image(const CopyPrune& command) {
+  CopyPruned pruned = tree_ ? prune_archive(*tree_, command.remove) : CopyPruned();
+  const auto origin = index_->origin();
+  if (command.image && origin && !origin->image.empty()) {
+    const ImageStore store(origin->engine, origin->image, account_, [this] { answers_.send(CopyProgress{}); });
+    SPARK_CHECK(store.prune(origin->image_id, command.remove, pruned));
   }
+  answers_.send(pruned);
+  return {};
+}
+
+Result<void> CopySession::prune_tree(const CopyPrune& command) {
   SPARK_TRY(const auto pruned, prune(*tree_, *index_, command.remove));
   answers_.send(pruned);
   return {};
@@ -233,12 +260,15 @@ Result<void> CopySession::forget(const CopyForget& command) {
   if (index_) return failure(ErrorCode::kInvalidInput, "a tree is open");
   SPARK_TRY(const Account account, account_for(command.owner));
   SPARK_TRY(const std::string path, path_for(command.path, command.kind, account));
+  bool keeps_record = false;
   {
     SPARK_TRY(const auto index, DigestIndex::open(path, false));
     const auto origin = index.origin();
     if (origin && origin->made && origin->path == path) (void)remove_empty_directory(path);
+    // For a later removal of the image, which outlives its archive.
+    keeps_record = command.kind == CopyTreeKind::kImage && !command.image && origin && !origin->image.empty();
   }
-  SPARK_CHECK(forget_tree(path));
+  if (!keeps_record) SPARK_CHECK(forget_tree(path));
   answers_.send(CopyForgotten{});
   return {};
 }

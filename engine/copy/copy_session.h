@@ -44,6 +44,8 @@ class CopySession {
   Result<void> look_at_tree(const CopyLook& command);
   Result<void> list_trees();
   Result<void> handle_image(const CopyImage& command);
+  void record_image(const CopyImage& command);
+  Result<void> prune_image(const CopyPrune& command);
   Result<void> prune_tree(const CopyPrune& command);
   Result<void> forget(const CopyForget& command);
   Result<void> begin(const CopyBegin& command);

@@ -95,7 +95,11 @@ std::string line_of_link(const std::string& path, const std::string& target) {
 }
 std::string line_of_directory(const std::string& path) { return "D " + word_of(path) + "\n"; }
 std::string line_of_origin(const DigestIndex::Origin& origin) {
-  return "T " + word_of(origin.path) + " " + word_of(origin.owner) + (origin.made ? " made\n" : " found\n");
+  std::string line = "T " + word_of(origin.path) + " " + word_of(origin.owner) + (origin.made ? " made" : " found");
+  if (!origin.image.empty()) {
+    line += " " + word_of(origin.image) + " " + word_of(origin.image_id) + " " + std::string(to_string(origin.engine));
+  }
+  return line + "\n";
 }
 
 }  // namespace
@@ -236,7 +240,17 @@ void DigestIndex::read_name(const std::vector<std::string_view>& words) {
   const auto second = words.size() > 2 ? text_of_word(words[2]) : std::nullopt;
   if (!second) return;
   if (words.size() == 3 && words[0] == "L") links_.insert_or_assign(*first, *second);
-  if (words.size() == 4 && words[0] == "T") origin_ = Origin{*first, *second, words[3] == "made"};
+  if (words[0] != "T" || (words.size() != 4 && words.size() != 7)) return;
+  origin_ = Origin{*first, *second, words[3] == "made"};
+  if (words.size() == 4) return;
+  const auto image = text_of_word(words[4]);
+  const auto id = text_of_word(words[5]);
+  // The names come to the engine's program as arguments.
+  if (!image || !id || !is_image_name(*image) || !is_sha256(*id)) return;
+  origin_->image = *image;
+  origin_->image_id = *id;
+  origin_->engine =
+      words[6] == to_string(ContainerEngine::kPodman) ? ContainerEngine::kPodman : ContainerEngine::kDocker;
 }
 
 Result<void> DigestIndex::compact(const std::string& file_name) {
@@ -364,6 +378,11 @@ void DigestIndex::set_origin(Origin origin) {
   const std::lock_guard lock(mutex_);
   // Only the first sync sees that the directory is new.
   origin.made = origin.made || (origin_ && origin_->made);
+  if (origin_ && origin.image.empty()) {
+    origin.image = origin_->image;
+    origin.image_id = origin_->image_id;
+    origin.engine = origin_->engine;
+  }
   if (origin_ == origin) return;
   write(line_of_origin(origin));
   origin_ = std::move(origin);

@@ -12,6 +12,7 @@
 #include "engine/copy/file_descriptor.h"
 #include "engine/copy/tree.h"
 #include "engine/core/result.h"
+#include "engine/model/container_image.h"
 
 namespace sparkplan::copy {
 
@@ -32,6 +33,10 @@ class DigestIndex {
     std::string path;
     std::string owner;
     bool made = false;  ///< A sync made the directory.
+    /// Of the stage of an image: what was loaded from it. Empty: nothing, or an image that was there before.
+    std::string image = {};
+    std::string image_id = {};
+    ContainerEngine engine = ContainerEngine::kDocker;
 
     bool operator==(const Origin&) const = default;
   };

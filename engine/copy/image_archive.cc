@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/copy/file_bytes.h"
+#include "engine/copy/image_name.h"
 #include "engine/copy/tar_headers.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
@@ -120,6 +121,11 @@ class Archive {
 
   bool has(const std::string& name) const { return entries_.count(name) > 0; }
 
+  bool is_link(const std::string& name) const {
+    const auto found = entries_.find(name);
+    return found != entries_.end() && found->second.kind == TarEntry::Kind::kLink;
+  }
+
   Result<TarEntry> file(const std::string& name) const {
     const auto found = entries_.find(name);
     if (found != entries_.end() && found->second.kind == TarEntry::Kind::kFile) return found->second;
@@ -159,35 +165,12 @@ class Archive {
   std::map<std::string, TarEntry> entries_;
 };
 
-struct NameParts {
-  std::string registry;  ///< Empty: not named.
-  std::string rest;      ///< With its tag.
-};
-
-/// Source: splitDockerDomain() of distribution/reference.
-NameParts parts_of(const std::string& name) {
-  NameParts parts;
-  const auto slash = name.find('/');
-  const std::string first = slash == std::string::npos ? "" : name.substr(0, slash);
-  const bool has_capital = std::any_of(first.begin(), first.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  const bool is_registry = first.find_first_of(".:") != std::string::npos || first == "localhost" || has_capital;
-  if (is_registry) parts.registry = first == "index.docker.io" ? "docker.io" : first;
-  parts.rest = is_registry ? name.substr(slash + 1) : name;
-  const auto last = parts.rest.rfind('/');
-  if (parts.rest.find(':', last == std::string::npos ? 0 : last) == std::string::npos) parts.rest += ":latest";
-  return parts;
-}
-
-std::string whole_name(const NameParts& parts) {
-  const std::string registry = parts.registry.empty() ? "docker.io" : parts.registry;
-  const bool is_official = registry == "docker.io" && parts.rest.find('/') == std::string::npos;
-  return registry + "/" + (is_official ? "library/" : "") + parts.rest;
-}
-
 /// Reads all lists of an archive, and compares what they name.
 class ArchiveCheck {
  public:
-  ArchiveCheck(const Archive& archive, const ExpectedImage& image) : archive_(archive), image_(image) {}
+  /// `wants_layers`: also those that the engine compares by itself.
+  ArchiveCheck(const Archive& archive, const ExpectedImage& image, bool wants_layers)
+      : archive_(archive), image_(image), wants_layers_(wants_layers) {}
 
   Result<void> run() {
     const bool is_docker = archive_.has(kDockerList);
@@ -201,8 +184,9 @@ class ArchiveCheck {
     return compare();
   }
 
-  /// The layers that the engine does not compare by itself.
   const std::vector<LayerPlace>& layers() const { return layers_; }
+  /// The id is the digest of the configuration that docker's list names.
+  bool is_by_docker_config() const { return docker_config_ == image_.id; }
 
  private:
   Result<void> check_name(const std::string& name) const {
@@ -228,7 +212,7 @@ class ArchiveCheck {
 
   /// `files` are the layers in the order of the configuration.
   Result<void> take_layers(const std::string& config, const std::vector<std::string>& files) {
-    if (image_.engine != ContainerEngine::kPodman) return {};
+    if (!wants_layers_) return {};
     SPARK_TRY(const Value value, json_from(config));
     SPARK_CHECK(check_keys(value, {"rootfs"}));
     const Value* root = value.find("rootfs");
@@ -237,15 +221,21 @@ class ArchiveCheck {
     const auto& digests = items_of(root->find("diff_ids"));
     if (digests.size() != files.size()) return refused("has another number of layers than its configuration");
     for (std::size_t i = 0; i < files.size(); ++i) {
-      SPARK_TRY(const TarEntry entry, archive_.file(files[i]));
       SPARK_TRY(std::string digest, digest_from(text_of(&digests[i])));
-      layers_.push_back({files[i], entry.offset, entry.size, std::move(digest)});
+      if (image_.engine == ContainerEngine::kDocker && archive_.is_link(files[i])) {
+        layers_.push_back({files[i], 0, 0, std::move(digest)});
+        continue;
+      }
+      SPARK_TRY(const TarEntry entry, archive_.file(files[i]));
+      const bool is_left_out = i < image_.left_out && entry.size == 0 && files[i].find(digest) != std::string::npos;
+      if (!is_left_out) layers_.push_back({files[i], entry.offset, entry.size, std::move(digest)});
     }
     return {};
   }
 
   Result<void> take_layers_of(const Value& manifest) {
-    if (image_.engine != ContainerEngine::kPodman) return {};
+    // docker's own list comes with this one, and has the same layers.
+    if (image_.engine == ContainerEngine::kDocker) return {};
     SPARK_TRY(const std::string config, digest_in(*manifest.find("config")));
     SPARK_TRY(const std::string bytes, archive_.read(std::string(kBlobs) + config));
     std::vector<std::string> files;
@@ -281,7 +271,7 @@ class ArchiveCheck {
     const Value* reference = annotations->find("org.opencontainers.image.ref.name");
     if (whole != nullptr) SPARK_CHECK(check_name(text_of(whole)));
     if (reference == nullptr) return {};
-    const std::string tagged = parts_of(image_.name).rest;
+    const std::string tagged = image_name_parts(image_.name).rest;
     const bool is_tag = image_.engine == ContainerEngine::kDocker && whole != nullptr &&
                         text_of(reference) == tagged.substr(tagged.rfind(':') + 1);
     return is_tag ? Result<void>() : check_name(text_of(reference));
@@ -360,6 +350,7 @@ class ArchiveCheck {
 
   const Archive& archive_;
   const ExpectedImage& image_;
+  const bool wants_layers_;
   std::string docker_config_;      ///< The digest of the configuration in docker's list; empty without that list.
   std::set<std::string> targets_;  ///< The digests in the list of OCI, and ...
   std::set<std::string> configs_;  ///< ... those of the configurations below them.
@@ -371,19 +362,20 @@ class ArchiveCheck {
 
 }  // namespace
 
-bool is_same_name(ContainerEngine engine, const std::string& declared, const std::string& found) {
-  const NameParts own = parts_of(declared);
-  const NameParts other = parts_of(found);
-  if (whole_name(own) == whole_name(other)) return true;
-  const bool is_short = engine == ContainerEngine::kPodman && own.registry.empty() && !other.registry.empty();
-  return is_short && (other.rest == own.rest || other.rest == "library/" + own.rest);
-}
-
 Result<void> check_archive(int file, const ExpectedImage& image, const std::function<void()>& sign_of_life) {
   SPARK_TRY(const Archive archive, Archive::open(file));
-  ArchiveCheck check(archive, image);
+  ArchiveCheck check(archive, image, image.engine == ContainerEngine::kPodman);
   SPARK_CHECK(check.run());
   return check_layers(file, check.layers(), sign_of_life);
+}
+
+Result<std::vector<LayerPlace>> layers_in_archive(int file, ExpectedImage image) {
+  image.left_out = 0;
+  SPARK_TRY(const Archive archive, Archive::open(file));
+  ArchiveCheck check(archive, image, true);
+  SPARK_CHECK(check.run());
+  const bool is_by_config = image.engine == ContainerEngine::kPodman || check.is_by_docker_config();
+  return is_by_config ? check.layers() : std::vector<LayerPlace>();
 }
 
 }  // namespace sparkplan::copy

@@ -16,7 +16,8 @@ namespace sparkplan::copy {
 struct ExpectedImage {
   ContainerEngine engine = ContainerEngine::kDocker;
   std::string name;
-  std::string id;  ///< 64 hexadecimal digits.
+  std::string id;            ///< 64 hexadecimal digits.
+  std::size_t left_out = 0;  ///< Of the layers, from the first one on, so many may lack their content.
 };
 
 /// Whether the open file is an archive of this image alone, under this name alone. An engine would give the image's
@@ -24,7 +25,8 @@ struct ExpectedImage {
 /// The id is the digest of the image's configuration. With docker's store of containerd, it is the digest of its
 /// manifest.
 /// docker compares the layers with the configuration. podman does so only since 5.4, so they are read here for it;
-/// `sign_of_life` is called every second meanwhile.
+/// `sign_of_life` is called every second meanwhile. A layer may lack its content only under its own digest: then the
+/// engine finds the layer of this digest in its own store, or refuses the image.
 /// Source: tarexport and daemon/containerd of moby; docker/archive and oci/archive of containers/image.
 /// Errors: kVerifyFailed (another image, another name, or a layer with other content), kUnsupported (an archive of
 /// another form), kFailed.
@@ -41,8 +43,9 @@ struct LayerPlace {
 /// Errors: kVerifyFailed, kFailed (the file cannot be read).
 Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const std::function<void()>& sign_of_life);
 
-/// Pure. Whether the engine can have taken the one name for the other: docker reads "a" as
-/// "docker.io/library/a:latest", and podman finds a name without a registry in several ones.
-bool is_same_name(ContainerEngine engine, const std::string& declared, const std::string& found);
+/// The layers of such an archive, in the order of its configuration. Empty if the digests of the layers' files are not
+/// those of the configuration, as in docker's store of containerd.
+/// The size of a link to another layer is 0. Errors: as check_archive(), but no content of layers is read.
+Result<std::vector<LayerPlace>> layers_in_archive(int file, ExpectedImage image);
 
 }  // namespace sparkplan::copy

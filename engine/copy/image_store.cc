@@ -4,14 +4,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 
 #include "engine/copy/image_archive.h"
+#include "engine/copy/image_name.h"
+#include "engine/copy/image_reduction.h"
 #include "engine/core/bounded_text.h"
+#include "engine/core/json.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
+#include "engine/core/value.h"
 #include "engine/model/container_image.h"
 #include "engine/process/child_process.h"
 
@@ -21,12 +27,27 @@ namespace {
 constexpr std::chrono::seconds kLookPatience{60};
 /// 100 GB at 10 MB/s.
 constexpr std::chrono::seconds kArchivePatience{10'000};
-constexpr std::size_t kMostOutput = std::size_t{64} << 10;
+constexpr std::size_t kMostOutput = std::size_t{4} << 20;
+constexpr std::size_t kShownImageName = 255;
+constexpr std::size_t kMostOwnImages = 1000;
 constexpr const char* kUnfinished = "image.tar.part";
 constexpr const char* kOciFormat = "oci-archive";
 constexpr std::string_view kStagesOfRoot = "/var/lib/sparkplan/images/";
 constexpr std::string_view kStagesInHome = "/.local/state/sparkplan/images/";
 constexpr std::size_t kLengthOfStage = 32;
+
+/// A JSON list of digests. Empty if it is none.
+std::vector<std::string> layers_from(std::string_view json) {
+  const auto list = parse_plain_json(std::string(trim(json)));
+  if (!list || !list->is_list() || items_of(*list).size() > kMostImageLayers) return {};
+  std::vector<std::string> layers;
+  for (const Value& one : items_of(*list)) {
+    const auto digest = image_id_from(text_of(&one));
+    if (!digest) return {};
+    layers.push_back(*digest);
+  }
+  return layers;
+}
 
 /// The engines look for their configuration in the home, and podman for its sockets in XDG_RUNTIME_DIR.
 void set_environment(const Account& account) {
@@ -82,7 +103,8 @@ tl::unexpected<Error> ImageStore::failed(const std::string& what, const Ended& e
 }
 
 Result<CopyImageState> ImageStore::look() const {
-  SPARK_TRY(const auto ended, run({"image", "inspect", "--format", "{{.Id}} {{.Size}}", name_}, kLookPatience));
+  SPARK_TRY(const auto ended,
+            run({"image", "inspect", "--format", "{{.Id}} {{.Size}} {{json .RootFS.Layers}}", name_}, kLookPatience));
   if (ended.status == 0) return image_state_from(ended.output);
   if (says_no_such_image(ended.words)) return CopyImageState{};
   return failed("image inspect", ended);
@@ -95,7 +117,34 @@ Result<std::string> ImageStore::archive_format() const {
   return std::string(ended.output.find("oci") != std::string::npos ? kOciFormat : "docker-archive");
 }
 
-Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
+/// docker's store of containerd keeps packed layers, whose digests its images do not name.
+bool ImageStore::loads_parts() const {
+  if (engine_ == ContainerEngine::kPodman) return true;
+  const auto ended = run({"info", "--format", "{{json .DriverStatus}}"}, kLookPatience);
+  return ended && ended->status == 0 && ended->output.find("containerd.snapshotter") == std::string::npos;
+}
+
+std::size_t ImageStore::known_layers(const std::vector<std::string>& layers) const {
+  if (layers.empty() || !loads_parts()) return 0;
+  const auto listed = run({"image", "ls", "--quiet", "--no-trunc"}, kLookPatience);
+  if (!listed || listed->status != 0) return 0;
+  std::vector<std::string> inspect{"image", "inspect", "--format", "{{json .RootFS.Layers}}"};
+  const std::size_t words = inspect.size();
+  for (const auto line : split(listed->output, '\n')) {
+    if (const auto id = image_id_from(trim(line)); id && inspect.size() - words < kMostOwnImages)
+      inspect.push_back(*id);
+  }
+  if (inspect.size() == words) return 0;
+  // An image may vanish meanwhile: the engine prints the others.
+  const auto ended = run(std::move(inspect), kLookPatience);
+  std::size_t known = 0;
+  if (!ended) return known;
+  for (const auto line : split(ended->output, '\n')) known = std::max(known, shared_layers(layers, layers_from(line)));
+  return known;
+}
+
+Result<void> ImageStore::save(const Tree& tree, const std::string& path, const std::string& id,
+                              std::size_t left_out) const {
   if (tree.status_of(std::string(kImageArchive))) return {};
   std::vector<std::string> arguments{"save"};
   if (engine_ == ContainerEngine::kPodman) {
@@ -111,25 +160,67 @@ Result<void> ImageStore::save(const Tree& tree, const std::string& path) const {
     (void)::unlinkat(tree.root(), kUnfinished, 0);
     return failed("save", ended);
   }
+  if (auto shortened = shorten(tree, id, left_out); !shortened) {
+    (void)::unlinkat(tree.root(), kUnfinished, 0);
+    return shortened;
+  }
   if (::renameat(tree.root(), kUnfinished, tree.root(), std::string(kImageArchive).c_str()) == 0) return {};
   return failure(system_error("give the archive its name", errno));
 }
 
-Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id) const {
+Result<void> ImageStore::shorten(const Tree& tree, const std::string& id, std::size_t left_out) const {
+  if (left_out == 0) return {};
+  SPARK_TRY(const auto archive, tree.open_file(kUnfinished, O_RDWR));
+  return leave_out_layers(archive.get(), {engine_, name_, id, left_out}, sign_of_life_);
+}
+
+Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id,
+                              std::size_t left_out) const {
   SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
-  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id}, sign_of_life_));
+  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id, left_out}, sign_of_life_));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));
-  return ended.status == 0 ? Result<void>() : failed("load", ended);
+  if (ended.status == 0) return {};
+  auto error = failed("load", ended);
+  if (left_out > 0) error.value().hint = "`sparkplan sync --verify` sends the layers that this node has, too";
+  return error;
+}
+
+bool ImageStore::has(const std::string& id) const {
+  const auto ended = run({"image", "inspect", "--format", "{{.Id}}", id}, kLookPatience);
+  return !ended || ended->status == 0 || !says_no_such_image(ended->words);
+}
+
+Result<void> ImageStore::prune(const std::string& id, bool remove, CopyPruned& pruned) const {
+  SPARK_TRY(const auto ended, run({"image", "inspect", "--format", "{{.Size}} {{json .RepoTags}}", id}, kLookPatience));
+  if (ended.status != 0 && says_no_such_image(ended.words)) return {};
+  if (ended.status != 0) return failed("image inspect", ended);
+  const std::string_view text = trim(ended.output);
+  const auto blank = std::min(text.find(' '), text.size());
+  const auto state = image_state_from(id + " " + std::string(text.substr(0, blank)));
+  const auto names = parse_plain_json(std::string(text.substr(blank)));
+  if (!state || !names) return failure(ErrorCode::kFailed, "the engine describes its image in another way");
+  for (const Value& name : items_of(*names)) {
+    if (is_same_name(engine_, name_, text_of(&name))) continue;
+    ++pruned.kept_files;
+    pruned.kept.push_back(shown_text(text_of(&name), kShownImageName));
+    return {};
+  }
+  ++pruned.files;
+  pruned.bytes += state->bytes;
+  if (!remove) return {};
+  SPARK_TRY(const auto removed, run({"image", "rm", id}, kArchivePatience));
+  return removed.status == 0 ? Result<void>() : failed("image rm", removed);
 }
 
 Result<CopyImageState> image_state_from(const std::string& text) {
   const auto words = split(trim(text), ' ');
   CopyImageState state;
-  if (words.size() == 2) {
+  if (words.size() == 2 || words.size() == 3) {
     const auto id = image_id_from(words[0]);
     const auto [end, error] = std::from_chars(words[1].data(), words[1].data() + words[1].size(), state.bytes);
     if (id && error == std::errc() && end == words[1].data() + words[1].size() && state.bytes >= 0) {
       state.id = *id;
+      if (words.size() == 3) state.layers = layers_from(words[2]);
       return state;
     }
   }

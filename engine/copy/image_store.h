@@ -22,11 +22,20 @@ class ImageStore {
 
   /// Errors: kNotFound (no such engine), kFailed (the engine's own words).
   Result<CopyImageState> look() const;
-  /// Writes the archive into the tree at `path`, unless an earlier run has done so. Errors: as look().
-  Result<void> save(const Tree& tree, const std::string& path) const;
+  /// How many of these layers, from the first one on, the engine need not receive: it finds them in an image of its
+  /// own. 0 if that cannot be told.
+  std::size_t known_layers(const std::vector<std::string>& layers) const;
+  /// Writes the archive into the tree at `path`, unless an earlier run has done so. It lacks the content of the first
+  /// `left_out` layers of the image with this id. Errors: as look() and leave_out_layers().
+  Result<void> save(const Tree& tree, const std::string& path, const std::string& id, std::size_t left_out) const;
   /// Loads the archive from the tree at `path`, if it contains the image with this id alone.
   /// Errors: as check_archive() and look().
-  Result<void> load(const Tree& tree, const std::string& path, const std::string& id) const;
+  Result<void> load(const Tree& tree, const std::string& path, const std::string& id, std::size_t left_out) const;
+  /// Whether the engine has the image with this id, under any name or none. Also true if that cannot be told.
+  bool has(const std::string& id) const;
+  /// Counts the image with this id, and with `remove` removes it. It is kept if it also has another name than this one.
+  /// Errors: as look(), also if a container uses the image.
+  Result<void> prune(const std::string& id, bool remove, CopyPruned& pruned) const;
 
  private:
   struct Ended {
@@ -36,6 +45,8 @@ class ImageStore {
   };
   Result<Ended> run(std::vector<std::string> arguments, std::chrono::seconds deadline) const;
   Result<std::string> archive_format() const;
+  bool loads_parts() const;
+  Result<void> shorten(const Tree& tree, const std::string& id, std::size_t left_out) const;
   std::string engine_name() const;
   tl::unexpected<Error> failed(const std::string& what, const Ended& ended) const;
 
@@ -44,8 +55,8 @@ class ImageStore {
   std::function<void()> sign_of_life_;
 };
 
-/// "sha256:0123..." or "0123..." and a number, as the engines print them.
-/// Errors: kFailed.
+/// "sha256:0123..." or "0123...", a number, and a JSON list of the layers, as the engines print them. Without a list of
+/// digests, the layers are not known. Errors: kFailed.
 Result<CopyImageState> image_state_from(const std::string& text);
 
 /// Counts the archive and what an interrupted run has left of it, and removes them with `remove`.

@@ -24,7 +24,10 @@ std::string kept_text(const PrunedTree& tree) {
 std::string tree_text(const PrunedTree& tree) {
   if (tree.path.empty()) return tree.error ? printable(tree.error->describe()) : "";
   std::string text = printable(tree.path) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
+  if (!tree.image.empty()) text = "image " + printable(tree.image) + ": ";
   if (tree.error) return text + printable(tree.error->describe());
+  if (!tree.image.empty() && tree.kept_files > 0) return text + "not removed, it is also " + first_names(tree.kept);
+  if (!tree.image.empty()) return text + content_size_text(tree.bytes) + (tree.removed ? " removed" : "");
   return text + content_size_text(tree.bytes) + " in " + files_text(static_cast<std::size_t>(tree.files)) +
          (tree.removed ? " removed" : "") + kept_text(tree);
 }
@@ -84,8 +87,9 @@ std::string pruned_text(const std::vector<PrunedTree>& trees, const TextStyle& s
 }
 
 std::string question_text(const std::vector<PrunedTree>& trees) {
-  return "An earlier sync brought these directories, and no entry of the file names them:\n" +
-         pruned_text(trees, TextStyle{});
+  const bool any_image = std::any_of(trees.begin(), trees.end(), [](const auto& tree) { return !tree.image.empty(); });
+  return std::string("An earlier sync brought these directories") + (any_image ? " and images" : "") +
+         ", and no entry of the file names them:\n" + pruned_text(trees, TextStyle{});
 }
 
 Value to_json_value(const PrunedTree& tree) {
@@ -99,6 +103,7 @@ Value to_json_value(const PrunedTree& tree) {
                             {"files", tree.files},
                             {"bytes", tree.bytes},
                             {"kept_files", tree.kept_files}});
+  if (!tree.image.empty()) value.set("image", tree.image);
   if (!tree.kept.empty()) value.set("kept", list_of_texts(tree.kept));
   if (tree.error) value.set("error", tree.error->describe());
   return value;

@@ -185,8 +185,9 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
   }
   text += pruned_text(report.pruned, style);
   std::size_t removed = 0;
+  std::size_t removed_images = 0;
   for (const PrunedTree& tree : report.pruned) {
-    if (tree.removed) ++removed;
+    if (tree.removed) ++(tree.image.empty() ? removed : removed_images);
     if (tree.error) failed.insert(tree.node);
   }
   if (report.items.empty() && report.pruned.empty())
@@ -200,6 +201,7 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
   }
   if (removed > 0)
     parts.push_back(std::to_string(removed) + (removed == 1 ? " directory" : " directories") + " pruned");
+  if (removed_images > 0) parts.push_back(counted(removed_images, "image") + " pruned");
   if (!failed.empty()) parts.push_back(counted(failed.size(), "node") + " failed");
   if (without_consent > 0) parts.push_back(counted(without_consent, "item") + " without consent");
   if (without_source > 0) parts.push_back(counted(without_source, "item") + " without a source");

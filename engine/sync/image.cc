@@ -26,16 +26,28 @@ AnswerPatience patience_for_engine() {
   return patience;
 }
 
-Result<CopyImageState> ask(SyncNode& node, const ContentItem& item, CopyImageAction action,
-                           const AnswerPatience& patience, const std::string& id = "") {
+CopyImage command_for(const SyncNode& node, const ContentItem& item, CopyImageAction action) {
   CopyImage command;
   command.action = action;
   command.engine = item.engine;
   command.name = item.name;
   command.owner = owner_on(node, item);
-  command.id = id;
+  return command;
+}
+
+Result<CopyImageState> ask(SyncNode& node, const CopyImage& command, const AnswerPatience& patience) {
   SPARK_CHECK(node.client->send(command));
   return await<CopyImageState>(*node.client, patience);
+}
+
+/// 0 if the node does not answer: then all layers are sent, and the transfer names the error.
+std::size_t known_layers(SyncNode& node, const ImageToSend& sent) {
+  CopyImage command = command_for(node, sent.item, CopyImageAction::kLook);
+  command.layers = sent.image.layers;
+  if (!begin_anew(node)) return 0;
+  const auto state = ask(node, command, sent.patience);
+  if (!state) return 0;
+  return std::min(static_cast<std::size_t>(state->known_layers), sent.image.layers.size());
 }
 
 TreeAccess only_existing(TreeAccess access) {
@@ -82,9 +94,10 @@ Comparison compare_images(const std::string& name, const CopyImageState& source,
   return found;
 }
 
-std::string stage_of(const ContentItem& item, const std::string& id) {
+std::string stage_of(const ContentItem& item, const std::string& id, std::size_t left_out) {
   const std::string image = item.name + '\0' + std::to_string(static_cast<int>(item.engine));
-  return sha256(image).substr(0, kHalfOfStage) + sha256(image + '\0' + id).substr(0, kHalfOfStage);
+  const std::string archive = image + '\0' + id + (left_out > 0 ? '\0' + std::to_string(left_out) : "");
+  return sha256(image).substr(0, kHalfOfStage) + sha256(archive).substr(0, kHalfOfStage);
 }
 
 bool is_stale_stage(const std::string& stage, const std::string& current) {
@@ -99,23 +112,45 @@ Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, co
   const bool goes_on = node.looks_for == owner && std::chrono::steady_clock::now() - node.last_look < kSurelyAlive;
   if (!goes_on) SPARK_CHECK(begin_anew(node));
   node.looks_for.reset();  // An error ends the program.
-  SPARK_TRY(auto state, ask(node, item, CopyImageAction::kLook, patience));
+  SPARK_TRY(auto state, ask(node, command_for(node, item, CopyImageAction::kLook), patience));
   node.looks_for = owner;
   node.last_look = std::chrono::steady_clock::now();
   return state;
 }
 
+std::size_t layers_to_leave_out(std::vector<SyncNode>& nodes, const RunOptions& run, const ImageToSend& sent) {
+  const std::size_t all = sent.image.layers.size();
+  for (SyncNode& node : nodes) node.known_layers = all;
+  if (all == 0) return 0;
+  on_each_node(nodes, run, [&](SyncNode& node) {
+    const auto place = static_cast<std::size_t>(&node - nodes.data());
+    const bool receives = std::find(sent.places.begin(), sent.places.end(), place) != sent.places.end();
+    if (receives && node.image.id != sent.image.id) node.known_layers = known_layers(node, sent);
+  });
+  std::size_t least = all;
+  for (const SyncNode& node : nodes) least = std::min(least, node.known_layers);
+  return least;
+}
+
+void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPatience& patience) {
+  prune_stages(
+      *node.client, [&](const std::string& other) { return is_stale_stage(other, stage); }, patience);
+}
+
 bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
 
-Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, std::int64_t bytes,
-                                          const TreeAccess& access) {
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const CopyImageState& image,
+                                          std::size_t left_out, const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, access));
-  if (opened.free_bytes < bytes) {
+  if (opened.free_bytes < image.bytes) {
     return failure(system_error(
-        "write the archive of " + item.name + " (" + std::to_string(bytes / 1'000'000) + " MB) to " + opened.path,
+        "write the archive of " + item.name + " (" + std::to_string(image.bytes / 1'000'000) + " MB) to " + opened.path,
         ENOSPC));
   }
-  SPARK_TRY(const auto saved, ask(node, item, CopyImageAction::kSave, patience_for_engine()));
+  CopyImage command = command_for(node, item, CopyImageAction::kSave);
+  command.left_out = static_cast<std::int64_t>(left_out);
+  if (left_out > 0) command.id = image.id;
+  SPARK_TRY(const auto saved, ask(node, command, patience_for_engine()));
   SPARK_TRY(auto listing, list_open_tree(node, access));
   const auto& entries = listing.entries;
   const bool is_archive = entries.size() == 1 && entries[0].kind == CopyKind::kFile && entries[0].path == kImageArchive;
@@ -124,9 +159,13 @@ Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& ite
   return std::move(listing.entries);
 }
 
-Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access) {
+Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, std::size_t left_out,
+                        const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, only_existing(access)));
-  SPARK_TRY(const auto loaded, ask(node, item, CopyImageAction::kLoad, patience_for_engine(), id));
+  CopyImage command = command_for(node, item, CopyImageAction::kLoad);
+  command.id = id;
+  command.left_out = static_cast<std::int64_t>(left_out);
+  SPARK_TRY(const auto loaded, ask(node, command, patience_for_engine()));
   if (loaded.id == id) return {};
   // The node has checked the archive, so that this is the same image in a store of the other kind. It keeps the name.
   return failure(ErrorCode::kVerifyFailed,

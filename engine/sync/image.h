@@ -30,8 +30,9 @@ NameList unshared_image(const std::string& name, const std::vector<NamedImage>& 
 /// Pure. Images are equal if their ids are.
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node);
 
-/// Pure. The name of the directory in which the image's archive is kept during a transfer: 32 hexadecimal digits.
-std::string stage_of(const ContentItem& item, const std::string& id);
+/// Pure. The name of the directory in which the image's archive is kept during a transfer: 32 hexadecimal digits. An
+/// archive that lacks other layers is another one.
+std::string stage_of(const ContentItem& item, const std::string& id, std::size_t left_out = 0);
 /// Pure. True for the stage of the same image and engine with another id.
 bool is_stale_stage(const std::string& stage, const std::string& current);
 
@@ -39,16 +40,31 @@ bool is_stale_stage(const std::string& stage, const std::string& current);
 /// Errors: those of CopyClient and of the engine.
 Result<CopyImageState> look_at_image(SyncNode& node, const ContentItem& item, const AnswerPatience& patience);
 
-/// Writes the image's archive into the stage, and lists that. `bytes`: of the unpacked image.
+/// An image and the nodes that take part.
+struct ImageToSend {
+  const ContentItem& item;
+  const CopyImageState& image;             ///< On the source.
+  const std::vector<std::size_t>& places;  ///< Of the source, the receivers, and those between them.
+  const AnswerPatience& patience;
+};
+/// The number of layers, from the first one on, that all receivers have: one archive is sent to all of them.
+std::size_t layers_to_leave_out(std::vector<SyncNode>& nodes, const RunOptions& run, const ImageToSend& sent);
+
+/// Removes the archives of the same image with another id, or with other layers.
+void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPatience& patience);
+
+/// Writes the image's archive into the stage, and lists that. It needs the space of the unpacked image.
+/// The archive lacks the content of the first `left_out` layers.
 /// Errors: as open_tree(); those of the engine; is_too_little_space().
-Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, std::int64_t bytes,
-                                          const TreeAccess& access);
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const CopyImageState& image,
+                                          std::size_t left_out, const TreeAccess& access);
 bool is_too_little_space(const Error& error);
 
 /// Has the node check the archive in the stage and load it, if it contains the image with this id and no other name.
 /// Errors: as save_image(); kVerifyFailed (another image or name, or the image has another id after loading),
 /// kUnsupported (an archive of another form).
-Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, const TreeAccess& access);
+Result<void> load_image(SyncNode& node, const ContentItem& item, const std::string& id, std::size_t left_out,
+                        const TreeAccess& access);
 
 /// Removes the stage, and forgets it. Errors: as prune().
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access);

@@ -18,10 +18,12 @@ void note_error(SyncNode& node, Error error) {
   none.error = std::move(error);
 }
 
-void find(SyncNode& node, std::size_t models, const AnswerPatience& patience) {
+void find(SyncNode& node, std::size_t items, const AnswerPatience& patience) {
   Result<std::vector<PrunedTree>> found =
       failure(ErrorCode::kRefused, "an entry was not read there, so that nothing is removed");
-  if (node.models_opened == models) found = find_prunable(*node.client, node.spec->name.str(), node.trees, patience);
+  if (node.items_read == items) {
+    found = find_prunable(*node.client, node.spec->name.str(), node.trees, node.image_ids, patience);
+  }
   if (!found) return note_error(node, std::move(found).error());
   node.prunable = std::move(*found);
 }
@@ -29,11 +31,11 @@ void find(SyncNode& node, std::size_t models, const AnswerPatience& patience) {
 }  // namespace
 
 std::vector<PrunedTree> prune_nodes(std::vector<SyncNode>& nodes, const RunOptions& run, const SyncOptions& options,
-                                    std::size_t models) {
+                                    std::size_t items) {
   on_each_node(nodes, run, [&](SyncNode& node) {
     if (run.stop.stop_requested()) return;
     show_node(run, node, "comparing the record of earlier syncs", Activity::kWorking);
-    find(node, models, options.patience);
+    find(node, items, options.patience);
     show_node(run, node, "waiting", Activity::kWaiting);
   });
   // Without entries, no other part of the report names them.

@@ -11,9 +11,9 @@
 namespace sparkplan {
 
 /// Finds the trees that earlier syncs have brought and no entry names any more. Removes them, unless this is a dry run,
-/// if `options.may_prune` consents. `models`: the number of entries; a node where not all of them were read keeps
-/// everything, because their directories are not known there. In the order of the nodes.
+/// if `options.may_prune` consents. `items`: the number of entries; a node where not all of them were read keeps
+/// everything, because their directories and images are not known there. In the order of the nodes.
 std::vector<PrunedTree> prune_nodes(std::vector<SyncNode>& nodes, const RunOptions& run, const SyncOptions& options,
-                                    std::size_t models);
+                                    std::size_t items);
 
 }  // namespace sparkplan

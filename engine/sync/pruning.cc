@@ -21,14 +21,15 @@ Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, b
   open.existing = true;
   SPARK_CHECK(client.send(open));
   SPARK_TRY(const auto opened, await<CopyOpened>(client, patience.left()));
-  if (!opened.exists) return CopyPruned{};
-  SPARK_CHECK(client.send(CopyPrune{remove}));
+  // The stage of a loaded image is gone, and its record is not.
+  if (!opened.exists && tree.image.empty()) return CopyPruned{};
+  SPARK_CHECK(client.send(CopyPrune{remove, !tree.image.empty()}));
   return await<CopyPruned>(client, patience.left());
 }
 
 Result<void> forget(CopyClient& client, const PrunedTree& tree, const SharedPatience& patience) {
   SPARK_CHECK(client.restart());
-  SPARK_CHECK(client.send(CopyForget{tree.path, tree.owner, tree.kind}));
+  SPARK_CHECK(client.send(CopyForget{tree.path, tree.owner, tree.kind, !tree.image.empty()}));
   const auto forgotten = await<CopyForgotten>(client, patience.left());
   return forgotten ? Result<void>() : failure(forgotten.error());
 }
@@ -64,13 +65,16 @@ bool is_covered(const std::string& path, const std::set<std::string>& directorie
 }
 
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
-                                              const std::set<std::string>& current, const AnswerPatience& patience) {
+                                              const std::set<std::string>& current, const std::set<std::string>& images,
+                                              const AnswerPatience& patience) {
   const SharedPatience shared(patience);
   SPARK_TRY(const auto listed, list_trees(client, shared));
   std::vector<PrunedTree> found;
   for (const CopyTree& tree : listed.trees) {
     if (is_covered(tree.path, current) || is_covered(tree.real_path, current)) continue;
+    if (!tree.image.empty() && images.contains(tree.image_id)) continue;
     PrunedTree& one = found.emplace_back(recorded(tree, node));
+    one.image = tree.image;
     auto pruned = prune_open_tree(client, one, false, shared);
     if (shared.is_over()) return failure(too_late());
     if (pruned) {

@@ -20,6 +20,7 @@ struct PrunedTree {
   std::string path;
   std::string owner;
   CopyTreeKind kind = CopyTreeKind::kDirectory;
+  std::string image;       ///< The image that a sync has loaded there; empty: the archive alone.
   std::int64_t files = 0;  ///< Brought by a sync, and unchanged.
   std::int64_t bytes = 0;
   std::int64_t kept_files = 0;    ///< They stay: changed since, or there before.
@@ -32,10 +33,11 @@ struct PrunedTree {
 bool is_covered(const std::string& path, const std::set<std::string>& directories);
 
 /// The trees that the node's own record lists, without those that `current` covers. `current` has the real paths of all
-/// entries on this node. Nothing is written. `patience` is for all trees together.
-/// Errors: those of CopyClient, also after the deadline; of one tree: in its PrunedTree.
+/// entries on this node. Of images, those with an id in `images` are in use. Nothing is written. `patience` is for all
+/// trees together. Errors: those of CopyClient, also after the deadline; of one tree: in its PrunedTree.
 Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::string& node,
-                                              const std::set<std::string>& current, const AnswerPatience& patience);
+                                              const std::set<std::string>& current, const std::set<std::string>& images,
+                                              const AnswerPatience& patience);
 
 /// Removes what find_prunable() has counted, and forgets the tree. Errors are in `tree`.
 void prune(CopyClient& client, PrunedTree& tree, const SharedPatience& patience);

@@ -35,12 +35,14 @@ struct SyncNode {
   /// The owner for whom the running program has only looked at images. It can look at more of them.
   std::optional<std::string> looks_for;
   std::chrono::steady_clock::time_point last_look;
-  std::set<std::string> trees;  ///< The real paths of the items that were opened.
-  std::size_t models_opened = 0;
+  std::set<std::string> trees;      ///< The real paths of the items that were opened.
+  std::set<std::string> image_ids;  ///< Of the items' images on this node.
+  std::size_t items_read = 0;
   std::vector<PrunedTree> prunable;
   // Of the current item:
   Listing listing;
   CopyImageState image;
+  std::size_t known_layers = 0;  ///< Of the source's image; see known_layers().
   bool is_read = false;
   ContentOfNode* shown = nullptr;
 };

@@ -47,10 +47,7 @@ class SyncRun {
     }
     nodes_.back().skipped = true;
     for (SyncNode& node : nodes_) node.shown = nullptr;
-    const auto models = std::count_if(items.begin(), items.end(), is_model);
-    if (options_.prune && writes_) {
-      report_.pruned = prune_nodes(nodes_, run_, options_, static_cast<std::size_t>(models));
-    }
+    if (options_.prune && writes_) report_.pruned = prune_nodes(nodes_, run_, options_, items.size());
     report_.interrupted = run_.stop.stop_requested();
     return std::move(report_);
   }
@@ -101,7 +98,7 @@ class SyncRun {
     }
     on_each([&](SyncNode& node) {
       look(node, report.item, access(false));
-      if (node.is_read && is_model(report.item)) ++node.models_opened;
+      if (node.is_read) ++node.items_read;
     });
     const auto source = find_source(report);
     if (!source) return;
@@ -120,6 +117,7 @@ class SyncRun {
       auto image = look_at_image(node, item, options_.patience);
       if (!image) return fail(node, std::move(image).error());
       node.image = std::move(*image);
+      node.image_ids.insert(node.image.id);
       node.is_read = true;
       return show(node, "waiting", Activity::kWaiting);
     }
@@ -256,15 +254,15 @@ class SyncRun {
   /// The image travels as an archive, which the engine of each node writes or loads.
   void send_image(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places) {
     const CopyImageState image = nodes_[source].image;
-    const std::string stage = stage_of(report.item, image.id);
+    const std::size_t left_out =
+        options_.verify ? 0 : layers_to_leave_out(nodes_, run_, {report.item, image, places, options_.patience});
+    const std::string stage = stage_of(report.item, image.id, left_out);
     // Files of interrupted syncs take the space that this one needs.
     on_each([&](SyncNode& node) {
-      if (!is_among(places, node)) return;
-      const auto is_stale = [&](const std::string& other) { return is_stale_stage(other, stage); };
-      prune_stages(*node.client, is_stale, options_.patience);
+      if (is_among(places, node)) drop_stale_stages(node, stage, options_.patience);
     });
     show(nodes_[source], "saving " + report.item.name);
-    auto saved = save_image(nodes_[source], report.item, image.bytes, access_to_write(stage));
+    auto saved = save_image(nodes_[source], report.item, image, left_out, access_to_write(stage));
     if (saved) {
       nodes_[source].listing.entries = std::move(*saved);
       transfer_to(report, source, places, true, stage);
@@ -276,19 +274,21 @@ class SyncRun {
       // A sync that was interrupted continues with the same archive.
       const bool is_source = &node == &nodes_[source];
       if (!is_among(places, node) || run_.stop.stop_requested() || (has_failed(node) && !is_source)) return;
-      if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, stage);
+      if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, left_out, stage);
       if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
       }
     });
   }
 
-  void load(SyncNode& node, const ContentItem& item, const std::string& id, const std::string& stage) {
+  void load(SyncNode& node, const ContentItem& item, const std::string& id, std::size_t left_out,
+            const std::string& stage) {
     show(node, "loading " + item.name);
     const auto begun = Clock::now();
-    auto loaded = load_image(node, item, id, access_to_write(stage));
+    auto loaded = load_image(node, item, id, left_out, access_to_write(stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
     if (!loaded) return fail(node, std::move(loaded).error());
+    node.image_ids.insert(id);
     show(node, "done", Activity::kWaiting);
   }
 

@@ -15,6 +15,7 @@ constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kLongestDigests = std::size_t{12} << 20;
 constexpr FieldRule kPath = kRequired.no_longer_than(kLongestCopyPath);
 constexpr FieldRule kBytes = kOptional.within(0, kUnbounded);
+constexpr ListRule kLayers = kOptional.no_longer_than(2 * kCopyDigestBytes).at_most(kMostImageLayers);
 constexpr FieldRule kTokens = kOptional.no_longer_than(kCopyTokenBytes * kMostCopyStreams * 2);
 
 void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
@@ -22,6 +23,10 @@ void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
   field.base64("keys", keys, kTokens);
   field.check("tokens", !tokens.empty() && tokens.size() % kCopyTokenBytes == 0, "expected whole tokens");
   field.check("keys", keys.empty() || keys.size() == tokens.size(), "expected one key per token");
+}
+
+bool are_layers(const std::vector<std::string>& digests) {
+  return std::all_of(digests.begin(), digests.end(), [](const std::string& one) { return is_sha256(one); });
 }
 
 }  // namespace
@@ -156,13 +161,18 @@ void list_fields(FieldVisitor& field, CopyTree& tree) {
   field("real_path", tree.real_path, kPath);
   field("owner", tree.owner, kShortText);
   field("kind", tree.kind, kOptional.unless(tree.kind == CopyTreeKind::kDirectory));
+  field("image", tree.image, kShortText);
+  field("image_id", tree.image_id, kShortText);
 }
 
 void list_fields(FieldVisitor& field, CopyTrees& answer) {
   field("trees", answer.trees, kOptional.at_most(kMostCopyTrees));
 }
 
-void list_fields(FieldVisitor& field, CopyPrune& command) { field("remove", command.remove); }
+void list_fields(FieldVisitor& field, CopyPrune& command) {
+  field("remove", command.remove);
+  field("image", command.image);
+}
 
 void list_fields(FieldVisitor& field, CopyPruned& answer) {
   field("files", answer.files, kBytes);
@@ -175,6 +185,7 @@ void list_fields(FieldVisitor& field, CopyForget& command) {
   field("path", command.path, kPath);
   field("owner", command.owner);
   field("kind", command.kind, kOptional.unless(command.kind == CopyTreeKind::kDirectory));
+  field("image", command.image);
 }
 
 void list_fields(FieldVisitor& field, CopyImage& command) {
@@ -183,16 +194,24 @@ void list_fields(FieldVisitor& field, CopyImage& command) {
   field("name", command.name, kRequired);
   field("owner", command.owner);
   field("id", command.id);
+  field("layers", command.layers, kLayers);
+  field("left_out", command.left_out, kOptional.within(0, kMostImageLayers));
   if (!field.reading()) return;
   field.check("name", is_image_name(command.name), "expected the name of an image");
-  const bool needs_id = command.action == CopyImageAction::kLoad;
+  const bool needs_id = command.action == CopyImageAction::kLoad || command.left_out > 0;
   field.check("id", needs_id ? is_sha256(command.id) : command.id.empty(), "expected an id with a load alone");
+  field.check("left_out", command.left_out == 0 || command.action != CopyImageAction::kLook,
+              "expected no look at an image");
+  field.check("layers", are_layers(command.layers), "expected digests");
 }
 
 void list_fields(FieldVisitor& field, CopyImageState& answer) {
   field("id", answer.id, kShortText);
   field("bytes", answer.bytes, kBytes);
+  field("layers", answer.layers, kLayers);
+  field("known_layers", answer.known_layers, kOptional.within(0, kMostImageLayers));
   if (!field.reading()) return;
+  field.check("layers", are_layers(answer.layers), "expected digests");
   field.check("id", answer.id.empty() || is_sha256(answer.id), "expected 64 hexadecimal digits");
 }
 

@@ -27,6 +27,8 @@ inline constexpr std::size_t kMostEntriesInFrame = 500;
 inline constexpr std::size_t kLongestCopyPath = 4096;
 inline constexpr std::size_t kMostCopyStreams = 16;
 inline constexpr std::size_t kMostCopyTrees = 1000;
+/// The engines allow 127.
+inline constexpr std::size_t kMostImageLayers = 500;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
 /// The chunks of all files of a tree (40 TB).
@@ -136,6 +138,8 @@ struct CopyTree {
   std::string real_path;                         ///< Without links, if it exists.
   std::string owner;                             ///< As CopyOpen had it.
   CopyTreeKind kind = CopyTreeKind::kDirectory;  ///< kImage: an archive of an image. CopyOpen has the same kind then.
+  std::string image = {};                        ///< The name of the image that a sync has loaded from the archive, ...
+  std::string image_id = {};                     ///< ... and its id.
 };
 /// The answer to CopyListTrees.
 struct CopyTrees {
@@ -148,6 +152,7 @@ struct CopyTrees {
 struct CopyPrune {
   static constexpr std::string_view kName = "prune";
   bool remove = false;
+  bool image = false;  ///< Also the image that was loaded from the archive, unless it has got another name.
 };
 /// The answer to CopyPrune.
 struct CopyPruned {
@@ -164,6 +169,7 @@ struct CopyForget {
   std::string path;        ///< As CopyOpen had it, and not CopyOpened.
   std::string owner = {};  ///< As CopyOpen had it, and so the kind.
   CopyTreeKind kind = CopyTreeKind::kDirectory;
+  bool image = false;  ///< Otherwise the record of a loaded image stays.
 };
 /// The answer to CopyForget.
 struct CopyForgotten {
@@ -193,12 +199,20 @@ struct CopyImage {
   std::string name;
   std::string owner;    ///< For kLook, as in CopyOpen.
   std::string id = {};  ///< For kLoad: the only image that the archive may contain; see CopyImageState::id.
+  /// For kLook: the layers of the source's image, to be looked for in all images of this engine.
+  std::vector<std::string> layers = {};
+  /// For kSave and kLoad: the archive may lack the content of so many layers, from the first one on. For kSave that
+  /// needs `id`.
+  std::int64_t left_out = 0;
 };
 /// The answer to CopyImage: the image after it.
 struct CopyImageState {
   static constexpr std::string_view kName = "image_state";
   std::string id;          ///< 64 hexadecimal digits; empty: there is no such image.
   std::int64_t bytes = 0;  ///< Unpacked.
+  /// The digests of its unpacked layers: 64 hexadecimal digits each. Empty if they are not known.
+  std::vector<std::string> layers = {};
+  std::int64_t known_layers = 0;  ///< Of CopyImage::layers: so many, from the first one on, need not be sent.
 };
 
 /// Listens for the peer's connections: one per token.

@@ -18,6 +18,7 @@
 #include "engine/copy/digest_index.h"
 #include "engine/copy/file_descriptor.h"
 #include "engine/copy/image_archive.h"
+#include "engine/copy/image_name.h"
 #include "engine/copy/image_store.h"
 #include "engine/copy/journal.h"
 #include "engine/copy/tar_headers.h"

@@ -45,8 +45,8 @@ usage: lab.sh COMMAND
                            last host has this machine's own architecture OWN
   check, prepare, up N --renderer NetworkManager
                            the same with hosts whose netplan hands all interfaces to NetworkManager
-  check, prepare, up N --software jobs|containers
-                           the same with hosts that have Open MPI and Slurm, or podman
+  check, prepare, up N --software jobs|containers|docker
+                           the same with hosts that have Open MPI and Slurm, podman, or docker
   check, prepare, up N --release RELEASE
                            the same with hosts of another release of this distribution, by its code name
   sources --release RELEASE
@@ -109,8 +109,8 @@ require_flavour() {
   done
   [[ -z $last_arch || $last_arch == "$(uname -m)" ]] ||
     die "the last host has one architecture at choice, $(uname -m): '$last_arch'"
-  [[ $software == none || $software == jobs || $software == containers ]] ||
-    die "the lab's software is none, jobs or containers: '$software'"
+  [[ $software == none || $software == jobs || $software == containers || $software == docker ]] ||
+    die "the lab's software is none, jobs, containers or docker: '$software'"
   [[ $renderer == networkd || $renderer == NetworkManager ]] ||
     die "netplan's renderers are networkd and NetworkManager: '$renderer'"
   [[ -n $release ]] || return 0

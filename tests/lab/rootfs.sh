@@ -19,6 +19,10 @@ readonly rootfs_jobs_packages=(openmpi-bin netpipe-openmpi slurmctld slurmd slur
 # Of hosts that run containers, with a program to make an image of.
 readonly rootfs_containers_packages=(podman crun catatonit busybox-static)
 
+# Of hosts that run containers with docker, in a lab of their own: with both engines, `run` would choose another one.
+readonly rootfs_docker_packages=(docker.io busybox-static)
+
+runs_docker() { [[ $software == docker ]]; }
 runs_containers() { [[ $software == containers ]]; }
 runs_jobs() { [[ $software == jobs ]]; }
 networkmanager_renders() { [[ $renderer == NetworkManager ]]; }
@@ -109,6 +113,7 @@ rootfs_build() {
   ! networkmanager_renders || packages+=("${rootfs_networkmanager_packages[@]}")
   ! runs_jobs || packages+=("${rootfs_jobs_packages[@]}")
   ! runs_containers || packages+=("${rootfs_containers_packages[@]}")
+  ! runs_docker || packages+=("${rootfs_docker_packages[@]}")
   include=$(IFS=,; printf '%s' "${packages[*]}")
   say "making the root file system for $arch, once (a minute; two under emulation)"
   setpriv --pdeathsig KILL \
@@ -149,6 +154,7 @@ rootfs_configure() {
   # Cases start them with a configuration of their own. The package has made one munge key, so all hosts share it.
   ! runs_jobs || chroot "$root" systemctl --quiet disable slurmctld.service slurmd.service munge.service
   ! runs_containers || rootfs_configure_containers "$root"
+  ! runs_docker || rootfs_configure_docker "$root"
   chroot "$root" systemctl --quiet disable ssh.socket 2>/dev/null || true
   # For those cases that log to it: journald alone is what a fresh machine has.
   chroot "$root" systemctl --quiet disable rsyslog.service
@@ -183,6 +189,16 @@ rootfs_configure_containers() {
     >"$root/etc/containers/containers.conf"
   printf '[storage]\ndriver = "vfs"\nrunroot = "/run/containers/storage"\ngraphroot = "/var/lib/containers/storage"\n' \
     >"$root/etc/containers/storage.conf"
+}
+
+# Inside a container, dockerd has no overlay file system, and may change neither firewall nor bridges. Cases start it:
+# where it cannot run, a host still boots.
+rootfs_configure_docker() {
+  local root=$1
+  mkdir -p "$root/etc/docker"
+  printf '{"storage-driver": "vfs", "iptables": false, "ip6tables": false, "bridge": "none", "ip-forward": false}\n' \
+    >"$root/etc/docker/daemon.json"
+  chroot "$root" systemctl --quiet disable docker.service docker.socket containerd.service
 }
 
 # As Ubuntu has it: NetworkManager manages what netplan gives it and nothing else, netplan gives it all

@@ -28,6 +28,7 @@ Slot aarch64_slot;
 Slot network_manager_slot;
 Slot jobs_slot;
 Slot containers_slot;
+Slot docker_slot;
 
 /// Boots the lab once. A failed boot is remembered: it takes minutes, and a hundred cases would repeat it.
 template <typename Boot>
@@ -101,8 +102,14 @@ Lab& Lab::containers() {
   });
 }
 
+Lab& Lab::docker() {
+  return booted(docker_slot, [] {
+    return std::unique_ptr<Lab>(new Lab("d" + name_of_lab().substr(0, 5), 2, {"--software", "docker"}));
+  });
+}
+
 void Lab::end() {
-  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot, &jobs_slot, &containers_slot}) {
+  for (auto* slot : {&own_slot, &aarch64_slot, &network_manager_slot, &jobs_slot, &containers_slot, &docker_slot}) {
     if (slot->lab && slot->lab->booted_here_ && std::getenv("SPARKPLAN_LAB_KEEP") == nullptr) {
       (void)slot->lab->answer("down");
     }

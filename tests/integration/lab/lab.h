@@ -39,6 +39,8 @@ class Lab {
   static Lab& jobs();
   /// Two hosts with podman, in their own lab; its name starts with "c".
   static Lab& containers();
+  /// Two hosts with docker, in their own lab; its name starts with "d".
+  static Lab& docker();
   /// Shuts down the labs that this process has booted. With SPARKPLAN_LAB_KEEP set, cases use a running lab and leave
   /// it running.
   static void end();

@@ -1,4 +1,3 @@
-// Models of a Hugging Face cache, and the removal of files that a sync has brought.
 // Models of a Hugging Face cache, and the removal of what a sync has brought.
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -95,6 +94,31 @@ TEST_CASE("copy hub: links stay links to blobs, and unfinished downloads and loc
   CHECK(read_file(cache.copy / "refs/main") == kCommit);
   CHECK_FALSE(fs::exists(cache.copy / "blobs/cccc.incomplete"));
   CHECK_FALSE(fs::exists(cache.copy / "blobs/dddd.lock"));
+}
+
+TEST_CASE("copy hub: what newer tools of the hub keep in a cache is copied, and only unfinished blobs are not") {
+  const Cache cache;
+  const fs::path absent = fs::path(".no_exist") / kCommit / "adapter_config.json";
+  write_file(cache.source / absent, "");
+  write_file(cache.source / "refs/refs/pr/1", kCommit);
+  write_file(cache.source / "trees" / (kCommit + ".json"), "[]");
+  write_file(cache.source / "blobs" / (std::string(64, 'e') + ".0badcafe.incomplete"), "x");
+  // The locks of all models are beside the models.
+  write_file(cache.source.parent_path() / ".locks/models--org--tiny/aaaa.lock", "");
+  REQUIRE(cache.sync());
+  CHECK(fs::is_empty(cache.copy / absent));
+  CHECK(read_file(cache.copy / "refs/refs/pr/1") == kCommit);
+  CHECK(read_file(cache.copy / "trees" / (kCommit + ".json")) == "[]");
+  CHECK_FALSE(fs::exists(cache.copy / "blobs" / (std::string(64, 'e') + ".0badcafe.incomplete")));
+  CHECK_FALSE(fs::exists(cache.copy.parent_path() / ".locks"));
+  const auto tree = copy::Tree::open(cache.source.string(), CopyTreeKind::kHub);
+  REQUIRE(tree);
+  const auto listed = tree->list();
+  REQUIRE(listed);
+  for (const auto& one : *listed) {
+    INFO(one.entry.path);
+    CHECK(one.entry.last == (one.entry.path.starts_with("refs/") && one.entry.kind == CopyKind::kFile));
+  }
 }
 
 TEST_CASE("copy hub: links come after their blobs, and the name of a revision comes last") {
@@ -286,32 +310,6 @@ TEST_CASE("copy relay: only the connection with the token is joined, and strange
   CHECK(received(socket.get(), 4096) == "chunk");
   relay->close_standard_input();
   CHECK(relay->wait(std::chrono::seconds(10)) == std::optional<int>(0));
-}
-
-TEST_CASE("copy image: the engines print the id with and without its algorithm") {
-  const std::string id(64, 'a');
-  const auto docker = copy::image_state_from("sha256:" + id + " 1000\n");
-  REQUIRE(docker);
-  CHECK(docker->id == id);
-  CHECK(docker->bytes == 1000);
-  const auto podman = copy::image_state_from(id + " 7");
-  REQUIRE(podman);
-  CHECK(podman->id == id);
-  for (const std::string& wrong : std::vector<std::string>{"", id, "sha256:short 10", id + " -1", id + " 1 2"}) {
-    INFO(wrong);
-    CHECK_FALSE(copy::image_state_from(wrong));
-  }
-}
-
-TEST_CASE("copy image: no name is a flag, a digest or several words") {
-  for (const std::string name : {"vllm", "local/vllm:1", "localhost:5000/a/b:v1.0_x"}) CHECK(is_image_name(name));
-  for (const std::string name : {"", "-o", "--output=/etc/x", "a b", "a\nb", "a@sha256:0", "A", "a;b", "../x"}) {
-    INFO(name);
-    CHECK_FALSE(is_image_name(name));
-  }
-  CopyImage command;
-  command.name = "--all";
-  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
 }
 
 }  // namespace sparkplan

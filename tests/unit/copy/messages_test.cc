@@ -81,4 +81,22 @@ TEST_CASE("copy: an image is loaded only by its id") {
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
 }
 
+TEST_CASE("copy: an archive lacks layers of a named image alone, and layers are digests") {
+  CopyImage command;
+  command.name = "local/vllm:1";
+  command.layers = {std::string(64, 'a')};
+  CHECK(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.left_out = 1;
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.action = CopyImageAction::kSave;
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.id = std::string(64, 'a');
+  CHECK(decode<CopyCommand>(encode(CopyCommand(command))));
+  command.layers = {"../layer"};
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(command))));
+  CopyImageState state;
+  state.layers = {"a"};
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(state))));
+}
+
 }  // namespace sparkplan

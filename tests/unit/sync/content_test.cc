@@ -8,7 +8,12 @@
 namespace sparkplan {
 namespace {
 
-CopyImageState image(const std::string& id) { return {id, 1000}; }
+CopyImageState image(const std::string& id) {
+  CopyImageState state;
+  state.id = id;
+  state.bytes = 1000;
+  return state;
+}
 
 }  // namespace
 
@@ -88,6 +93,8 @@ TEST_CASE("image: a stage is stale if it is of the same image and engine with an
   CHECK(stage.size() == 32);
   CHECK(is_stale_stage(stage_of(item, "2"), stage));
   CHECK_FALSE(is_stale_stage(stage, stage));
+  // An archive without its first layer is another archive.
+  CHECK(is_stale_stage(stage_of(item, "1", 1), stage));
   item.engine = ContainerEngine::kPodman;
   CHECK_FALSE(is_stale_stage(stage_of(item, "2"), stage));
   item.engine = ContainerEngine::kDocker;

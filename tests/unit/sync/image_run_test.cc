@@ -1,6 +1,7 @@
 // Whole runs with images, on nodes that answer as the case says.
 #include <chrono>
 #include <map>
+#include <utility>
 
 #include "tests/support/catch.h"
 #include "tests/unit/sync/sync_bench.h"
@@ -72,6 +73,67 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   CHECK(removals_of(bench.nodes[2]) == 0);
   CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
   CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
+}
+
+namespace {
+
+/// As with_image(), with layers: of the image, and how many of the source's are known.
+CopyReaction with_layers(const CopyReaction& usual, const std::vector<std::string>& layers, std::int64_t known) {
+  return [usual, layers, known](const CopyCommand& command, Peer& self) {
+    const auto* image = std::get_if<CopyImage>(&command);
+    if (image == nullptr || image->action != CopyImageAction::kLook) return usual(command, self);
+    CopyImageState state;
+    state.id = layers.empty() ? "" : kFirst;
+    state.bytes = 1000;
+    state.layers = layers;
+    state.known_layers = image->layers.empty() ? 0 : known;
+    say(self, state);
+  };
+}
+
+const std::vector<std::string> kLayers{std::string(64, '1'), std::string(64, '2'), std::string(64, '3')};
+
+/// The number of layers that the source's archive lacks, and that n2 may find lacking.
+std::pair<std::int64_t, std::int64_t> left_out_in(Bench& bench) {
+  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
+  const auto saves = bench.nodes[0].all<CopyImage>();
+  const auto loads = bench.nodes[1].all<CopyImage>();
+  REQUIRE(saves.back().action == CopyImageAction::kSave);
+  REQUIRE(loads.back().action == CopyImageAction::kLoad);
+  return {saves.back().left_out, loads.back().left_out};
+}
+
+}  // namespace
+
+TEST_CASE("image run: only layers that a receiver lacks are sent") {
+  Bench bench(3);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_layers(with_image(kFirst, ""), kLayers, 0);
+  bench.nodes[1].reaction = with_layers(with_image("", kFirst), {}, 2);
+  // It has the image, so that it is not asked.
+  bench.nodes[2].reaction = with_layers(with_image(kFirst, ""), kLayers, 0);
+  CHECK(left_out_in(bench) == std::pair<std::int64_t, std::int64_t>(2, 2));
+  CHECK(bench.nodes[0].all<CopyImage>().back().id == kFirst);
+  CHECK(bench.nodes[1].all<CopyImage>()[1].layers == kLayers);
+  CHECK(bench.nodes[2].all<CopyImage>().size() == 1);
+}
+
+TEST_CASE("image run: one archive serves all receivers, so that the one with the fewest layers counts") {
+  Bench bench(3);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_layers(with_image(kFirst, ""), kLayers, 0);
+  bench.nodes[1].reaction = with_layers(with_image("", kFirst), {}, 400);  // A claim beyond the image.
+  bench.nodes[2].reaction = with_layers(with_image("", kFirst), {}, 1);
+  CHECK(left_out_in(bench) == std::pair<std::int64_t, std::int64_t>(1, 1));
+}
+
+TEST_CASE("image run: --verify sends all layers") {
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.options.verify = true;
+  bench.nodes[0].reaction = with_layers(with_image(kFirst, ""), kLayers, 0);
+  bench.nodes[1].reaction = with_layers(with_image("", kFirst), {}, 2);
+  CHECK(left_out_in(bench) == std::pair<std::int64_t, std::int64_t>(0, 0));
 }
 
 TEST_CASE("image run: one program of a node looks at all images of one owner") {

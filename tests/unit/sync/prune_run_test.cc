@@ -180,6 +180,66 @@ TEST_CASE("prune run: what an interrupted transfer of an image has left is prune
   CHECK(report.pruned[0].removed);
   CHECK(bench.nodes[0].all<CopyOpen>().back().kind == CopyTreeKind::kImage);
   CHECK(question_text(report.pruned).find("an archive of an image") != std::string::npos);
+  CHECK_FALSE(bench.nodes[0].all<CopyPrune>().back().image);
+}
+
+namespace {
+
+/// Has the record of an image that a sync has loaded, and under the entry's name the image with this id.
+CopyReaction with_image_record(const std::string& id_of_entry) {
+  const std::string stage = "/var/lib/sparkplan/images/" + stage_with(kSecond);
+  const auto usual = with_record({stage, stage, "root", CopyTreeKind::kImage, "local/vllm:1", kSecond});
+  return [usual, id_of_entry](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyOpen>(command)) return say(self, CopyOpened{"/stage", false, false, 0, 0});
+    if (!std::holds_alternative<CopyImage>(command)) return usual(command, self);
+    CopyImageState state;
+    state.id = id_of_entry;
+    say(self, state);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("prune run: an image that a sync has loaded is removed if no entry has its id") {
+  Bench bench(1);
+  bench.options.prune = true;
+  bench.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
+  bench.nodes[0].reaction = with_image_record("");
+  const auto report = bench.run();
+  REQUIRE(report.pruned.size() == 1);
+  CHECK(report.pruned[0].removed);
+  CHECK(report.pruned[0].image == "local/vllm:1");
+  CHECK(bench.nodes[0].all<CopyPrune>().back().image);
+  CHECK(bench.nodes[0].all<CopyForget>().back().image);
+  CHECK(question_text(report.pruned).find("directories and images") != std::string::npos);
+  CHECK(to_text(report, false, TextStyle{}).find("1 image pruned") != std::string::npos);
+
+  for (const std::string& id : {kFirst, kSecond}) {
+    Bench declared(1);
+    declared.declare("images", Value::map({{"name", "local/vllm:1"}, {"from", "n1"}, {"engine", "podman"}}));
+    declared.options.prune = true;
+    declared.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
+    declared.nodes[0].reaction = with_image_record(id);
+    // With the first id, the recorded image is an older one of that name.
+    CHECK(declared.run().pruned.size() == (id == kFirst ? 1U : 0U));
+  }
+}
+
+TEST_CASE("prune run: where an image was not read, nothing is removed") {
+  Bench bench(1);
+  bench.declare("images", Value::map({{"name", "local/vllm:1"}, {"from", "n1"}, {"engine", "podman"}}));
+  bench.options.prune = true;
+  bench.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
+  const auto usual = with_image_record(kFirst);
+  bench.nodes[0].reaction = [usual](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyImage>(command)) return usual(command, self);
+    say(self, CopyFailure{make_error(ErrorCode::kFailed, "the engine is broken")});
+    self.ended = true;
+  };
+  const auto report = bench.run();
+  REQUIRE(report.pruned.size() == 1);
+  CHECK(report.pruned[0].error);
+  CHECK(bench.nodes[0].all<CopyPrune>().empty());
 }
 
 }  // namespace sparkplan
