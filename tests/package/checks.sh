@@ -26,7 +26,7 @@ passed=0 failed=0 skipped=0
 # A test sets `lab_is_ours` before it boots hosts.
 clean_up() {
   trap - EXIT
-  [ -n "${finished:-}" ] || echo "the test ended before its last check, at its limit or by a signal"
+  [ -n "${finished:-}" ] || echo "the test ended before its last check"
   # The limit may end a test in the middle of a command. A lab.sh that boots hosts removes them when it ends.
   pkill -TERM -P $$ 2>/dev/null
   [ -z "${lab_is_ours:-}" ] || "$lab" down
