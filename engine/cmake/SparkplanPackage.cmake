@@ -55,7 +55,7 @@ set(CPACK_PACKAGE_DESCRIPTION
 "sparkplan reads every node of a cluster over SSH, shows what differs from one
 file and why, and makes it so: kernel parameters, resource limits, systemd
 units, environment variables, host names, the network between the nodes, and
-logins from each to each. Later it finds what somebody has changed since.
+logins from each to each. Later it finds changes that it did not make.
 
 Nothing has to be installed on the nodes. It was made for clusters of NVIDIA
 DGX Sparks and knows what they need.")

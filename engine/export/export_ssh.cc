@@ -39,7 +39,7 @@ bool is_plain_word(std::string_view word) { return consists_of(word, "._/:@+~-")
 /// A name that ssh reads as a name alone, both after Host and after ProxyJump.
 bool is_host_word(std::string_view name) { return consists_of(name, "._-") && name != "none"; }
 
-/// The target of a node: without one of its own, the settings of cluster.yaml. Its `jumps` are then unknown.
+/// The target of a node, or the settings of cluster.yaml for a node without a target. Its `jumps` are then unknown.
 SshTarget target_for(const NodeSpec& node, const SshTargets& targets) {
   if (const auto found = targets.find(node.name.str()); found != targets.end()) return found->second;
   SshTarget target;
@@ -92,7 +92,7 @@ class JumpNames {
     for (const NodeSpec* node : nodes_) {
       const SshTarget target = target_for(*node, targets_);
       const bool same = target.address == jump.address && target.port == jump.port && target.user == jump.user;
-      // ssh follows the ProxyJump in the block of the first jump host, and replaces that of the others.
+      // ssh follows the ProxyJump in the block of the first jump host, and replaces the ProxyJump of all others.
       const bool direct = target.jumps.empty() && node->ssh.jump.empty();
       if (same && (direct || !is_first) && is_host_word(node->name.str())) return node->name.str();
     }

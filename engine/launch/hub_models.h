@@ -18,7 +18,7 @@ struct HubModel {
   std::string directory;  ///< "~/" begins the owner's home, which only the node knows.
 };
 
-/// Those of a node, in the order of the file.
+/// The models of a node, in the order of the file.
 std::vector<HubModel> hub_models(const NodeSpec& node);
 
 /// The command that asks a node for their directories, with the number `rank`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
+#include "engine/doctor/check_status.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/launch/container_rank.h"
 #include "engine/model/ipv4.h"
@@ -237,6 +239,23 @@ Result<void> check_request(const JobRequest& request) {
     }
   }
   return {};
+}
+
+std::vector<PreflightCheck> judge_secrets(const JobRequest& request, const std::vector<JobMember>& members) {
+  if (request.launcher != Launcher::kMpirun) return {};
+  std::map<std::string, std::vector<std::string>> lacking;
+  for (const JobMember& member : members) {
+    for (const std::string& name : member.secrets) {
+      if (!request.environment.contains(name)) lacking[name].push_back(member.node->name.str());
+    }
+  }
+  std::vector<PreflightCheck> checks;
+  for (auto& [name, nodes] : lacking) {
+    checks.push_back({"secrets", std::move(nodes), CheckStatus::kSkip,
+                      "the ranks have no " + name + ": mpirun passes no secret of profile_env on",
+                      "if the job needs it, use --launcher torchrun or none, or pass --env " + name + "=VALUE"});
+  }
+  return checks;
 }
 
 Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,

@@ -8,6 +8,7 @@
 
 #include "engine/core/result.h"
 #include "engine/domain/container/job_container.h"
+#include "engine/launch/job_report.h"
 #include "engine/launch/job_run.h"
 #include "engine/model/cluster.h"
 #include "engine/model/facts.h"
@@ -63,6 +64,10 @@ std::vector<std::string> secret_names(const NodeSpec& node);
 
 /// Errors: kInvalidInput (no command, a variable that follows from the nodes, an image that no engine takes).
 Result<void> check_request(const JobRequest& request);
+
+/// A check for each secret of `profile_env` that no rank will have: mpirun passes on the variables of its own node
+/// only, and the value must be on no command line. A variable of `request` with that name is no secret of the node.
+std::vector<PreflightCheck> judge_secrets(const JobRequest& request, const std::vector<JobMember>& members);
 
 /// The processes of each node. Errors: those of check_request().
 Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,

@@ -10,6 +10,7 @@
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
 #include "engine/core/tree.h"
+#include "engine/load/load.h"
 #include "engine/load/schema_kinds.h"
 
 namespace sparkplan {
@@ -258,9 +259,11 @@ class Walker {
       if (const auto property = properties.find(entry.key); property != properties.end()) {
         check(*property, entry.value, below);
       } else if (others != schema.end() && *others == json(false)) {
-        const auto meant = meant_by(entry.key, properties);
+        // A search for names costs most of the time of a hostile file, and later findings are only counted.
+        const bool shown = findings_.all().size() <= kMostFindings;
+        const auto meant = shown ? meant_by(entry.key, properties) : std::nullopt;
         fail(below, entry.key_where, "schema.unknown-key", "unknown key " + in_quotes(entry.key),
-             hint_for_unknown(entry.key, meant, properties));
+             shown ? hint_for_unknown(entry.key, meant, properties) : "");
         // So later checks do not also report that the key which was meant is missing.
         if (meant && value.find(*meant) == nullptr) broken_.push_back(spot.pointer + "/" + *meant);
       } else if (others != schema.end()) {

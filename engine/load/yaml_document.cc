@@ -4,7 +4,9 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <istream>
 #include <map>
 #include <optional>
@@ -21,6 +23,12 @@ namespace {
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLargestWeight = 100'000;
 constexpr std::size_t kLongestKey = 500;
+// The reader of yaml-cpp keeps all tokens inside a bracket until it closes, some hundred bytes for each of these
+// characters. kLargestWeight values have at most two of them each.
+constexpr std::string_view kTokenCharacters = "[{,";
+constexpr std::ptrdiff_t kMostTokenCharacters = 300'000;
+// A finding takes about 1 KiB, and no reader needs thousands of them.
+constexpr std::size_t kMostYamlFindings = 500;
 constexpr std::string_view kCoreTag = "tag:yaml.org,2002:";
 
 // Thrown through yaml-cpp to stop it after a fatal finding.
@@ -136,6 +144,11 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void spend(std::size_t weight, SourceRange where, bool alias) {
+    if (findings_.all().size() >= kMostYamlFindings) {
+      findings_.error(where, "yaml.more-findings", "sparkplan stopped reading here, after so many errors",
+                      "correct the errors above first");
+      throw Stop{};
+    }
     weight_ += weight;
     if (weight_ <= kLargestWeight) return;
     findings_.error(where, alias ? "yaml.alias-bomb" : "yaml.too-large",
@@ -330,6 +343,17 @@ void report(const YAML::Exception& failure, const YamlText& text, std::optional<
   findings.error(text.at(offset), "yaml.syntax", "this is not YAML: " + printable(failure.msg));
 }
 
+bool check_token_characters(std::string_view text, const YamlText& lines, Findings& findings) {
+  const auto is_one = [](char c) { return kTokenCharacters.find(c) != std::string_view::npos; };
+  std::ptrdiff_t left = kMostTokenCharacters;
+  const auto one_too_many = std::find_if(text.begin(), text.end(), [&](char c) { return is_one(c) && left-- == 0; });
+  if (one_too_many == text.end()) return true;
+  findings.error(lines.at(static_cast<std::size_t>(one_too_many - text.begin())), "yaml.too-large",
+                 "the file has more than 300000 commas and opening brackets",
+                 "keep long texts in files beside it: files: [{path: ..., source: ...}]");
+  return false;
+}
+
 void report_second_document(SourceRange where, Findings& findings) {
   findings.error(where, "yaml.several-documents", "a second document begins here",
                  "keep one document: \"---\" is allowed only before it");
@@ -341,6 +365,7 @@ YamlDocument read_yaml(std::string_view text, Findings& findings) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   if (!check_bytes(text, findings)) return {};
   const YamlText lines(text);
+  if (!check_token_characters(text, lines, findings)) return {};
   TreeBuilder builder(lines, findings);
   try {
     ViewBuffer buffer(text);

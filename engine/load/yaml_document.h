@@ -21,6 +21,8 @@ struct YamlDocument {
 /// - tags other than !!str, !!int, !!float, !!bool and !!null on scalars
 /// - a second document, more than 64 levels, more than 1 MiB
 /// - more than 100 000 values; an alias counts as its whole target, and every 32 bytes of text as one more value
+/// - more than 300 000 commas and opening brackets, in text as well: this bounds the memory that the parser takes
+/// After 500 findings reading ends.
 YamlDocument read_yaml(std::string_view text, Findings& findings);
 
 }  // namespace sparkplan

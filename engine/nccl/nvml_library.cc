@@ -114,7 +114,7 @@ std::optional<std::vector<GpuProcess>> Library::processes_on(Device device) cons
   const auto status = functions_.nvmlDeviceGetComputeRunningProcesses(device, &count, found.data());
   // More than fit are programs, too.
   if (status == kInsufficientSize) return std::vector<GpuProcess>{{0, "more than 256 programs"}};
-  // Such a driver lists programs of no GPU, so that their absence tells nothing.
+  // This driver lists the programs of no GPU, so an empty list proves nothing.
   if (status == kNotSupported) return std::vector<GpuProcess>();
   if (status != kSuccess) return std::nullopt;
   found.resize(std::min<std::size_t>(count, std::min(found.size(), kMostProcesses)));

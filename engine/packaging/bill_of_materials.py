@@ -36,6 +36,7 @@ LICENCES = {
     "libyaml": "MIT",
     "linux": "GPL-2.0-only WITH Linux-syscall-note",
     "nlohmann-json3": "MIT",
+    "openssl": "Apache-2.0",
     "rdma-core": "GPL-2.0-only OR Linux-OpenIB",
     "spdlog": "MIT",
     "valijson": "BSD-2-Clause",

@@ -24,7 +24,7 @@ fail() {
   exit 1
 }
 
-build() { # ARCHITECTURE FOLDER: a build with both agents, or none
+build() { # ARCHITECTURE FOLDER: a build with the programs for both architectures, or none
   local -a toolchain=()
   [ "$1" = "$(uname -m)" ] || toolchain=(--toolchain "engine/cmake/toolchain-$1.cmake")
   cmake -G Ninja -S . -B "$2" "${toolchain[@]}" -D CMAKE_BUILD_TYPE=RelWithDebInfo -D SPARKPLAN_BUILD_TESTS=OFF \
@@ -34,11 +34,12 @@ build() { # ARCHITECTURE FOLDER: a build with both agents, or none
   fail "the build for $1 failed; $2.log has all of its output"
 }
 
-# The build ids of the agents: both controllers must carry the same, or they would replace each other's on the nodes.
-agents() { # ARCHITECTURE FOLDER
-  local agent
-  for agent in "$2"/bin "$2"/agent-*/bin; do
-    readelf -hn "$agent/sparkplan-agent.stripped" | sed -nE 's/^ *(Machine|Build ID): *//p' | paste -sd' '
+# The build ids of programs. Both controllers must carry the same, or they would replace each other's on the nodes.
+build_ids() { # PROGRAM...
+  local program
+  for program in "$@"; do
+    printf '%s ' "$(basename "$program")"
+    readelf -hn "$program" | sed -nE 's/^ *(Machine|Build ID): *//p' | paste -sd' '
   done | sort
 }
 
@@ -53,15 +54,21 @@ for architecture in x86_64 aarch64; do
   folders+=("$folder")
   echo "building for $architecture ..." >&2
   build "$architecture" "$folder"
-  agents "$architecture" "$folder" >"$work/agents-$architecture"
-  [ "$(wc -l <"$work/agents-$architecture")" -eq 2 ] || fail "the build for $architecture does not carry two agents"
-  python3 engine/packaging/portability.py "$folder"/bin/sparkplan "$folder"/bin/sparkplan-{agent,nccl}.stripped \
-    "$folder"/agent-*/bin/sparkplan-{agent,nccl}.stripped >&2 || fail "a program for $architecture would not run everywhere"
   cpack --config "$folder/CPackConfig.cmake" >>"$folder.log" 2>&1 || fail "no package for $architecture; see $folder.log"
-  cp "$folder/sparkplan_${version}_${debian[$architecture]}.deb" "$dist/"
+  package=$folder/sparkplan_${version}_${debian[$architecture]}.deb
+  mkdir "$work/$architecture"
+  dpkg-deb --extract "$package" "$work/$architecture"
+  sparkplan=$work/$architecture/usr/bin/sparkplan
+  python3 engine/packaging/carried.py "$sparkplan" "$folder" >"$work/programs" ||
+    fail "the package for $architecture does not carry every program for nodes"
+  mapfile -t programs <"$work/programs"
+  python3 engine/packaging/portability.py "$sparkplan" "${programs[@]}" >&2 ||
+    fail "a program for $architecture would not run everywhere"
+  build_ids "${programs[@]}" >"$work/build-ids-$architecture"
+  cp "$package" "$dist/"
   engine/packaging/tarball.sh "$folder" "$dist" >/dev/null
 done
-cmp "$work"/agents-x86_64 "$work"/agents-aarch64 || fail "the two controllers carry different agents"
+diff "$work"/build-ids-x86_64 "$work"/build-ids-aarch64 >&2 || fail "the two controllers carry different programs"
 (
   cd "$dist"
   sha256sum -- *.deb *.tar.gz >SHA256SUMS

@@ -32,7 +32,7 @@ struct SyncNode {
   std::optional<CopyClient> client;
   std::optional<Error> error;  ///< Of the connection: it counts for all items.
   bool started = false;        ///< The program has not opened a tree yet.
-  /// The owner for whom the running program has only looked at images. It can look at more of them.
+  /// The owner for whom the running program has only examined images. It can examine more of them.
   std::optional<std::string> looks_for;
   std::chrono::steady_clock::time_point last_look;
   std::set<std::string> trees;      ///< The real paths of the items that were opened.

@@ -30,7 +30,7 @@ struct TuneCandidates {
   std::vector<std::string> declared;  ///< Variables that are no candidates, because cluster.yaml has them.
 };
 
-/// The network that more than half of the nodes report, else that of the first one: one node alone does not decide
+/// The network that more than half of the nodes report, else the first node's: one node alone does not decide
 /// about the candidates of three.
 std::string network_of_most(const std::vector<std::string>& by_node);
 

@@ -29,11 +29,11 @@ double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// A cluster of Sparks on a switch. `everybody` enables the names and keys of all nodes on all nodes, which grow with
+/// A cluster of Sparks on a switch. `all_on_all` enables the names and keys of all nodes on all nodes, which grow with
 /// the square of the number of nodes.
-std::string file_of(int nodes, bool everybody) {
+std::string file_of(int nodes, bool all_on_all) {
   std::string text = "version: 1\nname: figures\nprofile: dgx-spark\nssh: {user: nvidia}\n";
-  if (!everybody) text += "hosts: null\nssh_trust: null\n";
+  if (!all_on_all) text += "hosts: null\nssh_trust: null\n";
   text += "fabric: {topology: switch, port: 1, subnets: [10.100.0.0/16, 10.101.0.0/16]}\nnodes:\n";
   for (int id = 1; id <= nodes; ++id) {
     const std::string number = std::to_string(id);
@@ -180,19 +180,19 @@ Figures measure(const std::string& text) {
   return figures;
 }
 
-Figures median(int nodes, bool everybody) {
-  const std::string text = file_of(nodes, everybody);
+Figures median(int nodes, bool all_on_all) {
+  const std::string text = file_of(nodes, all_on_all);
   std::vector<Figures> rounds;
   for (int round = 0; round < kRounds; ++round) rounds.push_back(measure(text));
   std::sort(rounds.begin(), rounds.end(), [](const auto& a, const auto& b) { return a.together() < b.together(); });
   return rounds[kRounds / 2];
 }
 
-void print_table(const char* title, bool everybody, const std::vector<int>& sizes) {
+void print_table(const char* title, bool all_on_all, const std::vector<int>& sizes) {
   std::printf("\n%s\n\n| nodes | load | desired | plan | together | text | memory |\n|---|---|---|---|---|---|---|\n",
               title);
   for (const int nodes : sizes) {
-    const Figures figures = median(nodes, everybody);
+    const Figures figures = median(nodes, all_on_all);
     std::printf("| %d | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f ms | %.1f MiB |\n", nodes, figures.load_ms,
                 figures.desired_ms, figures.plan_ms, figures.together(), figures.report_ms, figures.memory_mib);
     std::fflush(stdout);

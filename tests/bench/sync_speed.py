@@ -9,7 +9,6 @@ in turn, and the table shows medians. --write puts the table between the marks i
 import argparse
 import collections
 import concurrent.futures
-import datetime
 import os
 import pathlib
 import re
@@ -21,6 +20,7 @@ import tempfile
 import time
 
 import lab_hosts
+import written
 from lab_hosts import ROOT, Failed, Sample, address, boot, environment, lab, settle
 
 SPARKPLAN = str(ROOT / "build/bin/sparkplan")
@@ -188,43 +188,32 @@ class Speed:
             rows += [(f"sync, {text}", f"{what} sync"), (f"rsync daemon, {text}", f"{what} rsync"),
                      (f"scp, {text}", f"{what} scp"), (f"sync, {text}, nothing to do", f"{what} sync again"),
                      (f"rsync daemon, {text}, nothing to do", f"{what} rsync again")]
-        lines = ["| what | median | min - max | runs | MB/s per node |", "|---|---|---|---|---|"]
+        lines = []
         for text, case in rows:
             found = self.samples[case]
             rate = "" if case.endswith("again") else f"{self.bytes / 1e6 / self.median(case):.0f}"
-            lines.append(f"| {text} | {self.median(case):.3f} s | {min(found):.3f} - {max(found):.3f} | {len(found)} "
-                         f"| {rate} |")
-        return lines
+            lines.append((text, f"{self.median(case):.3f} s", f"{min(found):.3f} - {max(found):.3f}", str(len(found)), rate))
+        return written.table(("what", "median", "min - max", "runs", "MB/s per node"), lines)
 
     def ratios(self):
-        lines = ["| figure | value | wanted |", "|---|---|---|"]
+        found = []
 
         def ratio(text, over, under, wanted):
-            lines.append(f"| {text} | {self.median(over) / self.median(under):.2f} | {wanted} |")
+            found.append((text, f"{self.median(over) / self.median(under):.2f}", wanted))
 
         ratio(f"{self.options.receivers} receivers, to one", "to all", "to one", "at most 1.25")
         for what, text in (("one", "one file"), ("many", "small files")):
             ratio(f"{text}: sync, to the rsync daemon", f"{what} sync", f"{what} rsync", "at most 1")
             ratio(f"{text}: sync, to scp", f"{what} sync", f"{what} scp", "at most 1")
-        return lines
+        return written.table(("figure", "value", "wanted"), found)
 
     def report(self):
-        model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
-        system = re.search(r'PRETTY_NAME="(.*)"', pathlib.Path("/etc/os-release").read_text())
-        memory = int(re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text()).group(1)) >> 20
-        head = [f"{datetime.date.today()}, {os.cpu_count()} x {model.group(1) if model else os.uname().machine}, "
-                f"{memory} GB, {system.group(1)}, load average before: {self.load_before:.1f}. Controller and hosts "
-                "share these CPUs, and the hosts' disks are in memory.", ""]
+        head = [f"{written.machine()}, load average before: {self.load_before:.1f}. Controller and hosts share these CPUs, "
+                "and the hosts' disks are in memory.", ""]
         tail = ["", "sync computes digests, compares them, writes to the disk and reads it again; rsync and scp do not."]
         if self.never_idle:
             tail.append(f"{self.never_idle} runs began while the machine had other work.")
         return "\n".join(head + self.table() + [""] + self.ratios() + tail) + "\n"
-
-
-def replace_between_marks(path, text):
-    begin, end = "<!-- sync_speed.py -->\n", "<!-- end of sync_speed.py -->\n"
-    before, rest = path.read_text().split(begin, 1)
-    path.write_text(before + begin + text + end + rest.split(end, 1)[1])
 
 
 def main():
@@ -249,9 +238,7 @@ def main():
             report = speed.report()
         finally:
             lab_hosts.lab("down")
-    print(report)
-    if options.write:
-        replace_between_marks(options.write, report)
+    written.finish("sync_speed.py", report, options.write)
 
 
 if __name__ == "__main__":

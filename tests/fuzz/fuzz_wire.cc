@@ -122,7 +122,7 @@ Reader by(Decode decode) {
   return [decode](const Value& value) { round_trip(value, decode); };
 }
 
-/// The same, and what else the message promises.
+/// As above, with a check of what else the message promises.
 template <class Decode>
 Reader by(Decode decode, void (*check)(const Value&)) {
   return [decode, check](const Value& value) {

@@ -24,7 +24,7 @@ if [ ! -d "$folder" ]; then
 fi
 {
   cmake -G Ninja -S "$folder" -B "$folder/build" -D CMAKE_BUILD_TYPE=RelWithDebInfo -D SPARKPLAN_BUILD_TESTS=OFF \
-    -D "SPARKPLAN_AGENT_ARCHITECTURES=$(uname -m)" && cmake --build "$folder/build" --target sparkplan
+    -D "SPARKPLAN_AGENT_ARCHITECTURES=$(uname -m)" && timeout 7200 cmake --build "$folder/build" --target sparkplan
 } >"$folder.log" 2>&1 || {
   tail -n 30 "$folder.log" >&2
   echo "the build of commit ${commit:0:12} failed; $folder.log has all of its output"

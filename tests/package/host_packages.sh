@@ -9,6 +9,7 @@ fetch_packages() {
   shift 4
   local -a apt=(apt-get -q -y --no-install-recommends -o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture"
     -o "Dir::State::status=$root/var/lib/dpkg/status" -o "Dir::State::lists=$folder/lists" -o "Dir::Cache::archives=$folder"
+    -o "Dir::State::extended_states=$folder/extended_states"
     -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o "Dir::Etc::sourcelist=$folder/sources.list"
     -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root)
   mkdir -p "$folder/partial" "$folder/lists/partial" "$root/opt/lab/packages" &&

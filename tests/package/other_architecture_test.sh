@@ -8,15 +8,15 @@
 # shellcheck disable=SC2317  # functions that "check" calls
 # shellcheck disable=SC2016  # expressions that are expanded on a host
 set -uo pipefail
-package=
+# shellcheck source=tests/package/checks.sh
+source "$(dirname "$0")/checks.sh"
+limited 10800 "$@"
+package='' folder=''
 [ $# -eq 0 ] || package=$(realpath -e "$1") || exit 1
 cd "$(dirname "$0")/../.." || exit 1
-export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 
-readonly lab=tests/lab/lab.sh
 readonly lab_checks=12
 export SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkgo}
-passed=0 failed=0 skipped=0
 version=$(sed -nE 's/^project\(sparkplan VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 own=$(uname -m)
 # By uname(1): Debian's name, and the machine in an ELF header as readelf prints it.
@@ -26,48 +26,13 @@ if [ "$own" = aarch64 ]; then other=x86_64; else other=aarch64; fi
 source tests/package/host_packages.sh
 # shellcheck source=/dev/null
 release=$(source /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-finish() {
-  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
-
-# check NAME COMMAND...: shows the command's output if it fails. "|| finish" ends the test.
-check() {
-  local name=$1 began=$SECONDS
-  shift
-  if "$@" >"$work/output" 2>&1 </dev/null; then
-    passed=$((passed + 1))
-    printf 'ok %s (%d s)\n' "$name" $((SECONDS - began))
-    return
-  fi
-  failed=$((failed + 1))
-  printf 'not ok %s (%d s)\n' "$name" $((SECONDS - began))
-  sed 's/^/  | /' "$work/output"
-  return 1
-}
-
-# same WHAT ACTUAL EXPECTED
-same() { [ "$2" = "$3" ] || { printf '%s: %s, not %s\n' "$1" "$2" "$3" && return 1; }; }
-
-on() { "$lab" exec "$1" -- bash -c "$2"; }
-
-# exits CODE LINE: runs LINE on the controller, with a HOME of its own.
-exits() {
-  local code=0
-  on 1 "cd /opt/lab && export HOME=/opt/lab/home && $2" || code=$?
-  same "exit status of $2" "$code" "$1"
-}
 
 machine_is() { # FILE ARCHITECTURE
   same "machine of $1" "$(readelf -h "$1" | sed -n 's/^ *Machine: *//p')" "${machine[$2]}"
 }
 
 made() {
-  local folder=build/release-$other
+  folder=build/release-$other
   cmake -G Ninja -S . -B "$folder" -D CMAKE_BUILD_TYPE=RelWithDebInfo -D "CMAKE_TOOLCHAIN_FILE=$PWD/engine/cmake/toolchain-$other.cmake" \
     -D 'SPARKPLAN_AGENT_ARCHITECTURES=x86_64;aarch64' && cmake --build "$folder" && cpack --config "$folder/CPackConfig.cmake" &&
     package=$PWD/$folder/sparkplan_${version}_${debian[$other]}.deb && [ -s "$package" ]
@@ -75,8 +40,13 @@ made() {
 
 is_for_the_other() {
   same architecture "$(dpkg-deb -f "$package" Architecture)" "${debian[$other]}" && dpkg-deb -x "$package" "$work/unpacked" &&
-    machine_is "$work/unpacked/usr/bin/sparkplan" "$other" &&
-    python3 engine/packaging/portability.py "$work/unpacked/usr/bin/sparkplan"
+    machine_is "$work/unpacked/usr/bin/sparkplan" "$other" || return
+  local -a programs=("$work/unpacked/usr/bin/sparkplan")
+  if [ -n "$folder" ]; then
+    python3 engine/packaging/carried.py "${programs[0]}" "$folder" >"$work/programs" || return
+    mapfile -t -O 1 programs <"$work/programs"
+  fi
+  python3 engine/packaging/portability.py "${programs[@]}"
 }
 
 fetched() {
@@ -84,9 +54,8 @@ fetched() {
     cp "$package" "$root/opt/lab/packages/sparkplan.deb"
 }
 
-# Lab hosts are configured to leave out documentation, which dpkg -V would miss.
 installed() {
-  rm -f "$root"/etc/dpkg/dpkg.cfg.d/99mmdebstrap
+  like_any_other "$root"
   on 1 'dpkg -i /opt/lab/packages/*.deb && dpkg-query -W -f "\${db:Status-Status}" sparkplan | grep -qx installed && dpkg -V sparkplan'
 }
 
@@ -167,7 +136,7 @@ if ! reason=$("$lab" check --arch "$other,$own" 2>&1); then
   printf 'skipped: the checks in the lab: %s\n' "$reason"
   finish
 fi
-trap '"$lab" down; rm -rf "$work"' EXIT
+lab_is_ours=yes
 check "two hosts of $other and one of $own boot" "$lab" up 3 --arch "$other,$own" || finish
 root=$("$lab" root 1)
 check "apt finds what the package needs" fetched || finish

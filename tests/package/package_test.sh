@@ -7,13 +7,14 @@
 # shellcheck disable=SC2317  # functions that "check" calls
 # shellcheck disable=SC2016  # expressions that are expanded on a host
 set -uo pipefail
+# shellcheck source=tests/package/checks.sh
+source "$(dirname "$0")/checks.sh"
+limited 5400
 cd "$(dirname "$0")/../.." || exit 1
-export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin" SOURCE_DATE_EPOCH=1700000000
+export SOURCE_DATE_EPOCH=1700000000
 
-readonly lab=tests/lab/lab.sh
 readonly lab_checks=16
 export SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkg}
-passed=0 failed=0 skipped=0
 architecture=$(dpkg --print-architecture)
 version=$(sed -nE 's/^project\(sparkplan VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 package=$PWD/build/sparkplan_${version}_$architecture.deb
@@ -22,45 +23,6 @@ package=$PWD/build/sparkplan_${version}_$architecture.deb
 read -ra releases < <(source /etc/os-release && if [ "$ID" = debian ]; then echo bookworm trixie; else echo "$VERSION_CODENAME"; fi)
 # shellcheck source=tests/package/host_packages.sh
 source tests/package/host_packages.sh
-
-finish() {
-  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
-
-# check NAME COMMAND...: shows the command's output if it fails. If other checks depend on this one, the caller adds "||
-# finish", which ends the test.
-check() {
-  local name=$1 began=$SECONDS
-  shift
-  if "$@" >"$work/output" 2>&1 </dev/null; then
-    passed=$((passed + 1))
-    printf 'ok %s (%d s)\n' "$name" $((SECONDS - began))
-    return
-  fi
-  failed=$((failed + 1))
-  printf 'not ok %s (%d s)\n' "$name" $((SECONDS - began))
-  sed 's/^/  | /' "$work/output"
-  return 1
-}
-
-# same WHAT ACTUAL EXPECTED
-same() {
-  [ "$2" = "$3" ] && return
-  printf '%s:\n' "$1"
-  diff <(printf '%s\n' "$3") <(printf '%s\n' "$2")
-  return 1
-}
-
-on() { "$lab" exec "$1" -- bash -c "$2"; }
-
-# exits CODE LINE: runs LINE on the first host, with a HOME without sparkplan files.
-exits() {
-  local code=0
-  on 1 "cd /opt/lab && export HOME=/opt/lab/home && $2" || code=$?
-  same "exit status of $2" "$code" "$1"
-}
 
 made() {
   rm -f "$package" && cpack --config build/CPackConfig.cmake && [ -s "$package" ]
@@ -87,6 +49,20 @@ control() {
   same changelog "$(dpkg-parsechangelog -l engine/cmake/debian/changelog -S Version)" "$version" &&
     same dependencies "$(dpkg-deb -f "$package" Depends)" 'libc6 (>= 2.34), libssh-4 (>= 0.9)' &&
     dpkg-deb -f "$package" Recommends | grep -qx openssh-client
+}
+
+carries_all() {
+  mkdir -p "$work/unpacked" && dpkg-deb --extract "$package" "$work/unpacked" &&
+    python3 engine/packaging/carried.py "$work/unpacked/usr/bin/sparkplan" build >"$work/programs" || return
+  local -a programs
+  mapfile -t programs <"$work/programs"
+  python3 engine/packaging/portability.py "$work/unpacked/usr/bin/sparkplan" "${programs[@]}"
+}
+
+# The agent contains itself, and nothing else.
+a_missing_program_is_noticed() {
+  ! python3 engine/packaging/carried.py build/bin/sparkplan-agent.stripped build >"$work/found" 2>"$work/missing" &&
+    same found "$(cat "$work/found")" build/bin/sparkplan-agent.stripped && same missing "$(wc -l <"$work/missing")" 7
 }
 
 contents() {
@@ -131,9 +107,6 @@ fetched() {
   fetch_packages "$root" "$PWD/build/package-dependencies/$release-$architecture" "$architecture" "$release" "$package" man-db &&
     cp "$package" "$root/opt/lab/sparkplan.deb"
 }
-
-# Makes the host like an installed one: lab hosts are configured to leave out documentation.
-like_any_other() { rm -f "$root"/etc/dpkg/dpkg.cfg.d/99mmdebstrap; }
 
 install_dependencies() {
   on 1 'DEBIAN_FRONTEND=noninteractive apt-get -q -y install /opt/lab/packages/*.deb'
@@ -209,12 +182,12 @@ purged() {
   failed=1
   finish
 }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 check "cpack makes the package" made || finish
 check "made again it is the same, to the byte" made_again_is_the_same
 check "a build with one agent cannot be packaged" one_agent_is_refused
 check "version, architecture and dependencies are right" control
+check "it carries all programs for nodes of both architectures, for every supported distribution" carries_all
+check "a sparkplan without one of these programs is noticed" a_missing_program_is_noticed
 check "it has all files and no other, with the right owners and modes" contents
 check "lintian has nothing to say" judged
 check "the tarball is made, and made again it is the same" tarball_made || finish
@@ -230,7 +203,7 @@ on_hosts_of() { # RELEASE
   fi
   check "$release: two hosts boot" "$lab" up 2 --release "$release" || return
   root=$("$lab" root 1)
-  like_any_other
+  like_any_other "$root"
   check "$release: apt finds what the package needs" fetched || return
   check "$release: the tarball can be unpacked" tarball_unpacked
   check "$release: without libssh the tarball's program names the package, in one line" tarball_without_libssh
@@ -249,6 +222,6 @@ on_hosts_of() { # RELEASE
   check "$release: after a purge nothing is left" purged
 }
 
-trap '"$lab" down; rm -rf "$work"' EXIT
+lab_is_ours=yes
 for release in "${releases[@]}"; do on_hosts_of "$release"; done
 finish

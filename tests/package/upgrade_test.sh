@@ -8,36 +8,18 @@
 # shellcheck disable=SC2317  # functions that "check" calls
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n '2,/^set/{/^# shell/d;/^#/s/^# \{0,1\}//p}' "$0" >&2 && exit 1; }
-old=$(realpath "$1") new=$(realpath "${2:-$(dirname "$0")/../../build/bin/sparkplan}")
+# shellcheck source=tests/package/checks.sh
+source "$(dirname "$0")/checks.sh"
+limited 3600 "$@"
+old=$(realpath -e "$1") && new=$(realpath -e "${2:-$(dirname "$0")/../../build/bin/sparkplan}") || exit 1
 cd "$(dirname "$0")/../.." || exit 1
-export LC_ALL=C SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkg}
-readonly lab=tests/lab/lab.sh lab_checks=9
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# The programs log their runs below HOME.
+export SPARKPLAN_LAB=${SPARKPLAN_LAB:-pkg} HOME=$work/home
+unset SSH_AUTH_SOCK SPARKPLAN_CLUSTER XDG_STATE_HOME
+mkdir "$HOME"
+readonly lab_checks=9
 
-finish() {
-  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
-  [ "$failed" -eq 0 ]
-  exit
-}
-
-# check NAME COMMAND...: shows the command's output if it fails. "|| finish" ends the test.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$work/output" 2>&1 </dev/null; then
-    passed=$((passed + 1))
-    printf 'ok %s\n' "$name"
-    return
-  fi
-  failed=$((failed + 1))
-  printf 'not ok %s\n' "$name"
-  sed 's/^/  | /' "$work/output"
-  return 1
-}
-
-exits() { # CODE COMMAND...
+ends() { # CODE COMMAND...
   local code=0 expected=$1
   shift
   "$@" || code=$?
@@ -78,53 +60,53 @@ is_in_force() { # VALUE
 }
 
 old_applies() {
-  exits 0 "$old" apply --yes "$work/first.yaml" && is_in_force 4096 && originals "$work/one/var/lib/sparkplan/manifest.json" >"$work/originals"
+  ends 0 "$old" apply --yes "$work/first.yaml" && is_in_force 4096 && originals "$work/one/var/lib/sparkplan/manifest.json" >"$work/originals"
 }
-new_sees_it() { exits 0 "$new" plan --detailed-exitcode "$work/first.yaml" && exits 0 "$new" drift "$work/first.yaml"; }
+new_sees_it() { ends 0 "$new" plan --detailed-exitcode "$work/first.yaml" && ends 0 "$new" drift "$work/first.yaml"; }
 new_changes_it() {
-  exits 2 "$new" plan --detailed-exitcode "$work/second.yaml" && exits 0 "$new" apply --yes "$work/second.yaml" && is_in_force 8192 &&
+  ends 2 "$new" plan --detailed-exitcode "$work/second.yaml" && ends 0 "$new" apply --yes "$work/second.yaml" && is_in_force 8192 &&
     originals "$work/one/var/lib/sparkplan/manifest.json" | diff "$work/originals" - && [ -z "$(find "$work" -name '*.damaged-*')" ]
 }
 new_finds_drift_of_old() {
-  sed -i s/8192/128/ "$work/one/etc/sysctl.d/90-sparkplan.conf" && exits 2 "$new" drift "$work/second.yaml" && exits 0 "$new" apply --yes "$work/second.yaml"
+  sed -i s/8192/128/ "$work/one/etc/sysctl.d/90-sparkplan.conf" && ends 2 "$new" drift "$work/second.yaml" && ends 0 "$new" apply --yes "$work/second.yaml"
 }
 old_goes_on() {
-  exits 0 "$old" plan --detailed-exitcode "$work/second.yaml" && exits 0 "$old" apply --yes "$work/first.yaml" && is_in_force 4096 &&
+  ends 0 "$old" plan --detailed-exitcode "$work/second.yaml" && ends 0 "$old" apply --yes "$work/first.yaml" && is_in_force 4096 &&
     originals "$work/one/var/lib/sparkplan/manifest.json" | diff "$work/originals" - && [ -z "$(find "$work" -name '*.damaged-*')" ]
 }
-old_refuses_a_newer_format() {
+refuses_a_newer_format() { # PROGRAM
   cp "$work/one/var/lib/sparkplan/manifest.json" "$work/manifest"
   sed -i 's/"format_version": *1\b/"format_version": 1000000/' "$work/one/var/lib/sparkplan/manifest.json"
   ! cmp -s "$work/manifest" "$work/one/var/lib/sparkplan/manifest.json" || return
   contents "$work/one" >"$work/at-refusal"
   local output code=0
   output=$("$1" apply --yes "$work/second.yaml" 2>&1) || code=$?
+  cp "$work/manifest" "$work/one/var/lib/sparkplan/manifest.json"  # Also if this check fails: the next ones need it.
   printf '%s\n' "$output"
   [ "$code" -ne 0 ] && [[ $output == *'format 1000000'* ]] && contents "$work/one" | diff "$work/at-refusal" - &&
-    [ -z "$(find "$work/one" -name '*.damaged-*')" ] && cp "$work/manifest" "$work/one/var/lib/sparkplan/manifest.json"
+    [ -z "$(find "$work/one" -name '*.damaged-*')" ]
 }
 new_gives_it_back() {
-  exits 0 "$new" apply --yes "$work/first.yaml" && exits 0 "$new" release --yes -f "$work/first.yaml" one &&
+  ends 0 "$new" apply --yes "$work/first.yaml" && ends 0 "$new" release --yes -f "$work/first.yaml" one &&
     contents "$work/one" | diff "$work/before-one" -
 }
 
-on() { "$lab" exec 1 -- sh -c "$1"; }
 in_the_lab() { HOME=$("$lab" home) "$lab" controller -- "$@"; }
 agent_is() { # PROGRAM: the host has this program's agent, whole, and nothing beside it
   local build
   build=$(readelf -n "$root/usr/local/libexec/sparkplan/agent" | sed -n 's/^ *Build ID: //p')
-  "$1" version | grep -qx "agent $(uname -m) $build" && [ "$(find "$root/usr/local/libexec/sparkplan" -type f | wc -l)" -eq 1 ]
+  "$1" version | grep -cx "agent $(uname -m) $build" >/dev/null && [ "$(find "$root/usr/local/libexec/sparkplan" -type f | wc -l)" -eq 1 ]
 }
 lab_applies() { # PROGRAM FILE VALUE
-  exits 0 in_the_lab "$1" apply --yes "$2" && [ "$(on 'sysctl -n net.core.somaxconn')" = "$3" ] && agent_is "$1"
+  ends 0 in_the_lab "$1" apply --yes "$2" && [ "$(on 1 'sysctl -n net.core.somaxconn')" = "$3" ] && agent_is "$1"
 }
 lab_continues() { # PROGRAM FILE: without a new agent
-  exits 0 in_the_lab "$1" plan --detailed-exitcode "$2" && exits 0 in_the_lab "$1" drift "$2"
+  ends 0 in_the_lab "$1" plan --detailed-exitcode "$2" && ends 0 in_the_lab "$1" drift "$2"
 }
 same_originals() { originals "$root/var/lib/sparkplan/manifest.json" | diff "$work/lab-originals" -; }
-lab_history() { [ "$(find "$root/var/lib/sparkplan/journal" -name '*.jsonl' | wc -l)" -ge 3 ] && exits 0 in_the_lab "$new" history -f "$work/lab2.yaml" spark-01; }
+lab_history() { [ "$(find "$root/var/lib/sparkplan/journal" -name '*.jsonl' | wc -l)" -ge 3 ] && ends 0 in_the_lab "$new" history -f "$work/lab2.yaml" spark-01; }
 lab_released() {
-  exits 0 in_the_lab "$new" release --yes -f "$work/lab1.yaml" spark-01 &&
+  ends 0 in_the_lab "$new" release --yes -f "$work/lab1.yaml" spark-01 &&
     [ ! -e "$root/etc/sysctl.d/90-sparkplan.conf" ] && [ ! -e "$root/var/lib/sparkplan" ] && [ ! -e "$root/usr/local/libexec/sparkplan" ]
 }
 
@@ -135,8 +117,8 @@ check "directories: the later version finds them in sync" new_sees_it
 check "directories: the later version changes them and keeps the originals" new_changes_it
 check "directories: the later version finds an edit and repairs it" new_finds_drift_of_old
 check "directories: the earlier version continues after a downgrade" old_goes_on
-check "directories: the earlier version refuses a newer format and changes nothing" old_refuses_a_newer_format "$old"
-check "directories: the later version refuses a newer format and changes nothing" old_refuses_a_newer_format "$new"
+check "directories: the earlier version refuses a newer format and changes nothing" refuses_a_newer_format "$old"
+check "directories: the later version refuses a newer format and changes nothing" refuses_a_newer_format "$new"
 check "directories: the later version gives a node back as it was" new_gives_it_back
 
 if ! reason=$("$lab" check); then
@@ -144,7 +126,7 @@ if ! reason=$("$lab" check); then
   printf 'skipped: the checks in the lab: %s\n' "$reason"
   finish
 fi
-trap '"$lab" down; rm -rf "$work"' EXIT
+lab_is_ours=yes
 check "a host boots" "$lab" up 1 || finish
 root=$("$lab" root 1)
 cluster 4096 '{name: spark-01, address: 10.77.0.1}' >"$work/lab1.yaml"

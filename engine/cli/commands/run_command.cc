@@ -82,6 +82,7 @@ class PreparedJob {
     if (request.ranks_per_node == 0) request.ranks_per_node = ranks_per_gpu();
     if (!options_.image.empty()) choose_image(request);
     if (!can_go_on()) return finish(begun, console);
+    announce(judge_secrets(request, members_), console);
     if (!options_.image.empty()) find_hub_models(console);
     SPARK_TRY(const auto jobs, plan_job(request, members_, id_));
     SPARK_TRY(auto outputs, JobOutputs::open(options_.output_dir, options_.json, jobs, console));
@@ -241,8 +242,12 @@ class PreparedJob {
       members_[i].hub_models = directories.back();
       std::erase(members_[i].hub_models, "");
     }
-    for (auto& check : judge_hub_models(nodes_, directories)) {
-      // At once: a server may run for days before its report is printed.
+    announce(judge_hub_models(nodes_, directories), console);
+  }
+
+  /// At once: a server may run for days before its report is printed.
+  void announce(std::vector<PreflightCheck> checks, const Console& console) {
+    for (PreflightCheck& check : checks) {
       console.interject("! " + fold_names(check.nodes) + ": " + check.text + "\n  fix: " + check.fix + "\n");
       report_.preflight.push_back(std::move(check));
     }

@@ -34,8 +34,8 @@ class CopyClient {
   Result<std::optional<CopyAnswer>> receive(std::chrono::milliseconds patience);
   /// The node's login user.
   std::string user() const { return connection_->user(); }
-  /// The node's address on the management network, numeric; empty: not known. It is that of the connection, else that
-  /// of cluster.yaml. No name is looked up.
+  /// The node's address on the management network, numeric; empty: not known. The connection's counts before
+  /// cluster.yaml's. No name is looked up.
   std::string management_address() const;
 
  private:

@@ -1,48 +1,15 @@
 // `verify --level nccl` over SSH, with ranks that really exchange data. The hosts use the driver and the NCCL of
 // tests/fake_gpu.
-#include <filesystem>
 #include <regex>
 
 #include "tests/integration/lab/controller.h"
+#include "tests/integration/lab/gpu_host.h"
 #include "tests/integration/lab/host.h"
 #include "tests/integration/lab/terminal.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
-
-const std::string kLibraries = "/opt/fake-gpu";
-const std::string kRankFile = "/usr/local/libexec/sparkplan/sparkplan-nccl";
-
-/// A host that appears to have a GPU, for one case.
-class GpuHost {
- public:
-  explicit GpuHost(int number) : host_(number) {
-    host_.shell("mkdir -p " + kLibraries);
-    for (const char* name : {"libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1"}) {
-      std::filesystem::copy_file(std::filesystem::path(SPARKPLAN_FAKE_GPU) / name, host_.path(kLibraries + "/" + name),
-                                 std::filesystem::copy_options::overwrite_existing);
-    }
-    host_.shell("echo " + kLibraries + " > /etc/ld.so.conf.d/fake-gpu.conf; ldconfig");
-    has("");
-  }
-  GpuHost(const GpuHost&) = delete;
-  GpuHost& operator=(const GpuHost&) = delete;
-  ~GpuHost() {
-    try {
-      host_.shell("nft flush ruleset; rm -rf " + kLibraries + " /etc/ld.so.conf.d/fake-gpu.conf /etc/fake-gpu.conf " +
-                  kRankFile + "; ldconfig");
-    } catch (const std::exception&) {  // The case has failed already.
-    }
-  }
-  const Host* operator->() const { return &host_; }
-  /// A line NAME=VALUE, as tests/fake_gpu/variables.h reads it.
-  void has(const std::string& property) const { host_.shell("echo '" + property + "' > /etc/fake-gpu.conf"); }
-  bool runs_ranks() const { return !host_.shell("pgrep sparkplan-nccl || true").empty(); }
-
- private:
-  Host host_;
-};
 
 std::string cluster_with(const std::string& env) {
   return "nccl: {mode: auto, env: {NCCL_SOCKET_IFNAME: \"=mgmt0\"" + env + "}}\n" + nodes_of_lab(2, "operator");
@@ -54,14 +21,6 @@ Json verify(const Controller& controller, int code, const std::vector<std::strin
   const auto run = controller.run(words, std::chrono::seconds(200));
   require_exit(run, code);
   return run.verification();
-}
-
-Json check_in(const Json& report, const std::string& id) {
-  for (const auto& check : report.at("checks")) {
-    if (check.at("id") == id) return check;
-  }
-  FAIL("there is no check " + id + " in " + report.at("checks").dump(1));
-  return nullptr;
 }
 
 void require_no_ranks(const GpuHost& first, const GpuHost& second) {
@@ -195,8 +154,8 @@ TEST_CASE("verify nccl: a host without a GPU is skipped, and a library other tha
   CHECK(check_in(skipped, "nccl/measured").at("status") == "fail");
   CHECK(check_in(skipped, "nccl/spark-01").at("status") == "skip");
   CHECK(check_in(skipped, "nccl/spark-01/spark-02/all_reduce").at("status") == "skip");
-  const std::string text = kLibraries + "/text/libnccl.so.2";
-  second->shell("mkdir -p " + kLibraries + "/text; echo 'a text' > " + text);
+  const std::string text = kFakeGpuLibraries + "/text/libnccl.so.2";
+  second->shell("mkdir -p " + kFakeGpuLibraries + "/text; echo 'a text' > " + text);
   controller.cluster("nccl: {mode: auto, library: " + text + "}\n" + nodes_of_lab(2, "operator"));
   const auto failed = check_in(verify(controller, 8), "nccl/spark-02");
   CHECK(failed.at("status") == "fail");

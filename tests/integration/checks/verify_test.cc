@@ -62,15 +62,6 @@ class VerifiedHost {
 
 Words only_level(const std::string& level) { return {"verify", "--json", "--level", level}; }
 
-/// The check with this id; fails the case when the report has no such check.
-Json check_in(const Json& report, const std::string& id) {
-  for (const auto& check : report.at("checks")) {
-    if (check.at("id") == id) return check;
-  }
-  FAIL("there is no check " + id + " in " + report.at("checks").dump(1));
-  return nullptr;
-}
-
 void apply_all(const Controller& controller, const std::string& sections, int nodes) {
   controller.cluster(sections + nodes_of_lab(nodes));
   require_exit(controller.run({"apply", "--yes"}), 0);

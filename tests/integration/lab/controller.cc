@@ -74,6 +74,14 @@ Json change_in(const Json& report, const std::string& id) {
   return nullptr;
 }
 
+Json check_in(const Json& report, const std::string& id) {
+  for (const auto& check : report.at("checks")) {
+    if (check.at("id") == id) return check;
+  }
+  FAIL("there is no check " + id + " in " + report.at("checks").dump(1));
+  return nullptr;
+}
+
 std::vector<std::string> troubles_in(const Json& report) {
   std::vector<std::string> troubles;
   for (const auto& check : report.at("checks")) {

@@ -34,6 +34,8 @@ const Json& node_in(const Json& report, std::string_view name);
 /// The change with this id, such as "spark-01/sysctl/net.core.somaxconn"; null when the report has no such change.
 Json change_in(const Json& report, const std::string& id);
 
+/// The check with this id in verify's report; fails the case when the report has no such check.
+Json check_in(const Json& report, const std::string& id);
 /// Every check of verify's report that is neither passed nor skipped, as "STATUS ID".
 std::vector<std::string> troubles_in(const Json& report);
 /// The number of passed checks of a level in verify's report.

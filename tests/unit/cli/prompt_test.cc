@@ -117,7 +117,7 @@ class OnTerminal {
   std::string shown_;
 };
 
-/// What `ask` says in a process without a terminal.
+/// The output of `ask` in a process without a terminal.
 template <class Ask>
 std::string without_terminal(Ask ask) {
   std::array<int, 2> ends{};

@@ -105,7 +105,7 @@ TEST_CASE("image archive: the forms that docker and podman write are accepted") 
   CHECK(check(tar_of(both_files(kConfig)), ContainerEngine::kDocker, id));
   CHECK(check(tar_of(docker_files(kConfig, R"(["localhost/local/vllm:1"])")), ContainerEngine::kPodman, id));
   CHECK(check(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))), ContainerEngine::kPodman, id));
-  // In docker's store of containerd, the id is that of the manifest, or of the list of all platforms.
+  // In docker's store of containerd, the id is the digest of the manifest, or of the list of all platforms.
   CHECK(check(tar_of(both_files(kConfig)), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
   const Files platforms = with_platforms();
   CHECK(check(tar_of(platforms), ContainerEngine::kDocker, platforms.back().first.substr(13)));

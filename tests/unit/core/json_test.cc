@@ -196,7 +196,7 @@ TEST_CASE("A repeated key is refused at any depth, and named") {
   CHECK(result.error().message.find("\"mtu\"") != std::string::npos);
 }
 
-TEST_CASE("The same key may appear in different maps") {
+TEST_CASE("different maps may have the same key") {
   CHECK(decode_json(R"({"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]})"));
 }
 

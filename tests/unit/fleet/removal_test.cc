@@ -33,7 +33,7 @@ TEST_CASE("a key removed from the file is removed from the node") {
 
 TEST_CASE("removing a section restores the node byte for byte") {
   FleetBench bench(2);
-  bench.root(1).write(kProfileFile, "# somebody's own\nexport OLD=1");
+  bench.root(1).write(kProfileFile, "# written by hand\nexport OLD=1");
   std::filesystem::permissions(bench.root(1) / kProfileFile, std::filesystem::perms(0600));
   const auto before = bench.trees();
   bench.sections = "profile_env: {A: b, C: d}\nsysctl: {vm.swappiness: 10}\n";

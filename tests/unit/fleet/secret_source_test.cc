@@ -9,6 +9,7 @@
 #include "engine/fleet/session/cluster_secrets.h"
 #include "engine/wire/apply_messages.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan {
@@ -35,7 +36,7 @@ struct Bench {
   }
 };
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 Cluster cluster_with(const std::string& file, Value profile_env) {
   Cluster cluster;

@@ -9,6 +9,7 @@
 #include "engine/report/plan/report.h"
 #include "engine/resource/secret_artifact.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/unit/fleet/bench.h"
 
 namespace sparkplan {
@@ -66,7 +67,7 @@ std::string whole_text(const Report& report) {
   return to_text(report, style) + encode_json(to_json_value(report));
 }
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 }  // namespace
 

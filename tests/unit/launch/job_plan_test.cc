@@ -111,6 +111,23 @@ TEST_CASE("a job: secrets of profile_env travel by name, and mpirun gets none") 
   CHECK(secret_names(nodes[0]) == Words{"HF_TOKEN"});
 }
 
+TEST_CASE("a secret that mpirun does not pass on is reported with its nodes, unless --env gives it") {
+  Planned job(2);
+  job.members[0].secrets = {"HF_TOKEN", "WANDB_API_KEY"};
+  job.members[1].secrets = {"HF_TOKEN"};
+  CHECK(judge_secrets(job.request, job.members).empty());
+  job.request.launcher = Launcher::kTorchrun;
+  CHECK(judge_secrets(job.request, job.members).empty());
+  job.request.launcher = Launcher::kMpirun;
+  job.request.environment = {{"WANDB_API_KEY", "canary-4711"}};
+  const auto checks = judge_secrets(job.request, job.members);
+  REQUIRE(checks.size() == 1);
+  CHECK(checks[0].nodes.size() == 2);
+  CHECK(checks[0].status == CheckStatus::kSkip);
+  CHECK(checks[0].text == "the ranks have no HF_TOKEN: mpirun passes no secret of profile_env on");
+  CHECK(checks[0].fix.find("--env HF_TOKEN=VALUE") != std::string::npos);
+}
+
 TEST_CASE("torchrun starts once per node, with scripts as they are and programs after --no-python") {
   Planned planned(2);
   planned.request.launcher = Launcher::kTorchrun;

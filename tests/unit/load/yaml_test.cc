@@ -104,8 +104,8 @@ TEST_CASE("an oversized or deeply nested text is refused quickly") {
     return findings.all().empty() ? std::string() : findings.all().front().code;
   };
   CHECK(codes(std::string(kLongestFile + 1, ' ')) == "yaml.too-long");
-  CHECK(codes(std::string(kLongestFile, '[')) == "yaml.too-deep");
-  CHECK(codes(std::string(kLongestFile, '{')) == "yaml.too-deep");
+  CHECK(codes(std::string(100'000, '[')) == "yaml.too-deep");
+  CHECK(codes(std::string(100'000, '{')) == "yaml.too-deep");
   std::string dashes;
   while (dashes.size() < 10'000) dashes += "- ";
   CHECK(codes(dashes + "x") == "yaml.too-deep");
@@ -115,6 +115,38 @@ TEST_CASE("an oversized or deeply nested text is refused quickly") {
   std::string copies = "a: &a \"" + std::string(500'000, 'x') + "\"\nb: [";
   while (copies.size() < 600'000) copies += "*a,";
   CHECK(codes(copies + "*a]\n") == "yaml.alias-bomb");
+}
+
+TEST_CASE("a text with 300000 commas and opening brackets is read, and one with more is refused before it is parsed") {
+  const auto line = [](std::size_t commas) { return "a: \"" + std::string(commas, ',') + "\"\n"; };
+  Findings findings;
+  CHECK(read_yaml(line(300'000), findings).usable);
+  CHECK(findings.all().empty());
+  CHECK_FALSE(read_yaml(line(300'001), findings).usable);
+  REQUIRE(findings.all().size() == 1);
+  CHECK(findings.all().front().code == "yaml.too-large");
+  CHECK(place(findings.all().front().where) == "1:300005-300006");
+  // Of brackets that never close, the parser would keep a million.
+  for (const char bracket : {'[', '{'}) {
+    Findings of_brackets;
+    CHECK_FALSE(read_yaml(std::string(kLongestFile, bracket), of_brackets).usable);
+    REQUIRE(of_brackets.all().size() == 1);
+    CHECK(of_brackets.all().front().code == "yaml.too-large");
+  }
+}
+
+TEST_CASE("after 500 errors of YAML reading ends, with a finding that says so") {
+  std::string text = "a: 0\n";
+  for (int i = 0; i < 499; ++i) text += "a: 1\n";
+  Findings few;
+  CHECK(read_yaml(text, few).usable);
+  CHECK(few.all().size() == 499);
+  for (int i = 0; i < 20'000; ++i) text += "a: 1\n";
+  Findings many;
+  CHECK_FALSE(read_yaml(text, many).usable);
+  REQUIRE(many.all().size() == 501);
+  CHECK(many.all().back().code == "yaml.more-findings");
+  CHECK(many.all()[499].code == "yaml.duplicate-key");
 }
 
 }  // namespace sparkplan

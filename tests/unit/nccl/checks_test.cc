@@ -28,14 +28,14 @@ Check first_of(const NcclOutcome& run, const NcclGround& ground = two_sparks()) 
 
 NcclOutcome failed(NcclTrouble trouble, std::optional<RankFault> fault = {}, NcclPhase phase = NcclPhase::kRun) {
   NcclOutcome result;
-  result.failure = NcclFailure{trouble, phase, 1, fault, {ErrorCode::kFailed, "as it was told", {}, {}, ""}, {}};
+  result.failure = NcclFailure{trouble, phase, 1, fault, {ErrorCode::kFailed, "as it was given", {}, {}, ""}, {}};
   return result;
 }
 
 /// An error that names its cause stands alone.
 std::string row_of(const Check& check) {
   for (const auto& row : kNcclRows) {
-    const bool fits = check.cause.ends_with(row.cause) || check.cause.ends_with(": as it was told");
+    const bool fits = check.cause.ends_with(row.cause) || check.cause.ends_with(": as it was given");
     if (check.fix == row.fix && fits) return std::string(row.id);
   }
   return "";
@@ -324,7 +324,7 @@ TEST_CASE("a failed run reports its reason once, and later checks are skipped") 
   REQUIRE(checks.size() == 2);
   CHECK(checks[0].id == "nccl/all/all_reduce");
   CHECK(row_of(checks[0]) == "nccl-rank-ended");
-  CHECK(checks[0].cause.starts_with("on spark-02: as it was told; NCCL: no route: "));
+  CHECK(checks[0].cause.starts_with("on spark-02: as it was given; NCCL: no route: "));
   CHECK(checks[1].status == CheckStatus::kSkip);
   CHECK_FALSE(checks[1].cause.empty());
 }

@@ -27,7 +27,7 @@ TEST_CASE("the current user's name and home are the same in all threads, and mat
   }
 }
 
-TEST_CASE("the home is $HOME, else that of the password database, and stands for a leading ~ alone") {
+TEST_CASE("the home is $HOME, else the password database's, and stands for a leading ~ alone") {
   const char* before = ::getenv("HOME");
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("HOME", "/home/of-test", 1);

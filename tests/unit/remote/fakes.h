@@ -33,7 +33,7 @@ struct RemoteHost {
   std::string key = "SHA256:fake";
   bool key_is_new = false;
   std::string address;  ///< Of the other end of its connections.
-  std::string user;     ///< The login user; empty: that of the node.
+  std::string user;     ///< The login user; empty: the node's.
   int connections = 0;
   std::size_t next = 0;  ///< The next program.
 };

@@ -1,14 +1,13 @@
-// Reports as HTML pages. SPARKPLAN_PAGES=FOLDER also writes the pages, for a look at them in a browser.
+// Reports as HTML pages.
 #include "engine/report/page/html_report.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <utility>
 
 #include "engine/report/checks/check_report.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/support/page_rules.h"
 #include "tests/unit/report/cluster_of_eight.h"
 #include "tests/unit/report/page_samples.h"
@@ -19,18 +18,13 @@ namespace {
 
 using test::complaints_about_page;
 using test::occurrences;
+using testing::checked_page;
 using testing::place_in;
 using testing::sample_cluster;
 
 constexpr std::size_t kLargestPage = 2'000'000;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string kept(const std::string& name, std::string page) {
-  if (const char* folder = std::getenv("SPARKPLAN_PAGES"))
-    std::ofstream(std::string(folder) + "/" + name + ".html", std::ios::binary) << page;
-  return page;
-}
+using test::has;
 
 std::string verify_page(const VerifyReport& report, const Cluster& cluster) {
   return to_html(report, {cluster, "1.2.3"});
@@ -40,8 +34,7 @@ std::string verify_page(const VerifyReport& report, const Cluster& cluster) {
 
 TEST_CASE("the page of verify has its verdict first, then failures with cause and fix") {
   const Cluster cluster = sample_cluster(8);
-  const std::string page = kept("verify", verify_page(testing::sample_verify(cluster), cluster));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page = checked_page("verify", verify_page(testing::sample_verify(cluster), cluster));
   const auto verdict = place_in(page, "8 nodes, half A");
   const auto problems = place_in(page, "Failures and warnings</h2>");
   const auto cause = place_in(page, "no packet gets from spark-01 to spark-03 through enP2p1s0f1np1");
@@ -102,8 +95,7 @@ TEST_CASE("the wires of the drawing have the results of the checks of their half
   CHECK(has(page, "spark-03 enP2p1s0f1np1 (192.168.101.13/24) to the switch: FAIL"));
   CHECK(has(page, "spark-01 enP2p1s0f1np1 (192.168.101.11/24) to the switch: warn"));
   const Cluster ring = sample_cluster(4, "ring");
-  const std::string other = kept("ring", verify_page(testing::sample_verify(ring), ring));
-  CHECK(complaints_about_page(other) == "");
+  const std::string other = checked_page("ring", verify_page(testing::sample_verify(ring), ring));
   CHECK(occurrences(other, "class=\"wire ") == 8);
 }
 
@@ -135,8 +127,7 @@ TEST_CASE("a sweep has both placements and its latency as charts, one for each o
     }
     report.checks.push_back(std::move(check));
   }
-  const std::string page = kept("sweep", verify_page(report, cluster));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page = checked_page("sweep", verify_page(report, cluster));
   CHECK(has(page, "<h3>scatter, all, "));
   CHECK(has(page, "NCCL time of small messages: broadcast, all, "));
   CHECK(has(page, "<th scope=\"row\">all_reduce in place</th><td>8 KiB</td>"));
@@ -144,8 +135,7 @@ TEST_CASE("a sweep has both placements and its latency as charts, one for each o
 
 TEST_CASE("no text of a node or of the file becomes markup, and none can hide") {
   const Cluster cluster = sample_cluster(4);
-  const std::string page = kept("hostile", verify_page(testing::hostile_verify(cluster), cluster));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page = checked_page("hostile", verify_page(testing::hostile_verify(cluster), cluster));
   for (const char* part : {"\x1b", "\xc2\x9b", "\xe2\x80\xae", "\xff", "<img"}) CHECK_FALSE(has(page, part));
   CHECK(has(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
   DoctorReport doctor = testing::sample_doctor(cluster);
@@ -160,8 +150,7 @@ TEST_CASE("no text of a node or of the file becomes markup, and none can hide") 
 
 TEST_CASE("a page of 64 nodes is smaller than 2 MB, also if everything has failed") {
   const Cluster cluster = sample_cluster(64);
-  const std::string page = kept("verify-64", verify_page(testing::sample_verify(cluster), cluster));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page = checked_page("verify-64", verify_page(testing::sample_verify(cluster), cluster));
   CHECK(page.size() < kLargestPage);
   const std::string worst = verify_page(testing::everything_failed(cluster), cluster);
   CHECK(complaints_about_page(worst) == "");
@@ -190,8 +179,7 @@ TEST_CASE("the page of doctor groups nodes with the same problem") {
   DoctorReport report = testing::sample_doctor(cluster);
   report.snapshots[1].halves[1].state = HalfState::kDown;
   report.snapshots[1].halves[1].reason = "no carrier";
-  const std::string page = kept("doctor", to_html(report, {cluster, "1.2.3"}));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page = checked_page("doctor", to_html(report, {cluster, "1.2.3"}));
   CHECK(occurrences(page, "<article") == 2);
   CHECK(place_in(page, "link-mtu: ") < place_in(page, "netplan-mode: "));
   CHECK(has(page, "spark-[01-03]: /etc/netplan/50.yaml has mode 0644"));
@@ -216,13 +204,12 @@ TEST_CASE("the page of doctor has the counts of the terminal") {
 TEST_CASE("the page of plan has the changes by type, with their diffs folded") {
   const Cluster cluster = sample_cluster(8);
   const auto snapshots = testing::sample_snapshots(cluster);
-  const std::string page = kept("plan", to_html(testing::first_plan_of_eight(), snapshots, {cluster, "1.2.3"}));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page = checked_page("plan", to_html(testing::first_plan_of_eight(), snapshots, {cluster, "1.2.3"}));
   CHECK(has(page, "<h3>sysctl</h3>"));
   CHECK(has(page, "Plan: "));
   CHECK(has(page, "<td>+ add</td>"));
-  const std::string trouble = kept("trouble", to_html(testing::trouble_among_eight(), snapshots, {cluster, "1.2.3"}));
-  CHECK(complaints_about_page(trouble) == "");
+  const std::string trouble =
+      checked_page("trouble", to_html(testing::trouble_among_eight(), snapshots, {cluster, "1.2.3"}));
   CHECK(has(trouble, "is unreachable</h3>"));
 }
 
@@ -235,8 +222,8 @@ TEST_CASE("a page of plan with thousands of changes of one type is cut, and says
     node.plan.changes.push_back(testing::sample_change("sysctl/net.k" + letters, Action::kUpdate,
                                                        {{"v", std::string(40, '<'), std::to_string(number)}}));
   }
-  const std::string page = kept("many-changes", to_html(testing::sample_report("plan", {node}), {}, {cluster, "1"}));
-  CHECK(complaints_about_page(page) == "");
+  const std::string page =
+      checked_page("many-changes", to_html(testing::sample_report("plan", {node}), {}, {cluster, "1"}));
   CHECK(page.size() < kLargestPage / 8);
   CHECK(has(page, " more changes: --json has all of them."));
 }

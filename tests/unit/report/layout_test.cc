@@ -5,6 +5,7 @@
 #include "engine/report/changes/folded_names.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/unit/report/cluster_of_eight.h"
 #include "tests/unit/report/samples.h"
 
@@ -15,7 +16,7 @@ using testing::sample_change;
 using testing::sample_node;
 using testing::sample_report;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 TextStyle columns(int width) {
   TextStyle style;

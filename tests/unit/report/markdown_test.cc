@@ -3,6 +3,7 @@
 #include "engine/core/text.h"
 #include "engine/report/plan/plan_for_others.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/support/page_rules.h"
 #include "tests/unit/report/cluster_of_eight.h"
 #include "tests/unit/report/golden.h"
@@ -17,7 +18,7 @@ using testing::sample_change;
 using testing::sample_node;
 using testing::sample_report;
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 /// The line with that number, from 0.
 std::string line_of(const std::string& text, std::size_t number) {

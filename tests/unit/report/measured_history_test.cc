@@ -8,6 +8,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/unit/report/schema.h"
 
 namespace sparkplan {
@@ -48,7 +49,7 @@ LocalClock noon() {
   return clock;
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 }  // namespace
 

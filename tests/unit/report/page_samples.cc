@@ -1,10 +1,13 @@
 #include "tests/unit/report/page_samples.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
 
 namespace sparkplan::testing {
 namespace {
@@ -247,6 +250,15 @@ DoctorReport sample_doctor(const Cluster& cluster) {
     report.findings.push_back({"nvme-not-live", {node}, false, CheckStatus::kSkip, "no NVMe device over the network"});
   }
   return report;
+}
+
+std::string checked_page(const std::string& name, std::string page) {
+  if (const char* folder = std::getenv("SPARKPLAN_PAGES")) {
+    std::ofstream(std::string(folder) + "/" + name + ".html", std::ios::binary) << page;
+  }
+  INFO("page " << name);
+  CHECK(test::complaints_about_page(page) == "");
+  return page;
 }
 
 }  // namespace sparkplan::testing

@@ -28,6 +28,10 @@ std::vector<NodeSnapshot> sample_snapshots(const Cluster& cluster);
 /// The place of `part` in the text. The test fails if it is not there: a comparison with npos would pass.
 std::size_t place_in(const std::string& text, const std::string& part);
 
+/// The page, which must keep the rules of pages. SPARKPLAN_PAGES=FOLDER also writes it to NAME.html, for a look at it
+/// in a browser.
+std::string checked_page(const std::string& name, std::string page);
+
 inline constexpr const char* kHostileText =
     "\"><script>alert(1)</script><img src=x onerror='y'> ' & ]]> `x` \x1b[31m \xc2\x9b \xe2\x80\xae \xff | @anna #1";
 

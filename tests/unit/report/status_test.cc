@@ -4,6 +4,7 @@
 #include "engine/core/text.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/unit/report/golden.h"
 #include "tests/unit/report/samples.h"
 
@@ -64,7 +65,7 @@ StatusReport eight_nodes() {
   return report;
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 }  // namespace
 

@@ -4,11 +4,12 @@
 #include "engine/core/json.h"
 #include "engine/report/sync_report.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 
 namespace sparkplan {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 ContentReport item_of(ContentKind kind, const std::string& name) {
   ContentReport report;

@@ -5,6 +5,7 @@
 #include "engine/core/keyed_digest.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/support/source_folder.h"
 #include "tests/unit/report/samples.h"
 
@@ -26,7 +27,7 @@ void check_golden(const std::string& name, const std::string& text) {
   CHECK(text == golden.str());
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 std::string last_line(const std::string& text) {
   const auto end = text.rfind('\n', text.size() - 2);

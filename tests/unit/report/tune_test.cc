@@ -4,14 +4,14 @@
 #include "engine/core/json.h"
 #include "engine/report/tune_report.h"
 #include "tests/support/catch.h"
-#include "tests/support/page_rules.h"
+#include "tests/support/has.h"
 #include "tests/unit/report/page_samples.h"
 #include "tests/unit/report/schema.h"
 
 namespace sparkplan {
 namespace {
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::has;
 
 TuneComparison comparison_of(double gain, std::size_t pairs) {
   TuneComparison comparison;
@@ -118,8 +118,7 @@ TEST_CASE("tune: a refused setting that is faster at some sizes shows them all: 
             "    all_reduce of 8 KiB: 31.4 % slower, all_reduce of 512 KiB: +0.0 %, "
             "all_reduce of 256 MiB: +267.1 %, all_gather of 16 MiB: +207.6 %\n"));
   const Cluster cluster = testing::sample_cluster(8);
-  const std::string page = to_html(report, {cluster, "1.2.3"});
-  CHECK(test::complaints_about_page(page) == "");
+  const std::string page = testing::checked_page("tune-mixed", to_html(report, {cluster, "1.2.3"}));
   CHECK(has(page, "Refused, but faster at some sizes"));
   CHECK(has(page, "+267.1 %"));
   CHECK(has(page, "31.4 % slower"));
@@ -153,14 +152,12 @@ TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
 
 TEST_CASE("tune page: it keeps the rules of pages, and no text of a node becomes markup") {
   const Cluster cluster = testing::sample_cluster(8);
-  const std::string page = to_html(sample(), {cluster, "1.2.3"});
-  CHECK(test::complaints_about_page(page) == "");
+  const std::string page = testing::checked_page("tune", to_html(sample(), {cluster, "1.2.3"}));
   CHECK(has(page, "NCCL_SOCKET_NTHREADS: "));
   CHECK(has(page, "&lt;b&gt;broken&lt;/b&gt;"));
   TuneReport broken = sample();
   broken.trouble = make_error(ErrorCode::kVerifyFailed, "spark-02: <i>gone</i>");
-  const std::string failed = to_html(broken, {cluster, "1.2.3"});
-  CHECK(test::complaints_about_page(failed) == "");
+  const std::string failed = testing::checked_page("tune-failed", to_html(broken, {cluster, "1.2.3"}));
   CHECK(has(failed, "&lt;i&gt;gone&lt;/i&gt;"));
 }
 

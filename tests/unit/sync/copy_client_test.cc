@@ -22,7 +22,7 @@ std::string management_address(const std::string& of_connection, const std::stri
 
 }  // namespace
 
-TEST_CASE("copy client: the management address is that of the connection, so that no name has to be looked up") {
+TEST_CASE("copy client: the management address is the connection's, so that no name has to be looked up") {
   CHECK(management_address("10.0.0.5", "spark-01.invalid") == "10.0.0.5");
   CHECK(management_address("fd00::5", "10.0.0.7") == "fd00::5");
 }

@@ -206,7 +206,8 @@ TEST_CASE("image run: the stage is forgotten by the name that it was opened with
   }
 }
 
-TEST_CASE("image run: an archive of the same image with another id is removed, and that of another image is kept") {
+TEST_CASE(
+    "image run: an archive of the same image with another id is removed, and the archive of another image is kept") {
   const std::string folder = "/var/lib/sparkplan/images/";
   const std::string stale = folder + stage_with(kSecond);
   const std::vector<CopyTree> left{{stale, stale, "root", CopyTreeKind::kImage},
