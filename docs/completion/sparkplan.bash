@@ -5,6 +5,18 @@ _sparkplan_files() {
   mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+# Saved plans, which their content shows: where the typed path leads, and below plans/.
+_sparkplan_plans() {
+  local path begin paths=("$1"*)
+  compopt -o filenames 2>/dev/null
+  [[ $1 == */* ]] || paths+=(plans/*)
+  for path in "${paths[@]}"; do
+    [[ $path == "$1"* && -f $path && -r $path ]] || continue
+    IFS= read -r -d '' -n 64 begin <"$path"
+    [[ $begin != *'"sparkplan_plan"'* ]] || COMPREPLY+=("$path")
+  done
+}
+
 _sparkplan_words() {
   mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
@@ -60,8 +72,8 @@ _sparkplan() {
       '') _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
       validate) _sparkplan_files "$current" ;;
       plan) _sparkplan_files "$current" ;;
-      show) _sparkplan_files "$current" ;;
-      apply) _sparkplan_files "$current" ;;
+      show) _sparkplan_plans "$current"; [[ -n ${COMPREPLY[*]} ]] || _sparkplan_files "$current" ;;
+      apply) _sparkplan_files "$current"; _sparkplan_plans "$current" ;;
       drift) _sparkplan_files "$current" ;;
       verify) _sparkplan_files "$current" ;;
       doctor) _sparkplan_files "$current" ;;

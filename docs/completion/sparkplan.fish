@@ -41,6 +41,34 @@ function __sparkplan_nodes
     $words[1] export --format ssh-config $file 2>/dev/null | string replace -rf '^Host (\S+).*' '$1'
 end
 
+# Saved plans, which their content shows: where the typed path leads, and below plans/.
+function __sparkplan_saved_plans
+    set -l typed (commandline -ct)
+    set -l files $typed*
+    if test "$typed" = (string sub -l (string length -- "$typed") plans)
+        set -a files plans/*
+    end
+    for file in $files
+        test -f $file; and test -r $file; or continue
+        read -l -z -n 64 head <$file
+        string match -q '*"sparkplan_plan"*' -- $head; and echo $file
+    end
+end
+
+function __sparkplan_plans
+    set -l plans (__sparkplan_saved_plans)
+    if count $plans >/dev/null
+        printf '%s\n' $plans
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+
+function __sparkplan_plans_and_files
+    __sparkplan_saved_plans
+    __fish_complete_path (commandline -ct)
+end
+
 complete -c sparkplan -f
 complete -c sparkplan -s h -l help -d 'print this help'
 complete -c sparkplan -l version -d 'print the version'
@@ -93,7 +121,7 @@ complete -c sparkplan -n '__sparkplan_command_is plan' -F
 complete -c sparkplan -n '__sparkplan_command_is show' -l json -d 'the plan as JSON'
 complete -c sparkplan -n '__sparkplan_command_is show' -l signed-by -x -d 'refuse a plan that IDENTITY has not signed with ssh-keygen -Y sign'
 complete -c sparkplan -n '__sparkplan_command_is show' -l allowed-signers -rF -d 'file that assigns keys to identities [~/.ssh/allowed_signers]'
-complete -c sparkplan -n '__sparkplan_command_is show' -F
+complete -c sparkplan -n '__sparkplan_command_is show' -a '(__sparkplan_plans)' -d 'the file that plan -o has written'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l yes -d 'do not ask'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l yes-prune -d 'restore nodes removed from the file; permit a prune of most resources'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l all-or-nothing -d 'change no node if one cannot be reached or planned'
@@ -109,7 +137,7 @@ complete -c sparkplan -n '__sparkplan_command_is apply' -l verify -d 'after succ
 complete -c sparkplan -n '__sparkplan_command_is apply' -l json -d 'the outcome as JSON'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l only -x -a '(__sparkplan_nodes)' -d 'only what matches GLOB: NODE, NODE/TYPE or NODE/TYPE/NAME'
 complete -c sparkplan -n '__sparkplan_command_is apply' -l exclude -x -a '(__sparkplan_nodes)' -d 'everything except what matches GLOB'
-complete -c sparkplan -n '__sparkplan_command_is apply' -F
+complete -c sparkplan -n '__sparkplan_command_is apply' -a '(__sparkplan_plans_and_files)' -d 'cluster description, or a saved plan [$SPARKPLAN_CLUSTER or ./cluster.yaml]'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l json -d 'the findings as JSON'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l syslog -d 'one RFC 5424 message per finding to /dev/log'
 complete -c sparkplan -n '__sparkplan_command_is drift' -l textfile -rF -d 'write metrics for Prometheus\' node exporter to PATH'

@@ -92,6 +92,12 @@ ProgramUsage program_usage() {
   offer(program, "LEVEL", level_names());
   offer(program, "LAUNCHER", launcher_names());
   offer(program, "COMMAND", command_names(app));
+  for (CommandUsage& command : program.commands) {
+    for (ArgumentUsage& argument : command.arguments) {
+      if (argument.name == "PLAN") argument.plan = PlanArgument::kOnly;
+      if (argument.name == "FILE" && command.name == "apply") argument.plan = PlanArgument::kAlso;
+    }
+  }
   return program;
 }
 

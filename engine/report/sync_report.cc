@@ -148,11 +148,11 @@ std::optional<double> seconds_left(const TransferProgress& progress) {
 }
 
 void add_note(Report& report, const ContentReport& item, const std::string& code, const std::string& text,
-              const std::vector<std::string>& nodes) {
+              const std::vector<std::string>& nodes, std::string hint = "run `sparkplan sync`") {
   Diagnostic note{Severity::kNote,
                   code,
                   fold_names(nodes) + ": " + item.item.name + ": " + text,
-                  "run `sparkplan sync`",
+                  std::move(hint),
                   report.file,
                   item.item.where,
                   {},
@@ -298,18 +298,25 @@ void add_content(Report& report, const SyncReport& content) {
   for (const ContentReport& item : content.items) {
     if (item.error) add_note(report, item, "content.no-source", printable(item.error->describe()), {"all nodes"});
     std::map<std::string, std::vector<std::string>> by_text;
+    std::map<std::string, std::vector<std::string>> not_compared;
     std::vector<std::string> changed;
     for (const ContentOfNode& node : item.nodes) {
       if (!node.changed.empty()) changed.push_back(printable(node.node));
+      if (node.error && node.status == ContentStatus::kSkipped) {
+        not_compared[printable(node.error->describe())].push_back(printable(node.node));
+        continue;
+      }
       // A node that the command itself could not read has its own line.
-      if (node.error && (node.status == ContentStatus::kUnreachable || item.error)) continue;
+      if (node.error && node.status == ContentStatus::kUnreachable) continue;
+      if (node.error && item.error && node.error->describe() == item.error->describe()) continue;
       if (node.error) {
         by_text["not read: " + printable(node.error->describe())].push_back(printable(node.node));
-      } else if (!node.comparison.in_sync()) {
+      } else if (!item.error && !node.comparison.in_sync()) {
         by_text[lack_text(item.item, node.comparison)].push_back(printable(node.node));
       }
     }
     for (const auto& [text, nodes] : by_text) add_note(report, item, "content.missing", text, nodes);
+    for (const auto& [text, nodes] : not_compared) add_note(report, item, "content.not-compared", text, nodes, "");
     if (changed.empty()) continue;
     report.content_changed = true;
     add_note(report, item, "content.changed", "files were changed since a sync brought them", changed);

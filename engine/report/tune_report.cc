@@ -103,12 +103,7 @@ std::string lines_of_trade_offs(const TuneReport& report, const TextStyle& style
 }
 
 std::string lines_of_trouble(const TuneReport& report, const TextStyle& style) {
-  std::string text;
-  for (const NodeReport& node : report.run.nodes) {
-    if (!node.error) continue;
-    text += continued("! " + printable(node.name) + ": " + error_text(node), 2, style);
-    if (!node.error->hint.empty()) text += continued("    hint: " + printable(node.error->hint), 4, style);
-  }
+  std::string text = node_errors_text(report.run, style);
   if (report.trouble && report.trouble->code != ErrorCode::kInterrupted) {
     text += continued("! " + shown_text(report.trouble->describe()), 2, style);
     if (!report.trouble->hint.empty()) text += continued("    hint: " + printable(report.trouble->hint), 4, style);

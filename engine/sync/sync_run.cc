@@ -27,6 +27,9 @@ class SyncRun {
       SyncNode& node = nodes_.emplace_back();
       node.spec = &spec;
       node.skipped = spec.maintenance || !run.selection.includes_node(spec.name.str());
+      if (writes || node.skipped || spec.transport != TransportKind::kLocal) continue;
+      node.skipped = true;
+      node.error = make_error(ErrorCode::kUnsupported, "not compared: a node that is a directory takes no part");
     }
     SyncNode& controller = nodes_.emplace_back();
     controller.spec = &controller_;
@@ -88,7 +91,9 @@ class SyncRun {
     for (SyncNode& node : nodes_) {
       ContentOfNode& shown = report.nodes.emplace_back();
       shown.node = node.spec->name.str();
-      if (node.skipped) shown.status = ContentStatus::kSkipped;
+      if (!node.skipped) continue;
+      shown.status = ContentStatus::kSkipped;
+      shown.error = node.error;
     }
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       nodes_[i].shown = &report.nodes[i];
@@ -149,6 +154,7 @@ class SyncRun {
     const std::string& from = report.item.from;
     const auto source = is_model(report.item) ? choose_source(listings(), from) : choose_image(images(), from);
     if (!source) {
+      if (std::all_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.skipped; })) return std::nullopt;
       if (report.item.is_from_controller()) {
         report.error = nodes_.back().shown->error.value_or(
             make_error(ErrorCode::kNotFound, "this machine does not have " + report.item.name));

@@ -23,7 +23,7 @@ enum class ContentStatus : std::uint8_t {
   kSent,     ///< This run brought it.
   kFailed,
   kUnreachable,
-  kSkipped,  ///< Not selected, or in maintenance.
+  kSkipped,  ///< Not selected, in maintenance, or, with an error, a directory that is only looked at.
 };
 /// "present", "missing", "differs", "unread", "sent", "failed", "unreachable", "skipped"
 std::string_view to_string(ContentStatus status);

@@ -8,6 +8,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/fleet/session/fleet_session.h"
+#include "engine/plan/reach.h"
 #include "engine/report/nodes/facts_report.h"
 
 namespace sparkplan {
@@ -47,17 +48,19 @@ Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& glo
   session.open();
   progress.clear();
   std::vector<NodeFacts> read;
+  std::vector<NodeTrouble> errors;
   ExitCode code = ExitCode::kDone;
   for (const auto& node : session.nodes()) {
     if (node.skipped) continue;
     const auto& name = node.spec->name.str();
     if (node.error) {
-      console.error(Error(*node.error).within(name));
+      errors.push_back(trouble_of(name, shown_address(*node.spec), *node.error));
       code = ExitCode::kNodeFailed;
     } else {
       read.push_back({name, &node.known.facts});
     }
   }
+  console.errors(errors);
   console.result(options.json ? json_of(read) : text_of(read, console.style()));
   return code;
 }

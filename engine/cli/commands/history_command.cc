@@ -18,6 +18,11 @@ namespace {
 /// Prints an error for each history that is missing or damaged. False if there is one.
 bool report_gaps(const std::vector<NodeHistory>& histories, const Console& console) {
   bool whole = true;
+  std::vector<NodeTrouble> errors;
+  for (const auto& history : histories) {
+    if (history.error) errors.push_back(trouble_of(history.node, history.address, *history.error));
+  }
+  console.errors(errors);
   for (const auto& history : histories) {
     for (const Error& gap : gaps_in(history)) console.error(gap);
     if (!history.error && !history.applied) console.remark(history.node + " was never applied.");

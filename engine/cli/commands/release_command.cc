@@ -74,7 +74,11 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
   apply.lock_timeout = options.lock_timeout;
   apply.release = options.node;
   apply.forget = options.forget;
-  if (const NodeSpec* listed = cluster.find(name)) apply.released_entry = *listed;
+  const Cluster with_released = cluster;
+  if (const NodeSpec* listed = with_released.find(name)) {
+    apply.released_entry = *listed;
+    apply.with_released = &with_released;
+  }
   const bool in_file = apply.released_entry.has_value();
   SPARK_CHECK(check_may_be_forgotten(options, in_file, cluster));
   std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });

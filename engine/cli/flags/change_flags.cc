@@ -142,9 +142,10 @@ void add_release(CLI::App& app, CommandLine& line) {
   add_duration(*release, "--lock-timeout", line.release.lock_timeout, "how long to wait for another run's locks [0s]");
   release->footer(
       "Removes everything of sparkplan from the node, including the agent. Values edited\n"
-      "since the last apply stay. The other nodes are changed to match the file without\n"
-      "this node. To release it permanently, remove it from the file as well. --forget drops a\n"
-      "node that left the file and no longer answers. Nothing is undone on it.");
+      "since the last apply stay. The other nodes lose what they have of this node, such as\n"
+      "its names and keys. Their other pending changes are counted and not made. To release it\n"
+      "permanently, remove it from the file as well. --forget drops a node that left the file\n"
+      "and no longer answers. Nothing is undone on it.");
   release->callback([&] { line.command = [&](Console& c) { return run_release(line.release, line.global, c); }; });
 }
 

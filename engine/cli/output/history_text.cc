@@ -192,7 +192,6 @@ std::vector<Error> gaps_in(const NodeHistory& history) {
   constexpr std::size_t kMostNamed = 3;
   constexpr const char* kHint = "read it on the node; to discard it, move it out of its directory";
   std::vector<Error> gaps;
-  if (history.error) gaps.push_back(Error(*history.error).within(history.node));
   const auto& damaged = history.reply.damaged;
   for (const DamagedJournal& one : damaged) {
     if (gaps.size() == kMostNamed) break;

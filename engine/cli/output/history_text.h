@@ -18,8 +18,7 @@ std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool w
 std::string history_json(const std::string& cluster, const std::vector<ClusterHistoryEntry>& entries,
                          const std::vector<NodeHistory>& histories, bool with_artifacts);
 
-/// Pure. The errors to print for a node whose history is missing or damaged. Of its damaged journals, the first three
-/// are named.
+/// Pure. The errors to print for the damaged journals of a node. The first three are named.
 std::vector<Error> gaps_in(const NodeHistory& history);
 
 }  // namespace sparkplan

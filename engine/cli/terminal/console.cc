@@ -95,6 +95,12 @@ void Console::error(const Error& error) const {
   screen_->print(text);
 }
 
+void Console::errors(const std::vector<NodeTrouble>& troubles) const {
+  for (const SharedTrouble& one : shared_troubles(troubles)) {
+    error(make_error(ErrorCode::kFailed, fold_names(one.nodes) + ": " + one.words, one.hint));
+  }
+}
+
 void Console::diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const {
   if (const auto text = diagnostics_text(diagnostics, source, question_style()); !text.empty()) screen_->print(text);
 }

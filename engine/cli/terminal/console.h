@@ -9,6 +9,7 @@
 #include "engine/cli/terminal/screen.h"
 #include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
+#include "engine/report/text/shared_errors.h"
 #include "engine/report/text/text_style.h"
 
 namespace spdlog {
@@ -42,6 +43,8 @@ class Console {
   void remark(std::string_view text) const;
   /// Prints "sparkplan: error: ..." and the hint to standard error.
   void error(const Error& error) const;
+  /// As error(), once for the nodes that share one: "sparkplan: error: spark-[01-08]: ...".
+  void errors(const std::vector<NodeTrouble>& troubles) const;
   void diagnostics(const std::vector<Diagnostic>& diagnostics, std::string_view source) const;
   /// Logs a step of the work, for -v and the log file.
   void trace(std::string_view text) const;

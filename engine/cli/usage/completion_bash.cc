@@ -16,6 +16,18 @@ _sparkplan_files() {
   mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+# Saved plans, which their content shows: where the typed path leads, and below plans/.
+_sparkplan_plans() {
+  local path begin paths=("$1"*)
+  compopt -o filenames 2>/dev/null
+  [[ $1 == */* ]] || paths+=(plans/*)
+  for path in "${paths[@]}"; do
+    [[ $path == "$1"* && -f $path && -r $path ]] || continue
+    IFS= read -r -d '' -n 64 begin <"$path"
+    [[ $begin != *'"sparkplan_plan"'* ]] || COMPREPLY+=("$path")
+  done
+}
+
 _sparkplan_words() {
   mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
 }
@@ -121,6 +133,14 @@ struct ValuePatterns {
 
 std::string argument_branch(const CommandUsage& command) {
   for (const auto& argument : command.arguments) {
+    if (argument.plan == PlanArgument::kOnly) {
+      return fmt::format(
+          "      {}) _sparkplan_plans \"$current\"; [[ -n ${{COMPREPLY[*]}} ]] || _sparkplan_files \"$current\" ;;\n",
+          command.name);
+    }
+    if (argument.plan == PlanArgument::kAlso) {
+      return fmt::format("      {}) _sparkplan_files \"$current\"; _sparkplan_plans \"$current\" ;;\n", command.name);
+    }
     if (is_path(argument.name)) return fmt::format("      {}) _sparkplan_files \"$current\" ;;\n", command.name);
     if (is_node(argument.name)) return fmt::format("      {}) _sparkplan_nodes \"$current\" ;;\n", command.name);
     if (argument.words.empty()) continue;

@@ -35,6 +35,11 @@ std::string command_lines(const CommandUsage& command) {
   std::string text;
   for (const auto& option : command.options) text += option_line(condition, option);
   for (const auto& argument : command.arguments) {
+    if (argument.plan != PlanArgument::kNever) {
+      const auto* function = argument.plan == PlanArgument::kOnly ? "__sparkplan_plans" : "__sparkplan_plans_and_files";
+      text += "complete -c sparkplan" + condition + " -a '(" + function + ")' -d " + quoted(argument.help) + "\n";
+      continue;
+    }
     if (is_path(argument.name)) text += "complete -c sparkplan" + condition + " -F\n";
     const std::string offer = offer_of(argument.name, argument.words);
     if (!offer.empty()) text += "complete -c sparkplan" + condition + offer + " -d " + quoted(argument.help) + "\n";
@@ -91,6 +96,34 @@ function __sparkplan_nodes
     end
     command -sq $words[1]; or return
     $words[1] export --format ssh-config $file 2>/dev/null | string replace -rf '^Host (\S+).*' '$1'
+end
+
+# Saved plans, which their content shows: where the typed path leads, and below plans/.
+function __sparkplan_saved_plans
+    set -l typed (commandline -ct)
+    set -l files $typed*
+    if test "$typed" = (string sub -l (string length -- "$typed") plans)
+        set -a files plans/*
+    end
+    for file in $files
+        test -f $file; and test -r $file; or continue
+        read -l -z -n 64 head <$file
+        string match -q '*"sparkplan_plan"*' -- $head; and echo $file
+    end
+end
+
+function __sparkplan_plans
+    set -l plans (__sparkplan_saved_plans)
+    if count $plans >/dev/null
+        printf '%s\n' $plans
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+
+function __sparkplan_plans_and_files
+    __sparkplan_saved_plans
+    __fish_complete_path (commandline -ct)
 end
 
 complete -c sparkplan -f

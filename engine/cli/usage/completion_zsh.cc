@@ -44,7 +44,9 @@ std::string specification(const OptionUsage& option) {
 }
 
 std::string specification(const ArgumentUsage& argument) {
-  const auto action = action_of(argument.name, argument.words);
+  const auto action = argument.plan == PlanArgument::kOnly   ? "_sparkplan_plans"
+                      : argument.plan == PlanArgument::kAlso ? "_sparkplan_plans_and_files"
+                                                             : action_of(argument.name, argument.words);
   return std::string("'") + (argument.required ? ":" : "::") + argument.name + ":" + action + "'";
 }
 
@@ -70,6 +72,27 @@ _sparkplan_nodes() {
     sed -n 's/^Host \([^ ]*\).*/\1/p')"})
   compset -P '*,'
   compadd -a nodes
+}
+
+# Saved plans, which their content shows: where the typed path leads, and below plans/.
+_sparkplan_is_plan() {
+  local begin
+  IFS= read -r -u 0 -k 64 begin <${1:-$REPLY} 2>/dev/null
+  [[ $begin == *'"sparkplan_plan"'* ]]
+}
+_sparkplan_below_plans() {
+  local -a below
+  [[ $PREFIX != */* ]] || return
+  below=(plans/*(N-.r+_sparkplan_is_plan))
+  compadd -f -a below
+}
+_sparkplan_plans() {
+  _sparkplan_below_plans
+  _files -g '*(-.r+_sparkplan_is_plan)'
+}
+_sparkplan_plans_and_files() {
+  _sparkplan_below_plans
+  _files
 }
 
 _sparkplan() {

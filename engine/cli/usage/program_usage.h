@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct OptionUsage {
   std::vector<std::string> words = {};  ///< The words that completions offer for the value.
 };
 
+/// Whether an argument can be a saved plan.
+enum class PlanArgument : std::uint8_t { kNever, kAlso, kOnly };
+
 /// An argument of a command that is not an option.
 struct ArgumentUsage {
   std::string name;                  ///< "FILE"
@@ -25,6 +29,7 @@ struct ArgumentUsage {
   std::string help;
   bool required = false;
   std::vector<std::string> words = {};  ///< The words that completions offer; all choices, if there are some.
+  PlanArgument plan = PlanArgument::kNever;
 };
 
 struct CommandUsage {

@@ -21,6 +21,8 @@ struct ApplyOptions {
   bool forget = false;  ///< `release NODE --forget`: it leaves the roster without contact. The file has no entry.
   /// The released member's entry in the file, if it has one. The cluster of the run is the file without it.
   std::optional<NodeSpec> released_entry;
+  /// With `released_entry`: the file with it. The other nodes are changed only where that makes a difference.
+  const Cluster* with_released = nullptr;
   bool all_or_nothing = false;  ///< One node that cannot be reached or planned stops the run before the first write.
   std::chrono::milliseconds lock_timeout{0};
   /// A disruptive change is undone after that long unless sparkplan reconnects to the node; 0: no safety net.

@@ -9,6 +9,7 @@
 #include "engine/fleet/session/fan_out.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/fleet/session/run_identity.h"
+#include "engine/plan/reach.h"
 #include "engine/remote/programs/agent_image.h"
 
 namespace sparkplan {
@@ -171,6 +172,7 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
     if (!options.selection.includes_node(spec.name.str())) continue;
     Question question{&spec, {}};
     question.answer.node = spec.name.str();
+    question.answer.address = shown_address(spec);
     questions.push_back(std::move(question));
   }
   fan_out(

@@ -20,6 +20,7 @@ struct NodeHistory {
   bool applied = true;         ///< False: sparkplan was never applied there.
   HistoryReply reply;
   std::string cluster_id = {};  ///< The uuid in its manifest; empty without one.
+  std::string address = {};     ///< As reports show it: of a local node, its directory.
 };
 
 /// A connection with an agent of this build, which replaces another one. Installs none on a machine without an agent.

@@ -7,6 +7,7 @@
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/fleet/planning/plan_lookup.h"
+#include "engine/fleet/planning/release_scope.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/planner.h"
@@ -59,22 +60,6 @@ const Change* find_change_of(const NodePlan& plan, const std::vector<Step>& step
            });
   });
   return found == plan.changes.end() ? nullptr : &*found;
-}
-
-bool same(const Resource& a, const Resource& b) { return a.id == b.id && a.desired == b.desired && a.after == b.after; }
-
-/// The resources about which the two disagree.
-std::set<ResourceId> differing(const Desired& before, const Desired& after) {
-  std::set<ResourceId> ids;
-  const auto add_unlike = [&](const std::vector<Resource>& some, const std::vector<Resource>& others) {
-    for (const Resource& resource : some) {
-      const Resource* other = find_resource(others, resource.id);
-      if (other == nullptr || !same(resource, *other)) ids.insert(resource.id);
-    }
-  };
-  add_unlike(before.resources, after.resources);
-  add_unlike(after.resources, before.resources);
-  return ids;
 }
 
 /// The resources that the finding's entry of the file declares; all of the type for a finding without a place.
@@ -132,6 +117,7 @@ void PlanRun::compile() {
     auto desired = desired_state(
         ClusterView{cluster, *node.spec, exports_, allow_management_change_, session_.options().secrets.get()},
         node.known.facts, session_.registry());
+    find_implied(planned, desired);
     planned.desired = std::move(desired.resources);
     if (const Manifest* manifest = manifest_of(node)) {
       for (Resource& resource : planned.desired) {
@@ -242,7 +228,7 @@ void PlanRun::observe_again() {
   observe();
 }
 
-void PlanRun::make_plan(PlannedNode& planned) const {
+NodePlan PlanRun::plan_of(const PlannedNode& planned, const std::optional<std::set<ResourceId>>& only) const {
   const Selection& selection = session_.options().selection;
   NodePlanInput input;
   input.desired = planned.desired;
@@ -250,10 +236,12 @@ void PlanRun::make_plan(PlannedNode& planned) const {
   input.manifest = manifest_of(planned.node);
   input.incomplete_types = planned.incomplete_types;
   input.failed = planned.outcomes.failures();
-  if (!selection.everything()) {
-    input.selected = [&](const ResourceId& id) { return selection.includes(planned.node.name(), id); };
+  if (!selection.everything() || only) {
+    input.selected = [&](const ResourceId& id) {
+      return selection.includes(planned.node.name(), id) && (!only || only->contains(id));
+    };
   }
-  planned.plan = plan_node(input, session_.registry());
+  return plan_node(input, session_.registry());
 }
 
 void PlanRun::make_plans() {
@@ -297,6 +285,7 @@ void PlanRun::plan() {
     refuse_unsafe_plans();
   }
   if (foresight_ == Foresight::kAsked) foresee();
+  remark_left_out();
 }
 
 std::string PlanRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial, Clock::time_point end) {

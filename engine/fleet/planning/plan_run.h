@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ class PlanRun : public Planning {
   explicit PlanRun(FleetSession& session, bool allow_management_change = false, Foresight foresight = Foresight::kNone)
       : Planning(session), allow_management_change_(allow_management_change), foresight_(foresight) {}
 
+  /// `release NODE`: other nodes are changed only where the file with that node wants something else than the cluster
+  /// of the session, which is without it. `with_released` must outlive the run.
+  void keep_to_release(const Cluster& with_released) { with_released_ = &with_released; }
+
   void plan() override;
   void observe_again() override;
   void make_plans() override;
@@ -34,7 +39,13 @@ class PlanRun : public Planning {
   void compile();
   void observe();
   void observe_node(PlannedNode& node) const;
-  void make_plan(PlannedNode& node) const;
+  void make_plan(PlannedNode& node) const { node.plan = plan_of(node, node.implied); }
+  /// With `only`, the plan has no changes of other resources.
+  NodePlan plan_of(const PlannedNode& node, const std::optional<std::set<ResourceId>>& only) const;
+  /// Sets `implied` of a node that stays. `without`: what it should have when the released node is gone.
+  void find_implied(PlannedNode& node, const Desired& without) const;
+  /// Counts the changes that only `implied` keeps out of the plans.
+  void remark_left_out();
   std::set<std::string> producers_at_work() const;
   bool end_waits();
   void refuse_unsafe_plans();
@@ -46,6 +57,7 @@ class PlanRun : public Planning {
 
   bool allow_management_change_;
   Foresight foresight_;
+  const Cluster* with_released_ = nullptr;
   std::map<std::string, NodeExports> exports_;  ///< The input of the nodes' desired values.
   std::set<std::string> ended_waits_;           ///< Producers that are not waited for again in this run.
 };

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct PlannedNode {
 
   FleetNode& node;
   std::vector<Resource> desired;
+  /// Only these resources are changed: what the release of another node implies. Without a value: all.
+  std::optional<std::set<ResourceId>> implied;
   std::set<std::string> incomplete_types;
   ObservedState observed;
   NodePlan plan;

@@ -137,6 +137,7 @@ class Ways {
     Given given{node_.address, ssh.user, std::nullopt, me_.name, ssh.identity, true, !ssh.jump.empty()};
     if (ssh.port_given || ssh.port != kUsualPort) given.port = ssh.port;
     SPARK_TRY(auto station, station_for(given, ssh.named_by_file ? config_ : nothing));
+    if (!ssh.named_by_file) station.address_place.reset();
     if (!ssh.jump.empty()) jumps_ = SshSetting{ssh.jump, ""};
     const auto jumps = std::exchange(jumps_, std::nullopt);
     if (jumps) SPARK_CHECK(add_jumps(*jumps, station));
@@ -200,6 +201,7 @@ class Ways {
 
   Result<void> set_place(const Given& given, const SshHostSettings& settings, SshStation& station) const {
     station.address = given.host;
+    station.address_place = settings.host_name ? settings.host_name->place : "";
     if (settings.host_name) {
       SPARK_TRY(auto address, Expansion({{'h', given.host}}, nullptr).of(*settings.host_name));
       SPARK_TRY(station.address, plain_name(std::move(address), *settings.host_name, "host name"));
@@ -281,6 +283,15 @@ class Ways {
 std::string SshStation::known_name() const {
   if (!host_key_alias.empty()) return host_key_alias;
   return port == kUsualPort ? address : "[" + address + "]:" + std::to_string(port);
+}
+
+std::string SshStation::unknown_name_hint() const {
+  if (address_place && !address_place->empty()) {
+    return "this is the HostName of " + printable(name) + " in " + *address_place + ": correct it there";
+  }
+  const std::string config = address_place ? ", and ~/.ssh/config has no HostName for it" : "";
+  return "neither DNS nor /etc/hosts of this machine has this name" + config +
+         ": correct the name, or write the IP address";
 }
 
 std::string SshStation::context() const {

@@ -34,6 +34,9 @@ struct SshStation {
   std::string node;     ///< The node's name in cluster.yaml, also for its jump hosts.
   std::string name;     ///< As the file or ProxyJump names the host: the `Host` of ~/.ssh/config.
   std::string address;  ///< Where it is reached: its HostName.
+  /// Where the configuration has that HostName: "~/.ssh/config:12". Empty: it has none for this host; without a value:
+  /// it was not asked.
+  std::optional<std::string> address_place;
   std::uint16_t port = 22;
   std::string user;
   bool user_is_given = false;  ///< By cluster.yaml or ~/.ssh/config; otherwise it is the local user.
@@ -53,6 +56,8 @@ struct SshStation {
   std::string login() const { return user + "@" + address; }
   /// "jump host bastion (10.0.0.1)"; empty for the node itself.
   std::string context() const;
+  /// What the user can do if no address is found for the name `address`.
+  std::string unknown_name_hint() const;
 };
 
 /// How a node is reached.

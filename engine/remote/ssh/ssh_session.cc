@@ -152,7 +152,7 @@ Result<SessionPointer> open_session(const SshStation& station, const ConnectOpti
                                     const std::string& host_key_type, int socket) {
   const auto end = std::chrono::steady_clock::now() + options.timeout;
   if (socket < 0) {
-    SPARK_TRY(socket, connect_tcp(station.address, station.port, end, options.stop));
+    SPARK_TRY(socket, connect_tcp(station.address, station.port, end, options.stop, station.unknown_name_hint()));
   }
   const StoppableSocket stoppable(socket, options.stop);
   const auto watch = std::make_shared<SessionWatch>();

@@ -60,7 +60,7 @@ void look_up(Lookup& lookup, const std::string& name, const std::string& port, i
 
 /// getaddrinfo() cannot be interrupted, so it runs in a separate thread.
 Result<std::shared_ptr<Lookup>> addresses_of(const std::string& name, std::uint16_t port, Clock::time_point end,
-                                             const std::stop_token& stop) {
+                                             const std::stop_token& stop, const std::string& unknown_name) {
   const auto lookup = std::make_shared<Lookup>();
   look_up(*lookup, name, std::to_string(port), AI_NUMERICHOST);
   if (lookup->code == 0) return lookup;
@@ -69,10 +69,12 @@ Result<std::shared_ptr<Lookup>> addresses_of(const std::string& name, std::uint1
   std::unique_lock lock(lookup->mutex);
   const bool over = lookup->done.wait_until(lock, stop, end, [&] { return lookup->over; });
   if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-  const std::string hint = "is the name right? try `getent hosts " + printable(name) + "`, or write the IP address";
-  if (!over) return failure(ErrorCode::kUnreachable, "look up " + printable(name) + ": no answer in time", hint);
-  if (lookup->code == 0 && !lookup->addresses.empty()) return lookup;
-  return failure(ErrorCode::kUnreachable, "look up " + printable(name) + ": " + ::gai_strerror(lookup->code), hint);
+  const std::string what = "look up " + printable(name) + ": ";
+  if (over && lookup->code == 0 && !lookup->addresses.empty()) return lookup;
+  if (over && lookup->code != EAI_AGAIN)
+    return failure(ErrorCode::kUnreachable, what + ::gai_strerror(lookup->code), unknown_name);
+  return failure(ErrorCode::kUnreachable, what + (over ? ::gai_strerror(lookup->code) : "no answer in time"),
+                 "this machine's DNS server does not answer: try again, or write the IP address");
 }
 
 /// A connected socket, or the errno of the failure; ETIMEDOUT when the time is over, EINTR at a stop.
@@ -143,10 +145,10 @@ Result<void> check_zone(const std::string& address) {
 }
 
 Result<int> connect_tcp(const std::string& address, std::uint16_t port, Clock::time_point end,
-                        const std::stop_token& stop) {
+                        const std::stop_token& stop, const std::string& unknown_name) {
   if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
   SPARK_CHECK(check_zone(address));
-  SPARK_TRY(const auto lookup, addresses_of(address, port, end, stop));
+  SPARK_TRY(const auto lookup, addresses_of(address, port, end, stop, unknown_name));
   int error = 0;
   std::size_t left = lookup->addresses.size();
   for (const auto& [one, size] : lookup->addresses) {

@@ -95,8 +95,14 @@ std::string body_text(const BodyLine& line, const TextStyle& style) {
 std::string group_text(const ChangeGroup& group, std::size_t all_nodes, const Columns& columns,
                        const TextStyle& style) {
   FlowingLine line = begin_line(group.text, columns, style);
-  for (const Part& part : parts_of(group.text)) line.add(part);
-  line.add_at({nodes_text(group, all_nodes), Colour::kBold}, columns.nodes);
+  const std::string nodes = nodes_text(group, all_nodes);
+  const auto parts = parts_of(group.text);
+  for (const Part& part : parts) {
+    // The nodes stay with the last part, which in results is the outcome.
+    if (&part == &parts.back()) line.keep_together(part.gap + text_width(part.text) + kColumnGap + text_width(nodes));
+    line.add(part);
+  }
+  line.add_at({nodes, Colour::kBold}, columns.nodes);
   std::string text = std::move(line).text();
   for (const BodyLine& below : group.text.body) text += body_text(below, style);
   return text;

@@ -143,7 +143,7 @@ void add_not_applicable(const NodePlan& plan, std::vector<std::string>& notes) {
   std::map<std::string, std::vector<std::string>> names;
   for (const SkippedResource& skipped : plan.not_applicable)
     names[skipped.reason].push_back(printable(skipped.id.str()) +
-                                    (skipped.field.empty() ? "" : " [" + printable(skipped.field) + "]"));
+                                    (skipped.field.empty() ? "" : " [" + field_words(skipped.field) + "]"));
   for (auto& [reason, resources] : names) {
     const std::size_t hidden = resources.size() > kMostNamesInANote ? resources.size() - kMostNamesInANote : 0;
     if (hidden > 0) resources.resize(kMostNamesInANote);

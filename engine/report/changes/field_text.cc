@@ -17,6 +17,17 @@ namespace {
 
 constexpr std::size_t kMostListedFields = 2;
 
+/// Fields that no user writes, so that their names say nothing to one.
+struct FieldName {
+  std::string_view path;
+  std::string_view words;
+};
+constexpr std::string_view kReadByLogind = "in_effect";
+constexpr std::array<FieldName, 4> kFieldNames{{{"uid", "owner's id"},
+                                                {"gid", "group's id"},
+                                                {kReadByLogind, "read by logind"},
+                                                {"also_defined_in", "also defined in"}}};
+
 /// The single value of a resource that has the same value in every field, such as a kernel parameter that runs and
 /// persists. Null if its fields differ.
 const Value* only_value(const Value& resource) {
@@ -44,7 +55,7 @@ std::optional<Value> only_before(const std::vector<FieldChange>& fields) {
 
 std::string paths(const std::vector<FieldChange>& fields) {
   std::vector<std::string> names;
-  for (const FieldChange& field : fields) names.push_back(printable(field.path));
+  for (const FieldChange& field : fields) names.push_back(field_words(field.path));
   return join(names, ", ");
 }
 
@@ -135,6 +146,12 @@ struct TrustNodes {
 
 }  // namespace
 
+std::string field_words(const std::string& path) {
+  const auto known =
+      std::find_if(kFieldNames.begin(), kFieldNames.end(), [&](const FieldName& one) { return one.path == path; });
+  return known == kFieldNames.end() ? printable(path) : std::string(known->words);
+}
+
 FieldTexts::FieldTexts(const Change& change, const std::vector<FieldChange>& fields, const NodePlan& plan,
                        const TextStyle& style)
     : change_(change), fields_(fields), plan_(plan), style_(style) {}
@@ -170,7 +187,7 @@ std::vector<FieldText> FieldTexts::short_ones() const {
   if (is_whole_file() && !fields_.empty()) {
     std::vector<FieldText> texts{{"", file_name()}};
     for (const FieldChange& field : fields_) {
-      if (!is_diff(field)) texts.push_back({printable(field.path), text_of(field, Action::kUpdate)});
+      if (!is_diff(field)) texts.push_back({field_words(field.path), text_of(field, Action::kUpdate)});
     }
     return texts;
   }
@@ -180,9 +197,11 @@ std::vector<FieldText> FieldTexts::short_ones() const {
   std::vector<FieldText> texts;
   for (const FieldChange& field : fields_) {
     if (field.after.is_unknown() && is_diff(field)) {
-      texts.push_back({printable(field.path), "-> " + value_text(field.after, style_)});
+      texts.push_back({field_words(field.path), "-> " + value_text(field.after, style_)});
+    } else if (!is_diff(field) && field.path == kReadByLogind && field.after == Value(true)) {
+      texts.push_back({field_words(field.path), ""});
     } else if (!is_diff(field) && (style_.verbose || !is_shadow(field))) {
-      texts.push_back({printable(field.path), text_of(field, change_.action)});
+      texts.push_back({field_words(field.path), text_of(field, change_.action)});
     }
   }
   return texts;
@@ -227,7 +246,7 @@ std::optional<std::string> FieldTexts::one_value() const {
     const FieldChange& field = fields_.front();
     if (field.before.is_null()) return std::nullopt;  // The claim is no value of the field; the note explains it.
     return value_text(field.before, style_) + " wins over " + value_text(field.after, style_) +
-           (field.path.empty() ? "" : "  [" + printable(field.path) + "]");
+           (field.path.empty() ? "" : "  [" + field_words(field.path) + "]");
   }
   const auto whole = plan_.after_steps.find(change_.id);
   const bool known = whole != plan_.after_steps.end() && whole->second.is_map();
@@ -259,7 +278,7 @@ std::optional<std::string> FieldTexts::counts() const {
   if (!many) return std::nullopt;
   std::vector<std::string> parts;
   for (const auto& [name, count] : kinds)
-    parts.push_back(count.words(printable(name), change_.action != Action::kUpdate));
+    parts.push_back(count.words(field_words(name), change_.action != Action::kUpdate));
   return join(parts, ", ");
 }
 

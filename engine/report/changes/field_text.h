@@ -12,6 +12,9 @@ namespace sparkplan {
 inline constexpr const char* kRestored = "as before sparkplan";
 
 /// The fields of one change as text. All functions are pure; the arguments must outlive the object.
+/// A field as people read it: "owner's id" for "uid". A field that is also a key of cluster.yaml keeps its name.
+std::string field_words(const std::string& path);
+
 class FieldTexts {
  public:
   /// `fields` are those of the change, or with a removal what becomes of them.

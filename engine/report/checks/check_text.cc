@@ -73,18 +73,6 @@ std::string line_of(const CheckGroup& group, const TextStyle& style) {
   return text;
 }
 
-std::string lines_of_nodes(const Report& run, const TextStyle& style) {
-  std::string text;
-  for (const NodeReport& node : run.nodes) {
-    if (!node.error) continue;
-    const bool unreachable = node.status == NodeStatus::kUnreachable;
-    text += continued("! " + printable(node.name) + (unreachable ? " unreachable: " : " failed: ") + error_text(node),
-                      2, style);
-    if (!node.error->hint.empty()) text += continued("    hint: " + printable(node.error->hint), 4, style);
-  }
-  return text;
-}
-
 std::string summary_of(const VerifyReport& report, const TextStyle& style) {
   const StatusCounts counts = count_by_status(report.checks);
   std::string text = fmt::format("Verify: {} passed", counts.pass);
@@ -131,7 +119,7 @@ std::string to_text(const VerifyReport& report, const TextStyle& style) {
     if (style.quiet && group.first->status == CheckStatus::kPass) continue;
     text += line_of(group, style);
   }
-  text += lines_of_nodes(report.run, style) + summary_of(report, style);
+  text += node_errors_text(report.run, style) + summary_of(report, style);
   if (!style.quiet) {
     text += matrices(report.checks, style);
     for (const std::string& table : report.tables) text += table;
@@ -149,7 +137,7 @@ std::string to_text(const DoctorReport& report, const TextStyle& style) {
   }
   // As many as lines: the user counts what is printed above.
   const std::string summary = fmt::format("Doctor: {}. {:.2f} s", rows.counts_text(), report.run.duration.count());
-  return text + lines_of_nodes(report.run, style) + wrapped(summary, 0, style);
+  return text + node_errors_text(report.run, style) + wrapped(summary, 0, style);
 }
 
 }  // namespace sparkplan

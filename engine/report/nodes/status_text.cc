@@ -126,10 +126,6 @@ std::vector<std::string> notes_on(const NodeReport& node) {
   std::vector<std::string> notes;
   if (!node.lock_holder.empty()) notes.push_back("locked by " + printable_words(node.lock_holder));
   if (node.not_contacted) notes.emplace_back("it left the file; `sparkplan plan --yes-prune` shows what is restored");
-  if (node.error) {
-    notes.push_back(error_text(node));
-    if (!node.error->hint.empty()) notes.push_back("hint: " + printable(node.error->hint));
-  }
   for (const BlockedResource& blocked : node.plan.blocked) {
     notes.push_back(printable(blocked.id.str() + ": " + blocked.error.describe()));
   }
@@ -138,7 +134,7 @@ std::vector<std::string> notes_on(const NodeReport& node) {
 
 bool needs_attention(const NodeReport& node, const NodeState& state) {
   const Standing standing = standing_of(node, state);
-  return (standing != Standing::kInSync && standing != Standing::kSkipped) || !notes_on(node).empty();
+  return (standing != Standing::kInSync && standing != Standing::kSkipped) || node.error || !notes_on(node).empty();
 }
 
 std::string nodes_table(const StatusReport& report, const LocalClock& clock, const TextStyle& style) {
@@ -159,7 +155,7 @@ std::string nodes_table(const StatusReport& report, const LocalClock& clock, con
                            {state.last_apply.empty() ? "" : std::to_string(state.resources), Colour::kNone}},
                           std::move(notes)});
   }
-  return table_text(table, 0, style);
+  return table_text(table, 0, style) + node_errors_text(report.run, style);
 }
 
 std::string agent_text(AgentState agent) {

@@ -19,6 +19,9 @@ std::string to_text(const Report& report, const TextStyle& style);
 /// The error of a node, without the name of the node before it; printable.
 std::string error_text(const NodeReport& node);
 
+/// The errors of nodes, each once with the nodes that share it: "! spark-[01-02] unreachable: ..." and the hint.
+std::string node_errors_text(const Report& report, const TextStyle& style);
+
 /// The verdict with its details, on one line, without a newline.
 std::string verdict_line(const Report& report);
 

@@ -7,6 +7,7 @@
 #include "engine/report/changes/change_layout.h"
 #include "engine/report/changes/change_text.h"
 #include "engine/report/plan/report.h"
+#include "engine/report/text/shared_errors.h"
 
 namespace sparkplan {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::size_t kMostAddresses = 3;
 /// The place of a node's line. Those that join or leave come before the changes, the others behind them.
 enum class Place : std::uint8_t { kBeforeChanges, kTrouble, kSkipped, kInSync };
 
-/// Nodes with equal lines.
+/// Nodes with equal lines, with marks for their names and addresses.
 struct NodeGroup {
   Place place = Place::kInSync;
   char symbol = '=';
@@ -99,7 +100,11 @@ NodeGroup group_of(const NodeReport& node) {
   NodeGroup group;
   group.symbol = symbol_of(node);
   group.title = title_of(node);
-  if (node.error) group.hint = printable(node.error->hint);
+  if (node.error) {
+    auto marked = with_marks({printable(node.name), printable(node.address), group.title, printable(node.error->hint)});
+    group.title = std::move(marked.words);
+    group.hint = std::move(marked.hint);
+  }
   group.names.push_back(printable(node.name));
   if (!node.address.empty()) group.addresses.push_back(printable(node.address));
   group.place = place_of(node, group.symbol);
@@ -139,10 +144,11 @@ std::string text_of(const NodeGroup& group, const TextStyle& style) {
     line.add({"(" + (few ? join(group.addresses, ", ") : fold_names(group.addresses)) + ")", Colour::kNone, 1});
   }
   const Colour colour = group.symbol == '!' ? Colour::kRed : Colour::kNone;
-  line.add_words(group.title, colour, 1);
+  line.add_words(words_for(group.title, group.names, group.addresses), colour, 1);
   std::string text = std::move(line).text();
   if (group.hint.empty()) return text;
-  for (const std::string& piece : broken("hint: " + group.hint, columns_of(style) - 4)) text += "    " + piece + "\n";
+  for (const std::string& piece : broken("hint: " + hint_for(group.hint, group.addresses), columns_of(style) - 4))
+    text += "    " + piece + "\n";
   return text;
 }
 
@@ -188,6 +194,23 @@ std::string error_text(const NodeReport& node) {
   if (!error.context.empty() && (error.context.front() == node.name || error.context.front() == "node " + node.name))
     error.context.erase(error.context.begin());
   return printable(error.describe());
+}
+
+std::string node_errors_text(const Report& report, const TextStyle& style) {
+  std::vector<NodeTrouble> troubles;
+  for (const NodeReport& node : report.nodes) {
+    if (!node.error) continue;
+    const bool is_other = node.status != NodeStatus::kUnreachable && node.status != NodeStatus::kRefused;
+    const std::string status(is_other ? "failed" : to_string(node.status));
+    troubles.push_back(
+        {printable(node.name), printable(node.address), status + ": " + error_text(node), printable(node.error->hint)});
+  }
+  std::string text;
+  for (const SharedTrouble& one : shared_troubles(troubles)) {
+    text += continued("! " + fold_names(one.nodes) + " " + one.words, 2, style);
+    if (!one.hint.empty()) text += continued("    hint: " + one.hint, 4, style);
+  }
+  return text;
 }
 
 std::string to_text(const Report& report, const TextStyle& style) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/report/text/shared_errors.h"
 
 namespace sparkplan {
 namespace {
@@ -14,29 +15,14 @@ namespace {
 constexpr std::size_t kMostOfAKind = 50;
 constexpr std::size_t kMostOfANode = 10;  // Of a kind. So a node that invents findings hides only its own.
 constexpr std::size_t kMostNodeLines = 10;
-constexpr std::size_t kAroundQuote = 14;        // "   12 | ", and "..." at both ends.
-constexpr std::string_view kNodeName = "\x1f";  // Stands for the node's name. No printable text contains it.
-
-/// Replaces `name` where it is a whole word.
-void replace_word(std::string& text, std::string_view name, std::string_view replacement) {
-  const auto is_part_of_name = [&](std::size_t at) {
-    const char byte = at < text.size() ? text[at] : ' ';
-    return byte == '-' || byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-           (byte >= 'A' && byte <= 'Z');
-  };
-  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
-    const bool is_word = (at == 0 || !is_part_of_name(at - 1)) && !is_part_of_name(at + name.size());
-    if (is_word) text.replace(at, name.size(), replacement);
-    at += is_word ? replacement.size() : name.size();
-  }
-}
+constexpr std::size_t kAroundQuote = 14;  // "   12 | ", and "..." at both ends.
 
 /// The finding with one word in place of the name of its node.
 Diagnostic without_node(Diagnostic diagnostic) {
   if (diagnostic.node.empty()) return diagnostic;
   for (std::string* text : {&diagnostic.message, &diagnostic.hint}) {
     *text = printable(*text);
-    replace_word(*text, printable(diagnostic.node), kNodeName);
+    replace_word(*text, printable(diagnostic.node), kNodeMark);
   }
   diagnostic.node.clear();
   return diagnostic;
@@ -50,8 +36,8 @@ struct SharedFinding {
   Diagnostic whole() && {
     if (nodes.empty()) return std::move(finding);
     finding.node = fold_names(nodes);
-    replace_word(finding.message, kNodeName, finding.node);
-    replace_word(finding.hint, kNodeName, finding.node);
+    replace_word(finding.message, kNodeMark, finding.node);
+    replace_word(finding.hint, kNodeMark, finding.node);
     return std::move(finding);
   }
 };

@@ -167,6 +167,11 @@ void FlowingLine::add_words(std::string_view text, Colour colour, std::size_t ga
   }
 }
 
+void FlowingLine::keep_together(std::size_t columns) {
+  const std::size_t limit = columns_of(style_);
+  if (width_ + columns > limit && column_ + columns <= limit && width_ > column_) next_line();
+}
+
 void FlowingLine::add_at(const Part& part, std::size_t column) {
   const std::size_t limit = columns_of(style_);
   const std::size_t length = text_width(part.text);

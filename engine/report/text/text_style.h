@@ -84,6 +84,8 @@ class FlowingLine {
   void add_words(std::string_view text, Colour colour, std::size_t gap);
   /// As add(), but not before `column`, if the line has room for that.
   void add_at(const Part& part, std::size_t column);
+  /// Begins a new line if the last one has no room for so many columns, and a new one has.
+  void keep_together(std::size_t columns);
   /// The columns of the last line.
   std::size_t width() const { return width_; }
   bool one_line() const { return one_line_; }

@@ -192,6 +192,29 @@ TEST_CASE("every shell offers levels, formats and commands where they are expect
   }
 }
 
+TEST_CASE("every shell offers saved plans, which their content shows, also those below plans/") {
+  const ScratchDirectory folder;
+  const std::string plan = "{\n \"sparkplan_plan\": {\n  \"format_version\": \"1.0\"}}\n";
+  folder.write("/change.plan", plan);
+  folder.write("/change.txt", "sparkplan_plan\n");
+  folder.write("/plans/monday", plan);
+  folder.write("/plans/notes", "nothing\n");
+  folder.write("/cluster.yaml", "version: 1\n");
+  for (const auto& shell : shells()) {
+    check_offers(shell, folder,
+                 {{"sparkplan show ch", {"change.plan"}},
+                  {"sparkplan show clu", {"cluster.yaml"}},
+                  {"sparkplan apply ch", {"change.plan", "change.txt"}},
+                  {"sparkplan apply clu", {"cluster.yaml"}}});
+    for (const std::string command : {"show", "apply"}) {
+      INFO(shell.name << ": " << command);
+      const Words found = offers(shell, folder, "sparkplan " + command + " pla");
+      CHECK(found.contains("plans/monday"));
+      CHECK_FALSE(found.contains("plans/notes"));
+    }
+  }
+}
+
 TEST_CASE("every shell offers the nodes of the file") {
   const ProgramInPath program;
   const ScratchDirectory folder;

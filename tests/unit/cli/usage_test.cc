@@ -176,17 +176,20 @@ TEST_CASE("the exit codes of plan, apply and drift describe a node's state") {
   CHECK(quiet.standard_error.empty());
 }
 
-TEST_CASE("apply reports content that it could not read as plan does, and succeeds all the same") {
+TEST_CASE("plan and apply say why they do not compare content on a directory, and nothing has failed") {
   const ScratchDirectory folder;
   const auto file = cluster_file(folder, std::string(kSection) + "models: [{path: /srv/models/a}]\n");
-  const std::string note = "hint: run `sparkplan sync`";
-  CHECK(contains(sparkplan({"plan", file}).standard_error, note));
+  const std::string note = "n1: /srv/models/a: not compared: a node that is a directory takes no part";
+  const auto planned = sparkplan({"plan", file});
+  CHECK(contains(planned.standard_error, note));
+  CHECK_FALSE(contains(planned.standard_error, "failed"));
+  CHECK_FALSE(contains(planned.standard_error, "no node that was read"));
   const auto applied = sparkplan({"apply", "--yes", file});
   CHECK(applied.exit_status == 0);
   CHECK(contains(applied.standard_error, note));
   const auto in_json = sparkplan({"apply", "--yes", "--json", file});
   CHECK(in_json.exit_status == 0);
-  CHECK(contains(in_json.standard_output, "\"content.no-source\""));
+  CHECK(contains(in_json.standard_output, "\"content.not-compared\""));
   CHECK_FALSE(contains(sparkplan({"apply", "--yes", "-q", file}).standard_error, note));
   const auto without_content = sparkplan({"apply", "--yes", "--json", cluster_file(folder, kSection)});
   CHECK_FALSE(contains(without_content.standard_output, "\"content."));

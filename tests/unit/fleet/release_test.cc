@@ -92,6 +92,41 @@ TEST_CASE("release: a node is released by name while the file lists it, and no o
   CHECK_FALSE(bench.root(3).exists("/var/lib/sparkplan"));
 }
 
+TEST_CASE("release: the other nodes lose what the released node implies, and their pending changes stay pending") {
+  FleetBench bench(3);
+  for (const std::size_t node : {1U, 2U, 3U}) {
+    bench.extra[node - 1] =
+        ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
+  }
+  const std::string fabric = "fabric: {topology: custom}\nhosts: {}\n";
+  bench.sections = fabric + kSections;
+  bench.apply_all();
+  bench.sections = fabric + "sysctl: {vm.swappiness: 20}\nprofile_env: {A: c}\n";
+  const auto whole = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
+  REQUIRE(whole.cluster);
+  bench.left_out = {false, false, true};
+  bench.options.release = "n3";
+  bench.options.released_entry = whole.cluster->nodes.at(2);
+  bench.options.with_released = &*whole.cluster;
+  const std::string sysctl = bench.root(1).read(kSysctlFile);
+  const std::string profile = bench.root(2).read(kProfileFile);
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 applied, n2 applied, n3 released");
+  CHECK(bench.root(1).read("/etc/hosts").find("n2-fabric") != std::string::npos);
+  CHECK(bench.root(1).read("/etc/hosts").find("n3-fabric") == std::string::npos);
+  CHECK(bench.root(1).read(kManifestFile).find("\"n3\"") == std::string::npos);
+  CHECK(bench.root(1).read(kSysctlFile) == sysctl);
+  CHECK(bench.root(2).read(kProfileFile) == profile);
+  REQUIRE(report.diagnostics.size() == 2);
+  CHECK(report.diagnostics[0].code == "release.left-out");
+  CHECK(report.diagnostics[0].message == "n1: 2 other changes are pending; release does not make them");
+  bench.options = {};
+  CHECK(changes(bench.plan()) ==
+        std::vector<std::string>{"n1 update profile_env/A config", "n1 update sysctl/vm.swappiness config",
+                                 "n2 update profile_env/A config", "n2 update sysctl/vm.swappiness config"});
+}
+
 TEST_CASE("release: a node that is gone is forgotten without contact, and no later apply asks about it") {
   FleetBench bench = two_of_which_one_leaves();
   const auto away = bench.root(2).path().string() + ".away";

@@ -71,6 +71,19 @@ TEST_CASE("way: without a configuration the defaults hold") {
   CHECK(station.known_name() == "10.0.0.11");
 }
 
+TEST_CASE("way: the hint for an unknown name says what ~/.ssh/config has for it") {
+  const auto aliased = station_of("spark1", "Host spark1\n  HostName spark-one.lab\n");
+  CHECK(aliased.unknown_name_hint() == "this is the HostName of spark1 in ~/.ssh/config:2: correct it there");
+  CHECK(
+      station_of("spark1", "Host spark2\n  HostName spark-two.lab\n").unknown_name_hint() ==
+      "neither DNS nor /etc/hosts of this machine has this name, and ~/.ssh/config has no HostName for it: correct the "
+      "name, or write the IP address");
+  NodeSpec departed = node_at("spark1");
+  departed.ssh.named_by_file = false;
+  CHECK(way_of(departed, "Host spark1\n  HostName spark-one.lab\n").node().unknown_name_hint() ==
+        "neither DNS nor /etc/hosts of this machine has this name: correct the name, or write the IP address");
+}
+
 TEST_CASE("way: an alias gives host, user, port, key, agent, alias of the host key and known_hosts") {
   const auto station = station_of("spark1",
                                   "Host spark1\n"

@@ -80,6 +80,15 @@ TEST_CASE("connect: a port without a server has a hint that leads to sshd") {
   CHECK(refused.error().hint.find("`systemctl status ssh`") != std::string::npos);
 }
 
+TEST_CASE("connect: a name without an address has the caller's hint, and names no other program") {
+  // A label of more than 63 bytes is in no name service, and no server is asked for it.
+  const auto unknown = connect_tcp(std::string(70, 'a'), 22, Clock::now() + seconds(10), {}, "correct the name");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().code == ErrorCode::kUnreachable);
+  CHECK(unknown.error().message.starts_with("look up aaaa"));
+  CHECK(unknown.error().hint.find("getent") == std::string::npos);
+}
+
 TEST_CASE("connect: a stop ends the wait for a server that says nothing") {
   const test::HomeWithoutKeys home;
   std::stop_source stop;

@@ -182,6 +182,23 @@ TEST_CASE("a table that is too wide for the terminal continues below") {
   CHECK(has(text, "  per node    enp1s0f1np1-of-the-second-port\n"));
 }
 
+TEST_CASE("a result that does not fit beside its values keeps its node on its line") {
+  const Change file = sample_change("file//etc/systemd/logind.conf.d/90-a-long-name-of-a-file.conf", Action::kCreate,
+                                    {{"gid", {}, 0}, {"in_effect", {}, true}, {"mode", {}, "0644"}, {"uid", {}, 0}});
+  const std::string text = to_text(nodes_with({file, file}, "apply"), columns(100));
+  INFO(text);
+  CHECK(has(text, "done  spark-[01-02]\n"));
+  CHECK(widest_line(text) <= 100);
+}
+
+TEST_CASE("fields that no user writes are said in words") {
+  const Change file = sample_change("file//etc/a.conf", Action::kCreate,
+                                    {{"gid", {}, 0}, {"in_effect", {}, true}, {"mode", {}, "0644"}, {"uid", {}, 0}});
+  const std::string text = to_text(nodes_with({file}), verbose());
+  INFO(text);
+  CHECK(has(text, "group's id 0, read by logind, mode 0644, owner's id 0"));
+}
+
 TEST_CASE("nodes with different marks never share a line") {
   Change drifted = mtu_and("10.1.0.1/24");
   drifted.origin = Origin::kDrift;

@@ -1,0 +1,77 @@
+// What the release of one node implies for the others.
+#include "engine/fleet/planning/release_scope.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/fleet/planning/plan_lookup.h"
+#include "engine/fleet/planning/plan_run.h"
+#include "engine/plan/desired_state.h"
+
+namespace sparkplan {
+namespace {
+
+bool same(const Resource& a, const Resource& b) { return a.id == b.id && a.desired == b.desired && a.after == b.after; }
+
+/// The resources, and all that they need: a change whose need is left out is blocked.
+std::set<ResourceId> with_needed(std::set<ResourceId> ids, const std::vector<Resource>& resources) {
+  std::vector<ResourceId> open(ids.begin(), ids.end());
+  while (!open.empty()) {
+    const Resource* resource = find_resource(resources, open.back());
+    open.pop_back();
+    if (resource == nullptr) continue;
+    for (const ResourceId& needed : resource->after) {
+      if (ids.insert(needed).second) open.push_back(needed);
+    }
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::set<ResourceId> differing(const Desired& before, const Desired& after) {
+  std::set<ResourceId> ids;
+  const auto add_unlike = [&](const std::vector<Resource>& some, const std::vector<Resource>& others) {
+    for (const Resource& resource : some) {
+      const Resource* other = find_resource(others, resource.id);
+      if (other == nullptr || !same(resource, *other)) ids.insert(resource.id);
+    }
+  };
+  add_unlike(before.resources, after.resources);
+  add_unlike(after.resources, before.resources);
+  return ids;
+}
+
+void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
+  planned.implied.reset();
+  if (with_released_ == nullptr) return;
+  // Without the data of the released node, nothing shows what the other nodes have of it.
+  for (const FleetNode& node : session_.nodes()) {
+    const bool is_released = node.leaving && with_released_->find(node.spec->name) != nullptr;
+    if (is_released && (node.error || !node.known.export_errors.empty())) return;
+  }
+  const NodeSpec* spec = with_released_->find(planned.node.spec->name);
+  if (spec == nullptr) return;
+  const ClusterView view{*with_released_, *spec, exports_, allow_management_change_, session_.options().secrets.get()};
+  planned.implied = with_needed(differing(desired_state(view, planned.node.known.facts, session_.registry()), without),
+                                without.resources);
+}
+
+void PlanRun::remark_left_out() {
+  for (const PlannedNode& planned : nodes_) {
+    if (!planned.node.active() || !planned.implied) continue;
+    const auto whole = plan_of(planned, std::nullopt).changes;
+    const auto left_out = std::count_if(whole.begin(), whole.end(), [&](const Change& change) {
+      return change.origin != Origin::kForeign && find_change(planned.plan, change.id) == nullptr;
+    });
+    if (left_out == 0) continue;
+    session_.remark(planned.node, Severity::kNote, "release.left-out",
+                    planned.node.name() + ": " + std::to_string(left_out) +
+                        (left_out == 1 ? " other change is" : " other changes are") +
+                        " pending; release does not make " + (left_out == 1 ? "it" : "them"),
+                    "to make all pending changes, run `sparkplan apply`");
+  }
+}
+
+}  // namespace sparkplan
