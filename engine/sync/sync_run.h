@@ -41,7 +41,8 @@ struct ContentOfNode {
   bool too_little_space = false;
   std::int64_t bytes_received = 0;
   double seconds = 0;
-  bool slow = false;  ///< TransferOutcome::slow
+  bool slow = false;    ///< TransferOutcome::slow
+  bool delays = false;  ///< TransferOutcome::delays
 };
 
 struct ContentReport {
