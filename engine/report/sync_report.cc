@@ -54,6 +54,7 @@ std::string_view pace_text(const ContentOfNode& node) {
 NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {
   switch (node.status) {
     case ContentStatus::kPresent:
+      if (node.stopped) return {'!', "present; sent no more: " + printable(node.stopped->describe()), "", {}};
       return {'=', node.is_source ? "source" : "present", "", {}};
     case ContentStatus::kMissing:
     case ContentStatus::kUnread:
@@ -143,6 +144,7 @@ Value to_value(const ContentOfNode& node) {
   if (!node.changed.empty()) value.set("changed", list_of_texts(node.changed));
   if (node.slow) value.set("slow", true);
   if (node.delays) value.set("delays_others", true);
+  if (node.stopped) value.set("stopped", node.stopped->describe());
   if (node.error) value.set("error", node.error->describe());
   return value;
 }

@@ -289,27 +289,24 @@ class SyncRun {
   }
 
   /// True if the node has everything, so that it can be a source too. An image's archive is on the first source alone.
-  bool holds(const ContentReport& report, std::size_t source, std::size_t place) const {
-    return is_model(report.item) && place != source && report.nodes[place].comparison.in_sync();
+  bool holds(const ContentReport& report, std::size_t source, const SyncNode& node) const {
+    return is_model(report.item) && &node != &nodes_[source] && node.shown->comparison.in_sync();
   }
 
   void transfer_to(ContentReport& report, std::size_t source, std::vector<std::size_t> places, bool replace,
                    const std::string& stage) {
-    std::vector<char> left_out(nodes_.size(), 0);
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
       const TreeAccess access = access_to_write(stage);
-      const auto place = static_cast<std::size_t>(&node - nodes_.data());
       if (auto opened = open_tree(node, report.item, access); !opened) {
-        // What only helps the others may be missing.
-        left_out[place] = holds(report, source, place) ? 1 : 0;
-        return left_out[place] != 0 ? void() : fail(node, std::move(opened).error());
+        if (!holds(report, source, node)) return fail(node, std::move(opened).error());
+        node.shown->stopped = std::move(opened).error();
       }
       if (&node != &nodes_[source]) return;
       if (auto added = add_digests(node, access); !added) fail(node, std::move(added).error());
     });
     if (has_failed(nodes_[source])) return;
-    std::erase_if(places, [&](std::size_t place) { return has_failed(nodes_[place]) || left_out[place] != 0; });
+    std::erase_if(places, [&](std::size_t i) { return has_failed(nodes_[i]) || nodes_[i].shown->stopped; });
     std::vector<TransferMember> members;
     const auto source_member =
         static_cast<std::size_t>(std::find(places.begin(), places.end(), source) - places.begin());
@@ -318,7 +315,7 @@ class SyncRun {
       const SyncNode& node = nodes_[place];
       const RouteEnd end{node.spec, node.is_controller, node.is_controller ? "" : node.client->management_address()};
       members.push_back({end, &*nodes_[place].client, replace});
-      if (holds(report, source, place)) members.back().held_times = times_on(listing, node.listing);
+      if (holds(report, source, node)) members.back().held_times = times_on(listing, node.listing);
     }
     TransferOptions options;
     options.encrypt = options_.encrypt;
@@ -334,7 +331,11 @@ class SyncRun {
     };
     auto outcomes = transfer(cluster_, members, source_member, listing.entries, options);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      if (!members[i].holds()) take(report.nodes[places[i]], nodes_[places[i]], outcomes[i]);
+      if (!members[i].holds()) {
+        take(report.nodes[places[i]], nodes_[places[i]], outcomes[i]);
+      } else if (!run_.stop.stop_requested()) {
+        report.nodes[places[i]].stopped = std::move(outcomes[i].error);
+      }
     }
   }
 

@@ -264,7 +264,7 @@ void Transfer::fail_locked(std::size_t i, Error error) {
   State& state = states_[i];
   if (state.left()) return;
   state.gone = state.complete;
-  if (!state.complete) state.outcome.error = std::move(error);
+  if (!state.complete || members_[i].holds()) state.outcome.error = std::move(error);
   state.to_send.clear();
   if (i == source_ && !can_do_without_source()) {
     for (std::size_t k = 0; k < states_.size(); ++k) {

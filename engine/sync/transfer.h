@@ -37,7 +37,7 @@ struct TransferMember {
 };
 
 struct TransferOutcome {
-  std::optional<Error> error;  ///< Why the node does not have the whole tree.
+  std::optional<Error> error;  ///< Why the node does not have the whole tree; of one that held it: serves no more.
   bool too_little_space = false;
   std::int64_t received_bytes = 0;
   double seconds = 0;

@@ -69,6 +69,7 @@ TEST_CASE("transfer: a node with the whole tree that fails leaves its receivers 
   bench.holders = {1};
   bench.nodes[1].reaction = dies_as_sender;
   const auto outcomes = bench.run();
+  CHECK(outcomes[1].error);
   CHECK_FALSE(outcomes[2].error);
   CHECK_FALSE(outcomes[3].error);
   CHECK(senders_of(bench.nodes[3]).front() != kOfSecond);
