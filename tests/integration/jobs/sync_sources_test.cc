@@ -13,7 +13,7 @@ namespace sparkplan::test {
 namespace {
 
 /// What a host has sent over the halves of its port.
-std::int64_t sent_over_fabric(const SyncedHost& host) {
+std::int64_t fabric_bytes_of(const SyncedHost& host) {
   std::int64_t bytes = 0;
   for (const std::string& half : {kHalfA, kHalfB}) {
     bytes += std::stoll(host->shell("cat /sys/class/net/" + half + "/statistics/tx_bytes"));
@@ -54,18 +54,18 @@ TEST_CASE("sync: two hosts that have a directory serve one host each, and keep t
   const TwoSources hosts;
   // Its content is known to be equal only after it was read.
   hosts.second->shell("touch -d 2020-01-01 " + kTree + "/large");
-  const auto before_first = sent_over_fabric(hosts.source);
-  const auto before_second = sent_over_fabric(hosts.second);
-  const auto before_third = sent_over_fabric(hosts.third);
+  const auto before_first = fabric_bytes_of(hosts.source);
+  const auto before_second = fabric_bytes_of(hosts.second);
+  const auto before_third = fabric_bytes_of(hosts.third);
   const auto run = hosts.controller.run({"sync", "--json"});
   require_exit(run, 0);
   CHECK(run.document("sync.schema.json")["items"][0]["nodes"][1]["status"] == "present");
   CHECK(hosts.all_equal());
   constexpr std::int64_t kTreeSize = 30'000'000;
-  CHECK(sent_over_fabric(hosts.source) - before_first > kTreeSize);
-  CHECK(sent_over_fabric(hosts.source) - before_first < 2 * kTreeSize);
-  CHECK(sent_over_fabric(hosts.second) - before_second > kTreeSize);
-  CHECK(sent_over_fabric(hosts.third) - before_third < kTreeSize);
+  CHECK(fabric_bytes_of(hosts.source) - before_first > kTreeSize);
+  CHECK(fabric_bytes_of(hosts.source) - before_first < 2 * kTreeSize);
+  CHECK(fabric_bytes_of(hosts.second) - before_second > kTreeSize);
+  CHECK(fabric_bytes_of(hosts.third) - before_third < kTreeSize);
   CHECK(trim(hosts.second->shell("stat -c %Y " + kTree + "/large")) ==
         trim(hosts.second->shell("date -d 2020-01-01 +%s")));
 }
