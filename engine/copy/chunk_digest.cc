@@ -13,6 +13,21 @@ Digest digest_of(const char* bytes, std::size_t size) {
   return digest;
 }
 
+ChunkHash::ChunkHash() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+  whole_ = context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1;
+}
+
+void ChunkHash::add(const char* bytes, std::size_t size) {
+  whole_ = whole_ && EVP_DigestUpdate(context_.get(), bytes, size) == 1;
+}
+
+Digest ChunkHash::take() {
+  Digest digest{};
+  unsigned length = 0;
+  if (!whole_ || EVP_DigestFinal_ex(context_.get(), digest.data(), &length) != 1) return {};
+  return digest;
+}
+
 std::string hex(const Digest& digest) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <openssl/types.h>
+
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +21,19 @@ inline bool is_known(const Digest& digest) { return digest != Digest{}; }
 
 /// Source: FIPS 180-4. Uses the processor's instructions for it.
 Digest digest_of(const char* bytes, std::size_t size);
+
+/// As digest_of(), of bytes that arrive one after another: the next ones arrive while these are worked on.
+class ChunkHash {
+ public:
+  ChunkHash();
+  void add(const char* bytes, std::size_t size);
+  /// All zeros if a part could not be added.
+  Digest take();
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
+  bool whole_ = false;
+};
 
 std::string hex(const Digest& digest);
 /// The inverse of hex(); a zero digest for other texts.

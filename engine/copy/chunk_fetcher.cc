@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <deque>
@@ -17,6 +18,10 @@ constexpr int kConnectMs = 10'000;
 /// A chunk that a connection has asked for and not received yet. The peer reads the next chunk while this one travels.
 constexpr std::size_t kMostAhead = std::size_t{12} << 20;
 constexpr std::size_t kMostRequests = 32;
+/// Chunks of a connection that are received and wait for their digests, while the next one is received.
+constexpr std::size_t kMostInHand = 1;
+/// So much is received before it goes into the digest: it is still in the processor's cache then.
+constexpr std::size_t kPart = std::size_t{256} << 10;
 
 std::string request_for(ChunkId id) {
   std::string bytes;
@@ -104,34 +109,55 @@ Result<PeerStream*> ChunkFetcher::open(std::size_t place) {
   return &streams_.emplace_back(std::move(socket), std::move(key), PeerStream::Side::kFetches, traffic_);
 }
 
+Result<void> ChunkFetcher::ask(PeerStream& stream, std::deque<Travelling>& asked, bool may_wait) {
+  std::size_t ahead = 0;
+  for (const Travelling& chunk : asked) ahead += chunk.wanted.bytes;
+  while (asked.empty() || (ahead < kMostAhead && asked.size() < kMostRequests)) {
+    const auto wanted = asked.empty() && may_wait ? content_.take() : content_.take_now();
+    if (!wanted) break;
+    if (wanted->local && content_.take_from_old_file(*wanted)) continue;
+    asked.push_back({*wanted});
+    asked.back().wanted.local = false;
+    ahead += wanted->bytes;
+    SPARK_CHECK(stream.send(request_for(wanted->id)));
+  }
+  return {};
+}
+
 Result<void> ChunkFetcher::fetch(std::size_t place) {
   SPARK_TRY(PeerStream* const stream, open(place));
-  std::deque<Wanted> asked;
-  std::size_t ahead = 0;
+  std::deque<Travelling> asked;
+  std::deque<Travelling> arrived;
   Result<void> outcome;
   while (outcome) {
-    while (asked.empty() || (ahead < kMostAhead && asked.size() < kMostRequests)) {
-      const auto wanted = asked.empty() ? content_.take() : content_.take_now();
-      if (!wanted) break;
-      if (wanted->local && content_.take_from_old_file(*wanted)) continue;
-      asked.push_back(*wanted);
-      asked.back().local = false;
-      ahead += wanted->bytes;
-      outcome = stream->send(request_for(wanted->id));
+    // With a chunk in hand, the wait for the last chunks would be a wait for itself.
+    outcome = ask(*stream, asked, arrived.empty());
+    if (!outcome || (asked.empty() && arrived.empty())) break;
+    if (!asked.empty()) {
+      outcome = receive_one(*stream, asked.front());
       if (!outcome) break;
+      arrived.push_back(std::move(asked.front()));
+      asked.pop_front();
     }
-    if (asked.empty() || !outcome) break;
-    outcome = receive_one(*stream, asked.front());
-    if (!outcome) break;
-    ahead -= asked.front().bytes;
-    asked.pop_front();
+    // The digest comes by way of the controller, often later than the chunk. Meanwhile the next chunk is received.
+    const auto is_due = [&] {
+      return asked.empty() || arrived.size() > kMostInHand || content_.knows_digest(arrived.front().wanted.id);
+    };
+    while (outcome && !arrived.empty() && is_due()) {
+      Travelling& chunk = arrived.front();
+      outcome = content_.deliver(chunk.wanted, std::move(chunk.bytes), chunk.digest);
+      if (outcome) arrived.pop_front();
+    }
   }
   // Last first, so that the next connection asks for them in order.
-  for (auto wanted = asked.rbegin(); wanted != asked.rend(); ++wanted) content_.give_back(*wanted);
+  for (const auto* chunks : {&asked, &arrived}) {
+    for (auto chunk = chunks->rbegin(); chunk != chunks->rend(); ++chunk) content_.give_back(chunk->wanted);
+  }
   return outcome;
 }
 
-Result<void> ChunkFetcher::receive_one(PeerStream& stream, const Wanted& wanted) {
+Result<void> ChunkFetcher::receive_one(PeerStream& stream, Travelling& chunk) {
+  const Wanted& wanted = chunk.wanted;
   std::array<char, kReplyBytes> reply{};
   SPARK_CHECK(stream.receive(reply.data(), reply.size()));
   const ChunkId id{number_from(reply.data()), number_from(reply.data() + 4)};
@@ -139,8 +165,16 @@ Result<void> ChunkFetcher::receive_one(PeerStream& stream, const Wanted& wanted)
     return failure(ErrorCode::kVerifyFailed, "the other node sent another chunk than was asked for");
   }
   auto bytes = std::make_shared<std::vector<char>>(wanted.bytes);
-  if (number_from(reply.data() + 12) == 0) SPARK_CHECK(stream.receive(bytes->data(), bytes->size()));
-  return content_.deliver(wanted, std::move(bytes));
+  const bool zeros = number_from(reply.data() + 12) != 0;
+  ChunkHash hash;
+  for (std::size_t at = 0; at < bytes->size(); at += kPart) {
+    const auto size = std::min(kPart, bytes->size() - at);
+    if (!zeros) SPARK_CHECK(stream.receive(bytes->data() + at, size));
+    hash.add(bytes->data() + at, size);
+  }
+  chunk.digest = hash.take();
+  chunk.bytes = std::move(bytes);
+  return {};
 }
 
 }  // namespace sparkplan::copy

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
+#include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/peer_stream.h"
 #include "engine/core/result.h"
@@ -32,7 +35,14 @@ class ChunkFetcher {
   void work(std::size_t place);
   Result<void> fetch(std::size_t place);
   Result<PeerStream*> open(std::size_t place);
-  Result<void> receive_one(PeerStream& stream, const Wanted& wanted);
+  /// A chunk on its way: asked for, then received and not delivered.
+  struct Travelling {
+    Wanted wanted;
+    std::shared_ptr<std::vector<char>> bytes = nullptr;
+    Digest digest = {};
+  };
+  Result<void> ask(PeerStream& stream, std::deque<Travelling>& asked, bool may_wait);
+  Result<void> receive_one(PeerStream& stream, Travelling& chunk);
 
   CopyFetch command_;
   Content& content_;

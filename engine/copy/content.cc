@@ -13,7 +13,6 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::size_t kMostCached = 16;
 constexpr std::chrono::seconds kLongestWaitForDigest{120};
 
 std::uint32_t number_at(const std::string& bytes, std::size_t at) {
@@ -121,7 +120,9 @@ Result<ChunkBytes> Content::read(ChunkId id) {
   return bytes;
 }
 
+/// The next node asks on as many connections as this one, each for a chunk while another one travels.
 void Content::put_in_cache(ChunkId id, ChunkBytes bytes) {
+  static const std::size_t kMostCached = 2 * copy_streams_for(std::thread::hardware_concurrency());
   if (!cache_.emplace(id, std::move(bytes)).second) return;
   cached_.push_back(id);
   if (cached_.size() <= kMostCached) return;
@@ -178,9 +179,18 @@ Result<void> Content::await_digest(ChunkId id, Digest& digest) {
   return {};
 }
 
+bool Content::knows_digest(ChunkId id) const {
+  const std::lock_guard lock(mutex_);
+  return is_known(files_[id.file].digests[id.chunk]);
+}
+
 Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes) {
-  const ChunkId id = wanted.id;
   const Digest digest = digest_of(bytes->data(), bytes->size());
+  return deliver(wanted, std::move(bytes), digest);
+}
+
+Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest) {
+  const ChunkId id = wanted.id;
   Digest right{};
   SPARK_CHECK(await_digest(id, right));
   if (digest != right) {

@@ -73,6 +73,10 @@ class Content {
   /// Verifies a chunk against the digest from the controller, and writes it.
   /// Errors: kVerifyFailed (the digest differs), kInterrupted, kFailed.
   Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes);
+  /// As above. `digest`: of the bytes.
+  Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest);
+  /// False: deliver() would wait for the digest from the controller.
+  bool knows_digest(ChunkId id) const;
 
   /// Digests from the controller. Errors: kInvalidInput.
   Result<void> learn(const std::string& records);

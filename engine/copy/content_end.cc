@@ -14,7 +14,8 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::size_t kKeepers = 3;
+constexpr unsigned kFewestKeepers = 3;
+constexpr unsigned kMostKeepers = 8;
 /// So many small files are synced with one call.
 constexpr std::size_t kSmallFilesAtOnce = 256;
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -38,8 +39,10 @@ Result<void> synced(int file, const std::string& path) {
 
 }  // namespace
 
+/// Keepers compute a second digest of each chunk, as the connections compute the first.
 void Content::start_keepers() {
-  for (std::size_t i = 0; i < kKeepers; ++i) keepers_.emplace_back([this] { keep(); });
+  const unsigned keepers = std::clamp(std::thread::hardware_concurrency() / 4, kFewestKeepers, kMostKeepers);
+  for (unsigned i = 0; i < keepers; ++i) keepers_.emplace_back([this] { keep(); });
 }
 
 /// A keeper takes verified chunks one by one. The one that finds nothing left to do ends the transfer.

@@ -280,6 +280,7 @@ Result<void> CopySession::begin(const CopyBegin& command) {
   progress.request_stop();
   progress.join();
   if (!begun) return failure(std::move(begun).error());
+  begun->processors = std::min<std::int64_t>(std::thread::hardware_concurrency(), kMostProcessors);
   answers_.send(*begun);
   reporter_ = std::jthread([this](const std::stop_token& stop) { report(stop); });
   return {};

@@ -46,9 +46,15 @@ std::string lack_text(const ContentItem& item, const Comparison& found) {
   return "the image is missing (" + content_size_text(found.missing_bytes) + ")";
 }
 
+std::string_view pace_text(const ContentOfNode& node) {
+  if (node.delays) return "; slow, and the cables leave the nodes behind it no other way";
+  return node.slow ? "; slow, so that the others did not wait for it" : "";
+}
+
 NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {
   switch (node.status) {
     case ContentStatus::kPresent:
+      if (node.stopped) return {'!', "present; sent no more: " + printable(node.stopped->describe()), "", {}};
       return {'=', node.is_source ? "source" : "present", "", {}};
     case ContentStatus::kMissing:
     case ContentStatus::kUnread:
@@ -58,8 +64,7 @@ NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {
     case ContentStatus::kSent:
       return {'~',
               fmt::format("received {} in {:.1f} s{}{}", content_size_text(node.bytes_received), node.seconds,
-                          node.network == Network::kSsh ? " over SSH" : "",
-                          node.slow ? "; slow, so that the others did not wait for it" : ""),
+                          node.network == Network::kSsh ? " over SSH" : "", pace_text(node)),
               "",
               {}};
     case ContentStatus::kSkipped:
@@ -138,6 +143,8 @@ Value to_value(const ContentOfNode& node) {
   if (!node.comparison.differing.empty()) value.set("differing", list_of_texts(node.comparison.differing.kept()));
   if (!node.changed.empty()) value.set("changed", list_of_texts(node.changed));
   if (node.slow) value.set("slow", true);
+  if (node.delays) value.set("delays_others", true);
+  if (node.stopped) value.set("stopped", node.stopped->describe());
   if (node.error) value.set("error", node.error->describe());
   return value;
 }

@@ -116,8 +116,10 @@ KnownChunks::KnownChunks(const std::vector<CopyEntry>& entries) {
   for (const CopyEntry& entry : entries) {
     const std::int64_t chunks = entry.kind == CopyKind::kFile ? chunks_of(entry.size) : 0;
     auto& known = known_.emplace_back(static_cast<std::size_t>(chunks), false);
-    if (entry.digests.empty()) continue;
-    for (std::size_t chunk = 0; chunk < known.size(); ++chunk) known[chunk] = is_known(entry.digests, chunk);
+    if (!entry.digests.empty()) {
+      for (std::size_t chunk = 0; chunk < known.size(); ++chunk) known[chunk] = is_known(entry.digests, chunk);
+    }
+    unknown_ += std::count(known.begin(), known.end(), false);
   }
 }
 
@@ -131,6 +133,7 @@ Result<std::string> KnownChunks::only_new(const std::string& records) {
     }
     if (known_[file][chunk]) continue;
     known_[file][chunk] = true;
+    --unknown_;
     fresh += records.substr(at, kCopyRecordBytes);
   }
   return fresh;

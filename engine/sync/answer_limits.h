@@ -92,9 +92,11 @@ class KnownChunks {
   explicit KnownChunks(const std::vector<CopyEntry>& entries);
   /// The records that are new, as in CopyDigests. Errors: kFailed (a digest of no chunk).
   Result<std::string> only_new(const std::string& records);
+  bool all() const { return unknown_ == 0; }
 
  private:
   std::vector<std::vector<bool>> known_;
+  std::int64_t unknown_ = 0;
 };
 
 /// The answer to a command. `other` takes all other answers meanwhile. Errors: those of CopyClient::receive();

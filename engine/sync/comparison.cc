@@ -60,6 +60,16 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
   return found;
 }
 
+std::vector<std::int64_t> times_on(const Listing& source, const Listing& node) {
+  std::vector<std::int64_t> times;
+  times.reserve(source.entries.size());
+  auto own = node.entries.begin();
+  for (const CopyEntry& entry : source.entries) {
+    times.push_back(advance_to(entry.path, own, node) ? own->mtime_ns : 0);
+  }
+  return times;
+}
+
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from) {
   std::optional<std::size_t> best;
   const auto is_whole = [&](std::size_t i) { return listings[i].listing->partial_bytes == 0; };

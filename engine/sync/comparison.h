@@ -76,6 +76,10 @@ struct Comparison {
 /// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.
 Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner);
 
+/// Pure. When each of the source's entries was modified on a node that has them all: what that node needs to serve
+/// them.
+std::vector<std::int64_t> times_on(const Listing& source, const Listing& node);
+
 /// Pure. The place of the listing that is the source: of the node `from` if that is set, else the one with most bytes
 /// among the whole ones, else among all. Equal ones: the first. Nothing if no node has the tree.
 struct NamedListing {

@@ -14,27 +14,30 @@ bool takes_no_part(const SyncNode& node) { return !node.is_read || node.shown->e
 
 void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes, std::size_t source,
                       ContentReport& report) {
-  std::vector<std::size_t> places;
-  std::vector<const NodeSpec*> specs;
-  std::size_t first = 0;
+  std::vector<std::size_t> members;
+  std::vector<RoutePlace> places;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].skipped || takes_no_part(nodes[i]) || nodes[i].is_controller) continue;
-    if (i != source && cluster.cables.empty() && report.nodes[i].comparison.in_sync()) continue;
-    if (i == source) first = places.size();
-    places.push_back(i);
-    specs.push_back(nodes[i].spec);
+    if (nodes[i].skipped || takes_no_part(nodes[i]) || (nodes[i].is_controller && i != source)) continue;
+    const bool holds = i != source && report.nodes[i].comparison.in_sync();
+    const bool is_model = report.item.kind != ContentKind::kImage;
+    if (holds && !is_model && cluster.cables.empty()) continue;
+    members.push_back(i);
+    places.push_back({nodes[i].is_controller ? nullptr : nodes[i].spec, i == source || (holds && is_model)});
   }
-  if (specs.empty()) return;
-  const auto found = senders(cluster, specs, first);
+  const auto found = senders(cluster, places);
   for (std::size_t place = 0; place < places.size(); ++place) {
-    ContentOfNode& shown = report.nodes[places[place]];
-    if (const auto sender = found[place]) {
-      const bool is_joined = !fabric_paths(cluster, *specs[*sender], *specs[place]).empty();
-      shown.network = is_joined ? Network::kFabric : Network::kManagement;
-    } else {
-      shown.network = nodes[source].is_controller ? Network::kSsh : Network::kFabric;
-    }
+    if (!found[place]) continue;
+    ContentOfNode& shown = report.nodes[members[place]];
+    const NodeSpec* sender = places[*found[place]].node;
+    const bool is_joined = sender != nullptr && !fabric_paths(cluster, *sender, *places[place].node).empty();
+    shown.network = sender == nullptr ? Network::kSsh : is_joined ? Network::kFabric : Network::kManagement;
   }
+}
+
+Error no_source(const ContentItem& item) {
+  if (item.is_from_controller()) return make_error(ErrorCode::kNotFound, "this machine does not have " + item.name);
+  if (item.from.empty()) return make_error(ErrorCode::kNotFound, "no node that was read has " + item.name);
+  return make_error(ErrorCode::kNotFound, item.from + " does not have it, or was not read");
 }
 
 Error not_replaced(const ContentItem& item, const Comparison& found) {

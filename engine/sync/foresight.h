@@ -17,6 +17,9 @@ namespace sparkplan {
 void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes, std::size_t source,
                       ContentReport& report);
 
+/// Pure. Why nothing can be sent: no machine that was read has the item.
+Error no_source(const ContentItem& item);
+
 /// Pure. Why a node with other content is left as it is.
 Error not_replaced(const ContentItem& item, const Comparison& found);
 

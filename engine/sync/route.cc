@@ -18,61 +18,104 @@ bool has_cable(const Cluster& cluster, const NodeSpec& one, const NodeSpec& othe
 }
 
 /// The order in which the nodes receive, and from whom.
-class Chain {
+class SenderPlan {
  public:
-  Chain(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes, std::size_t source)
-      : cluster_(cluster), nodes_(nodes), source_(source), senders_(nodes.size()) {}
+  SenderPlan(const Cluster& cluster, const std::vector<RoutePlace>& places)
+      : cluster_(cluster), places_(places), senders_(places.size()) {
+    for (const bool slow : {false, true}) {
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        if (!places[i].is_source && places[i].is_slow == slow) order_.push_back(i);
+        if (places[i].is_source && !slow) sources_.push_back(i);
+      }
+    }
+  }
 
-  /// Each node behind the one before, as far as the fabric joins them; then the next one over the management network.
+  /// Each node behind the last one of a chain, as far as the fabric joins them; then the next one over the management
+  /// network.
   void join_one_by_one() {
-    std::size_t last = source_;
-    while (const auto next = next_after(last)) {
-      senders_[*next] = last;
-      last = *next;
+    for (const std::size_t i : order_) {
+      const auto sender = places_[i].sender;
+      if (sender && !places_[i].is_slow && !passes_by(*sender)) senders_[i] = sender;
+    }
+    std::vector<Chain> chains;
+    for (const std::size_t source : sources_) chains.push_back(to_its_end({source, 0}));
+    const auto is_shorter = [](const Chain& one, const Chain& other) { return one.length < other.length; };
+    while (const auto next = first_open()) {
+      Chain* shortest = nullptr;
+      for (Chain& chain : chains) {
+        if (next_after(chain.last) && (shortest == nullptr || is_shorter(chain, *shortest))) shortest = &chain;
+      }
+      const std::size_t added = shortest == nullptr ? *next : *next_after(shortest->last);
+      Chain& chain = shortest == nullptr ? *std::min_element(chains.begin(), chains.end(), is_shorter) : *shortest;
+      senders_[added] = chain.last;
+      chain = to_its_end({added, chain.length + 1});
     }
   }
 
   void join_by_cables() {
-    std::deque<std::size_t> reached{source_};
-    std::size_t last = source_;
-    while (!reached.empty()) {
+    std::deque<std::size_t> reached(sources_.begin(), sources_.end());
+    std::deque<std::size_t> reached_slow;
+    std::size_t last = sources_.front();
+    while (true) {
+      if (reached.empty()) reached.swap(reached_slow);
+      if (reached.empty()) {
+        const auto next = first_open();
+        if (!next) return;
+        senders_[*next] = last;
+        reached.push_back(*next);
+      }
       last = reached.front();
       reached.pop_front();
-      for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        if (!is_open(i) || fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) continue;
+      for (const std::size_t i : order_) {
+        if (!is_open(i) || !is_joined(last, i)) continue;
         senders_[i] = last;
-        reached.push_back(i);
+        (places_[i].is_slow ? reached_slow : reached).push_back(i);
       }
-      if (!reached.empty()) continue;
-      const auto next = first_open();
-      if (!next) return;
-      senders_[*next] = last;
-      reached.push_back(*next);
     }
   }
 
+  bool has_source() const { return !sources_.empty(); }
   std::vector<std::optional<std::size_t>> take() { return std::move(senders_); }
 
  private:
-  bool is_open(std::size_t i) const { return i != source_ && !senders_[i]; }
+  struct Chain {
+    std::size_t last = 0;
+    std::size_t length = 0;
+  };
+
+  bool is_open(std::size_t i) const { return !places_[i].is_source && !senders_[i]; }
+  bool passes_by(std::size_t i) const { return places_[i].is_slow && !places_[i].is_source; }
+  bool is_joined(std::size_t from, std::size_t to) const {
+    const NodeSpec* one = places_[from].node;
+    const NodeSpec* other = places_[to].node;
+    return one != nullptr && other != nullptr && !fabric_paths(cluster_, *one, *other).empty();
+  }
+
+  /// Along the places that have their senders already.
+  Chain to_its_end(Chain chain) const {
+    while (true) {
+      const auto behind =
+          std::find_if(order_.begin(), order_.end(), [&](std::size_t i) { return senders_[i] == chain.last; });
+      if (behind == order_.end()) return chain;
+      chain = {*behind, chain.length + 1};
+    }
+  }
 
   std::optional<std::size_t> first_open() const {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (is_open(i)) return i;
-    }
-    return std::nullopt;
+    const auto open = std::find_if(order_.begin(), order_.end(), [this](std::size_t i) { return is_open(i); });
+    return open == order_.end() ? std::nullopt : std::optional(*open);
   }
 
   std::optional<std::size_t> next_after(std::size_t last) const {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (is_open(i) && !fabric_paths(cluster_, *nodes_[last], *nodes_[i]).empty()) return i;
-    }
-    return first_open();
+    const auto next =
+        std::find_if(order_.begin(), order_.end(), [&](std::size_t i) { return is_open(i) && is_joined(last, i); });
+    return next == order_.end() ? std::nullopt : std::optional(*next);
   }
 
   const Cluster& cluster_;
-  const std::vector<const NodeSpec*>& nodes_;
-  const std::size_t source_;
+  const std::vector<RoutePlace>& places_;
+  std::vector<std::size_t> order_;  ///< Of the receivers.
+  std::vector<std::size_t> sources_;
   std::vector<std::optional<std::size_t>> senders_;
 };
 
@@ -109,15 +152,10 @@ Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd
   return route;
 }
 
-std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
-                                                std::size_t source) {
-  Chain chain(cluster, nodes, source);
-  if (cluster.cables.empty()) {
-    chain.join_one_by_one();
-  } else {
-    chain.join_by_cables();
-  }
-  return chain.take();
+std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<RoutePlace>& places) {
+  SenderPlan plan(cluster, places);
+  if (plan.has_source()) cluster.cables.empty() ? plan.join_one_by_one() : plan.join_by_cables();
+  return plan.take();
 }
 
 }  // namespace sparkplan

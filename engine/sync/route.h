@@ -47,10 +47,19 @@ std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& fr
 /// Pure. Over the fabric if that joins the two, else over the management network. `to` is a node.
 Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd& to);
 
-/// Pure. The place in `nodes` of the node from which each one receives; nothing for the source. With a switch the nodes
-/// form one chain in their order. With cables, each node receives from the neighbour that is nearest to the source; a
-/// ring becomes two chains. Nodes that the fabric does not reach come last, over the management network.
-std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
-                                                std::size_t source);
+/// One member of a transfer, while its senders are planned.
+struct RoutePlace {
+  const NodeSpec* node = nullptr;                    ///< Null: the controller. Without a fabric.
+  bool is_source = false;                            ///< It has everything.
+  bool is_slow = false;                              ///< The others pass it by, if they can.
+  std::optional<std::size_t> sender = std::nullopt;  ///< The place from which it receives already.
+};
+
+/// Pure. The place from which each one receives; nothing for sources. With a switch each source has a chain, and the
+/// chains are about equally long: places that have a sender keep it, and the others continue the shortest chain. Slow
+/// ones come last. With cables, each node receives from the neighbour that is nearest to a source, not through a slow
+/// one if there is another way; a ring becomes two chains. Nodes that the fabric does not reach come last, over the
+/// management network.
+std::vector<std::optional<std::size_t>> senders(const Cluster& cluster, const std::vector<RoutePlace>& places);
 
 }  // namespace sparkplan

@@ -155,13 +155,8 @@ class SyncRun {
     const auto source = is_model(report.item) ? choose_source(listings(), from) : choose_image(images(), from);
     if (!source) {
       if (std::all_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.skipped; })) return std::nullopt;
-      if (report.item.is_from_controller()) {
-        report.error = nodes_.back().shown->error.value_or(
-            make_error(ErrorCode::kNotFound, "this machine does not have " + report.item.name));
-      } else {
-        report.error = from.empty() ? make_error(ErrorCode::kNotFound, "no node that was read has " + report.item.name)
-                                    : make_error(ErrorCode::kNotFound, from + " does not have it, or was not read");
-      }
+      const bool from_here = report.item.is_from_controller();
+      report.error = (from_here ? nodes_.back().shown->error : std::nullopt).value_or(no_source(report.item));
       return std::nullopt;
     }
     report.nodes[*source].is_source = true;
@@ -240,8 +235,9 @@ class SyncRun {
       }
       const bool lacks = i != source && !shown.comparison.in_sync();
       any_lacks = any_lacks || lacks;
-      // Behind cables, a node that has everything may be the only way to a node that lacks files.
-      if (i == source || lacks || !cluster_.cables.empty()) places.push_back(i);
+      // A node that has a whole model serves it too. Behind cables, one that has an image may be the only way to
+      // others.
+      if (i == source || lacks || is_model(report.item) || !cluster_.cables.empty()) places.push_back(i);
     }
     if (!any_lacks) return;
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
@@ -298,42 +294,55 @@ class SyncRun {
     show(node, "done", Activity::kWaiting);
   }
 
-  void transfer_to(ContentReport& report, std::size_t source, const std::vector<std::size_t>& places, bool replace,
+  /// True if the node has everything, so that it can be a source too. An image's archive is on the first source alone.
+  bool holds(const ContentReport& report, std::size_t source, const SyncNode& node) const {
+    return is_model(report.item) && &node != &nodes_[source] && node.shown->comparison.in_sync();
+  }
+
+  void transfer_to(ContentReport& report, std::size_t source, std::vector<std::size_t> places, bool replace,
                    const std::string& stage) {
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
       const TreeAccess access = access_to_write(stage);
-      if (auto opened = open_tree(node, report.item, access); !opened) return fail(node, std::move(opened).error());
+      if (auto opened = open_tree(node, report.item, access); !opened) {
+        if (!holds(report, source, node)) return fail(node, std::move(opened).error());
+        node.shown->stopped = std::move(opened).error();
+      }
       if (&node != &nodes_[source]) return;
       if (auto added = add_digests(node, access); !added) fail(node, std::move(added).error());
     });
     if (has_failed(nodes_[source])) return;
+    std::erase_if(places, [&](std::size_t i) { return has_failed(nodes_[i]) || nodes_[i].shown->stopped; });
     std::vector<TransferMember> members;
-    std::vector<std::size_t> of_member;
-    std::size_t source_member = 0;
+    const auto source_member =
+        static_cast<std::size_t>(std::find(places.begin(), places.end(), source) - places.begin());
+    const Listing& listing = nodes_[source].listing;
     for (const std::size_t place : places) {
-      if (has_failed(nodes_[place])) continue;
-      if (place == source) source_member = members.size();
       const SyncNode& node = nodes_[place];
       const RouteEnd end{node.spec, node.is_controller, node.is_controller ? "" : node.client->management_address()};
       members.push_back({end, &*nodes_[place].client, replace});
-      of_member.push_back(place);
+      if (holds(report, source, node)) members.back().held_times = times_on(listing, node.listing);
     }
     TransferOptions options;
     options.encrypt = options_.encrypt;
     // Connections share the rate, and a chunk is passed on when it is whole: with many, each hop would wait longer.
     if (options_.rate > 0) options.streams = 2;
     options.stop = run_.stop;
-    options.patience = patience_for(nodes_[source].listing.bytes(), members.size(), options_.rate, options.streams);
+    options.patience = patience_for(listing.bytes(), members.size(), options_.rate, options.streams);
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
       if (options_.progress) options_.progress(report.item, members[member].end.node->name.str(), progress);
     };
     options.relay = [&](std::size_t member, const std::string& token) {
       return CopyRelay::open(*members[member].end.node, run_.agent, token);
     };
-    auto outcomes = transfer(cluster_, members, source_member, nodes_[source].listing.entries, options);
-    for (std::size_t i = 0; i < outcomes.size(); ++i)
-      take(report.nodes[of_member[i]], nodes_[of_member[i]], outcomes[i]);
+    auto outcomes = transfer(cluster_, members, source_member, listing.entries, options);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (!members[i].holds()) {
+        take(report.nodes[places[i]], nodes_[places[i]], outcomes[i]);
+      } else if (!run_.stop.stop_requested()) {
+        report.nodes[places[i]].stopped = std::move(outcomes[i].error);
+      }
+    }
   }
 
   void take(ContentOfNode& shown, SyncNode& node, TransferOutcome& outcome) const {
@@ -342,6 +351,7 @@ class SyncRun {
     shown.too_little_space = outcome.too_little_space;
     shown.network = outcome.network;
     shown.slow = outcome.slow;
+    shown.delays = outcome.delays;
     if (outcome.error) return fail(node, std::move(*outcome.error));
     if (shown.is_source || shown.comparison.in_sync()) return;
     shown.status = ContentStatus::kSent;
@@ -350,12 +360,10 @@ class SyncRun {
   }
 
   TreeAccess access(bool read) const {
-    TreeAccess access;
+    TreeAccess access = access_to_write("");
     access.write = read;
     access.read = read;
     access.ignore_known = read && options_.verify;
-    access.rate = options_.rate;
-    access.patience = options_.patience;
     return access;
   }
 

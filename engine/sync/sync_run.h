@@ -38,10 +38,12 @@ struct ContentOfNode {
   Comparison comparison;
   std::vector<std::string> changed;  ///< Files that changed on the node since a sync brought them.
   std::optional<Error> error;
+  std::optional<Error> stopped;  ///< Why a node that has everything did not serve it to the end.
   bool too_little_space = false;
   std::int64_t bytes_received = 0;
   double seconds = 0;
-  bool slow = false;  ///< TransferOutcome::slow
+  bool slow = false;    ///< TransferOutcome::slow
+  bool delays = false;  ///< TransferOutcome::delays
 };
 
 struct ContentReport {

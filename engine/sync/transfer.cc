@@ -59,9 +59,14 @@ std::vector<TransferOutcome> Transfer::run() {
 
 bool Transfer::over() const {
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (i != source_ && !states_[i].complete && !failed(i)) return false;
+    if (!is_source(i) && !states_[i].complete && !failed(i)) return false;
   }
   return true;
+}
+
+bool Transfer::can_do_without_source() const {
+  return known_.all() && std::any_of(states_.begin(), states_.end(),
+                                     [](const State& state) { return state.complete && !state.left(); });
 }
 
 void Transfer::attend(std::size_t i) {
@@ -85,15 +90,19 @@ void Transfer::attend(std::size_t i) {
 bool Transfer::introduce(std::size_t i) {
   CopyExpect part;
   std::size_t bytes = 0;
+  std::size_t number = 0;
   for (const CopyEntry& entry : entries_) {
-    part.entries.push_back(entry);
-    bytes += entry.digests.size() + entry.path.size() + entry.target.size();
+    CopyEntry& own = part.entries.emplace_back(entry);
+    // A node that serves its own files needs no other node's digests.
+    if (members_[i].holds()) own.digests.clear();
+    if (members_[i].holds()) own.mtime_ns = members_[i].held_times.at(number++);
+    bytes += own.digests.size() + own.path.size() + own.target.size();
     if (part.entries.size() < kMostEntriesInFrame && bytes < kMostBytesInFrame) continue;
     if (!send(i, std::exchange(part, {}))) return false;
     bytes = 0;
   }
   if (!part.entries.empty() && !send(i, std::move(part))) return false;
-  if (!send(i, CopyBegin{i == source_, members_[i].replace})) return false;
+  if (!send(i, CopyBegin{is_source(i), members_[i].replace})) return false;
   const std::lock_guard lock(mutex_);
   states_[i].last_sign = Clock::now();
   return true;
@@ -147,7 +156,7 @@ void Transfer::check_time(std::size_t i) {
     late_ = true;
     link_all();
   }
-  const auto receives = [&] { return i != source_ && !state.left() && !state.complete && state.sender; };
+  const auto receives = [&] { return is_to_receive(i) && state.sender; };
   if (receives()) check_advance(i, now);
   if (receives()) check_pace(i, now);
 }
@@ -179,6 +188,12 @@ void Transfer::take_begun(std::size_t i, const CopyBegun& begun) {
   if (states_[i].begun) return refuse(i, "the node began twice");
   states_[i].begun = true;
   states_[i].started = Clock::now();
+  states_[i].processors = begun.processors;
+  if (members_[i].holds()) {
+    states_[i].complete = true;
+    states_[i].done_bytes = total_bytes_;
+    return link_all();
+  }
   if (begun.needed_bytes > begun.free_bytes - kReserve && begun.needed_bytes > 0) {
     states_[i].outcome.too_little_space = true;
     return fail_locked(i, too_little_space(begun));
@@ -197,6 +212,11 @@ void Transfer::take_complete(std::size_t i, const CopyComplete& complete) {
 }
 
 void Transfer::take_digests(std::size_t i, const CopyDigests& digests) {
+  if (members_[i].holds()) {
+    // Its digests decide nothing. It computes them of a file whose record it has lost.
+    if (!states_[i].budget.take(Clock::now())) flooded(i);
+    return;
+  }
   if (i != source_) return refuse(i, "a receiver sent digests");
   auto fresh = known_.only_new(digests.records);
   if (!fresh) return fail_locked(i, std::move(fresh).error());
@@ -205,7 +225,7 @@ void Transfer::take_digests(std::size_t i, const CopyDigests& digests) {
     return;
   }
   for (std::size_t k = 0; k < states_.size(); ++k) {
-    if (k == source_ || states_[k].complete || failed(k)) continue;
+    if (!is_to_receive(k)) continue;
     auto& queue = states_[k].to_send;
     auto* last = queue.empty() ? nullptr : std::get_if<CopyDigests>(&queue.back());
     if (last != nullptr && last->records.size() < kMostRecordBytes) {
@@ -244,11 +264,11 @@ void Transfer::fail_locked(std::size_t i, Error error) {
   State& state = states_[i];
   if (state.left()) return;
   state.gone = state.complete;
-  if (!state.complete) state.outcome.error = std::move(error);
+  if (!state.complete || members_[i].holds()) state.outcome.error = std::move(error);
   state.to_send.clear();
-  if (i == source_) {
+  if (i == source_ && !can_do_without_source()) {
     for (std::size_t k = 0; k < states_.size(); ++k) {
-      if (k == source_ || states_[k].complete || failed(k)) continue;
+      if (!is_to_receive(k)) continue;
       states_[k].outcome.error = make_error(
           ErrorCode::kFailed, "the source " + name(source_) + " failed: " + states_[source_].outcome.error->describe(),
           "run `sparkplan sync` again: it continues where this one ended");

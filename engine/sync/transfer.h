@@ -29,15 +29,22 @@ struct TransferMember {
   RouteEnd end;
   CopyClient* client = nullptr;
   bool replace = false;  ///< Files with other content may be replaced.
+  /// Of a node that has the whole tree and serves it beside the source: when each of the entries was modified there.
+  /// Empty: it receives, or it is the source.
+  std::vector<std::int64_t> held_times = {};
+
+  bool holds() const { return !held_times.empty(); }
 };
 
 struct TransferOutcome {
-  std::optional<Error> error;  ///< Why the node does not have the whole tree.
+  std::optional<Error> error;  ///< Why the node does not have the whole tree; of one that held it: serves no more.
   bool too_little_space = false;
   std::int64_t received_bytes = 0;
   double seconds = 0;
   Network network = Network::kFabric;  ///< Over which it received last.
-  bool slow = false;                   ///< It fell far behind its sender, so that no other node waited for it.
+  /// It fell far behind its sender, or behind a node with the same one. The nodes behind it go another way.
+  bool slow = false;
+  bool delays = false;  ///< It is slow, and cables leave the nodes behind it no other way.
 };
 
 /// How long a node may keep a transfer.
@@ -58,7 +65,7 @@ TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int6
 
 struct TransferOptions {
   bool encrypt = false;
-  int streams = 8;  ///< Connections from one node to the next.
+  int streams = 0;  ///< Connections from one node to the next. 0: copy_streams_for() the slower one of the two.
   std::stop_token stop;
   TransferPatience patience;
   std::function<void(std::size_t member, const TransferProgress& progress)> progress;
@@ -67,10 +74,12 @@ struct TransferOptions {
   std::function<Result<CopyRelay>(std::size_t member, const std::string& token)> relay;
 };
 
-/// Brings the source's tree to all other members, from node to node. A member that fails is left out, and the ones that
-/// received from it receive from another; so does one whose sender sends wrong bytes or nothing. In a chain, a node
-/// that is slow comes last. Data that does not travel over the fabric is encrypted. Outcomes are in the order of
-/// `members`. Ends within `patience.total`, whatever the nodes send.
+/// Brings the source's tree to all other members, from node to node. Members that hold it serve it too, and so do those
+/// that are complete. Only the source's digests count. A member that fails is left out, and the ones that received from
+/// it receive from another; so does one whose sender sends wrong bytes or nothing. If the source fails, the others go
+/// on without it if one of them has everything. In a chain, a node that is slow comes last. Data that does not travel
+/// over the fabric is encrypted. Outcomes are in the order of `members`. Ends within `patience.total`, whatever the
+/// nodes send.
 std::vector<TransferOutcome> transfer(const Cluster& cluster, const std::vector<TransferMember>& members,
                                       std::size_t source, const std::vector<CopyEntry>& entries,
                                       const TransferOptions& options);

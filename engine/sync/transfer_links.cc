@@ -27,46 +27,39 @@ std::string random_bytes(std::size_t size) {
 
 std::vector<std::optional<std::size_t>> Transfer::wanted_senders() const {
   std::vector<std::optional<std::size_t>> wanted(states_.size());
-  const bool from_controller = members_[source_].end.is_controller;
-  std::vector<std::size_t> alive;
-  std::vector<const NodeSpec*> nodes;
-  std::size_t first = 0;
-  for (const bool at_the_end : {false, true}) {
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      if (states_[i].left() || !states_[i].begun || (from_controller && i == source_)) continue;
-      if (states_[i].moved != at_the_end) continue;
-      if (i == source_) first = alive.size();
-      alive.push_back(i);
-      nodes.push_back(members_[i].end.node);
-    }
+  std::vector<std::size_t> members;
+  std::vector<std::optional<std::size_t>> place_of(states_.size());
+  std::vector<RoutePlace> places;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i].left() || !states_[i].begun) continue;
+    place_of[i] = members.size();
+    members.push_back(i);
+    const RouteEnd& end = members_[i].end;
+    places.push_back({end.is_controller ? nullptr : end.node, is_source(i) || states_[i].complete, states_[i].moved});
   }
-  if (alive.empty()) return wanted;
-  const auto found = senders(cluster_, nodes, first);
-  for (std::size_t place = 0; place < alive.size(); ++place) {
-    if (from_controller && (linked_ || place == first)) {
-      wanted[alive[place]] = source_;
-    } else if (found[place]) {
-      wanted[alive[place]] = alive[*found[place]];
-    }
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    const auto sender = states_[members[place]].sender;
+    if (sender) places[place].sender = place_of[*sender];
+  }
+  const auto found = senders(cluster_, places);
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    if (found[place]) wanted[members[place]] = members[*found[place]];
   }
   return wanted;
 }
 
 void Transfer::link_all() {
-  if (!states_[source_].begun || failed(source_)) return;
+  if (failed(source_) ? !can_do_without_source() : !states_[source_].begun) return;
   bool all_begun = true;
-  bool any_begun = false;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (states_[i].left()) continue;
     all_begun = all_begun && states_[i].begun;
-    any_begun = any_begun || (i != source_ && states_[i].begun);
   }
   if (!all_begun && !late_) return;  // It comes with its own CopyBegun, or fails.
   const auto wanted = wanted_senders();
-  linked_ = linked_ || any_begun;
   for (std::size_t to = 0; to < states_.size(); ++to) {
     const State& state = states_[to];
-    if (to == source_ || state.left() || !state.begun || state.complete || state.sender) continue;
+    if (!is_to_receive(to) || !state.begun || state.sender) continue;
     if (const auto from = find_sender(to, wanted[to])) {
       link(*from, to);
     } else if (all_begun) {
@@ -121,7 +114,9 @@ void Transfer::link(std::size_t from, std::size_t to) {
   const auto route = route_between(cluster_, members_[from].end, members_[to].end);
   state.outcome.network = route.network;
   const bool encrypt = route.network == Network::kManagement || (options_.encrypt && route.network != Network::kSsh);
-  auto streams = std::max<std::size_t>(static_cast<std::size_t>(options_.streams) / route.paths.size(), 1);
+  const auto wanted = options_.streams > 0 ? static_cast<std::size_t>(options_.streams)
+                                           : copy_streams_for(std::min(states_[from].processors, state.processors));
+  auto streams = std::max<std::size_t>(wanted / route.paths.size(), 1);
   if (route.network == Network::kSsh) streams = 1;
   for (const AddressPair& addresses : route.paths) {
     const auto size = kCopyTokenBytes * std::min(streams, kMostCopyStreams);
@@ -207,12 +202,26 @@ double Transfer::pace_of(const State& state, Clock::time_point now) {
   return std::min(state.rate, static_cast<double>(state.done_bytes - state.done_at_link) / seconds);
 }
 
+std::optional<std::int64_t> Transfer::pacemaker_of(std::size_t i) const {
+  const std::size_t sender = *states_[i].sender;
+  if (!is_source(sender)) return states_[sender].done_bytes;
+  std::optional<std::int64_t> most;
+  if (cluster_.cables.empty()) return most;
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    if (k == i || states_[k].sender != sender || states_[k].left()) continue;
+    if (states_[k].outcome.network != states_[i].outcome.network) continue;
+    most = std::max(most.value_or(0), states_[k].done_bytes);
+  }
+  return most;
+}
+
 void Transfer::check_pace(std::size_t i, Clock::time_point now) {
   State& state = states_[i];
   const TransferPatience& patience = options_.patience;
-  if (*state.sender == source_) return try_next_first(i, now);
+  const auto most = pacemaker_of(i);
+  if (!most) return try_next_first(i, now);
   // Both may have begun with a part of the tree, so that only a growing distance counts.
-  const auto behind = states_[*state.sender].done_bytes - state.done_bytes;
+  const auto behind = *most - state.done_bytes;
   const bool is_new = now - state.linked_at <= patience.lag;
   state.least_behind = is_new ? behind : std::min(state.least_behind, behind);
   const auto fallen = behind - state.least_behind;
@@ -228,24 +237,33 @@ void Transfer::try_next_first(std::size_t i, Clock::time_point now) {
   constexpr std::int64_t kWorth = 16;  // So that the chunks that are sent twice count for little.
   const State& state = states_[i];
   const TransferPatience& patience = options_.patience;
+  bool& tried = states_[*state.sender].first_tried;
   const auto left = total_bytes_ - state.done_bytes;
   const double soon = 4 * pace_of(state, now) * std::chrono::duration<double>(patience.lag).count();
-  if (first_tried_ || now - state.in_pace <= 2 * patience.lag) return;
+  // With cables, the way around would be longer, and perhaps for nothing.
+  if (tried || !cluster_.cables.empty() || now - state.in_pace <= 2 * patience.lag) return;
   if (left / kWorth <= patience.least_lag || static_cast<double>(left) <= soon) return;
-  first_tried_ = true;
+  tried = true;
   move_to_end(i);
 }
 
 void Transfer::move_to_end(std::size_t i) {
   State& state = states_[i];
-  const auto waits = [&](const State& other) { return other.sender == i && !other.left() && !other.complete; };
-  const bool is_chain = cluster_.cables.empty() && !members_[source_].end.is_controller;
-  if (!is_chain || state.moved || std::none_of(states_.begin(), states_.end(), waits)) return;
-  state.moved = true;
-  for (State& other : states_) {
-    if (waits(other)) leave_sender(other);
+  std::vector<std::size_t> behind;
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    if (is_to_receive(k) && receives_from(k, i)) behind.push_back(k);
   }
-  leave_sender(state);
+  if (state.moved || behind.empty()) return;
+  state.moved = true;
+  const auto wanted = wanted_senders();
+  // Also those that are far behind: on a ring, they now send to the ones that sent to them.
+  std::erase_if(behind, [&](std::size_t k) { return !wanted[k] || wanted[k] == states_[k].sender; });
+  if (behind.empty()) {
+    state.outcome.delays = state.outcome.slow;
+    return;
+  }
+  for (const std::size_t k : behind) leave_sender(states_[k]);
+  if (wanted[i] && wanted[i] != state.sender) leave_sender(state);
   link_all();
 }
 

@@ -36,8 +36,10 @@ struct TransferState {
   TransferOutcome outcome;
   bool begun = false;
   bool complete = false;
-  bool gone = false;   ///< Complete, and no longer there for others.
-  bool moved = false;  ///< To the end of the chain.
+  bool gone = false;         ///< Complete, and no longer there for others.
+  bool moved = false;        ///< To the end of the chain.
+  bool first_tried = false;  ///< Of a source: its first receiver has left its place.
+  std::int64_t processors = 0;
   std::optional<std::size_t> sender;
   std::set<std::int64_t> live_links;  ///< From the sender.
   int links_made = 0;
@@ -75,7 +77,12 @@ class Transfer {
 
   bool failed(std::size_t i) const { return states_[i].outcome.error.has_value(); }
   const std::string& name(std::size_t i) const { return members_[i].end.node->name.str(); }
+  /// It has had the whole tree from the beginning.
+  bool is_source(std::size_t i) const { return i == source_ || members_[i].holds(); }
+  bool is_to_receive(std::size_t i) const { return !is_source(i) && !states_[i].left() && !states_[i].complete; }
   bool over() const;
+  /// Nothing more is needed from the source.
+  bool can_do_without_source() const;
   /// The thread of one member.
   void attend(std::size_t i);
   /// Tells the member what to expect. The parts are made one by one: for all members together they may be gigabytes.
@@ -109,7 +116,7 @@ class Transfer {
   bool can_serve(std::size_t from, std::size_t to) const;
   /// Directly or through others.
   bool receives_from(std::size_t i, std::size_t sender) const;
-  /// By member. The controller sends to one node, and to those that lose their sender.
+  /// By member.
   std::vector<std::optional<std::size_t>> wanted_senders() const;
   void link(std::size_t from, std::size_t to);
   void fetch(std::int64_t id, const TransferLink& link, int port);
@@ -124,12 +131,15 @@ class Transfer {
   /// Bytes per second, for judging the node. The bytes that it receives are its own claim, and count only as far as it
   /// then has more.
   static double pace_of(const State& state, Clock::time_point now);
+  /// What a node has that is to be as fast: the sender. The pace of a source shows only at its receivers: with cables
+  /// there may be another one.
+  std::optional<std::int64_t> pacemaker_of(std::size_t i) const;
   /// A node that falls far behind its sender is slow, and the nodes behind it need not be.
   void check_pace(std::size_t i, Clock::time_point now);
   /// The pace of the source shows only at its receiver. So the first one leaves its place once, slow or not: the order
   /// of a chain does not matter otherwise.
   void try_next_first(std::size_t i, Clock::time_point now);
-  /// Without effect if nothing is behind it, or where cables decide who sends to whom.
+  /// Without effect if nothing is behind it, or if cables leave no other way.
   void move_to_end(std::size_t i);
   static void leave_sender(State& state);
 
@@ -148,8 +158,6 @@ class Transfer {
   KnownChunks known_;
   std::map<std::int64_t, TransferLink> links_;
   std::int64_t next_link_ = 1;
-  bool linked_ = false;             ///< The first links were made.
-  bool first_tried_ = false;        ///< The first receiver has left its place.
   std::list<std::jthread> relays_;  ///< Last: the threads use all of the others.
 };
 

@@ -154,6 +154,7 @@ void list_fields(FieldVisitor& field, CopyBegun& answer) {
   field("missing_bytes", answer.missing_bytes, kBytes);
   field("needed_bytes", answer.needed_bytes, kBytes);
   field("free_bytes", answer.free_bytes, kBytes);
+  field("processors", answer.processors, kOptional.within(0, kMostProcessors));
 }
 
 void list_fields(FieldVisitor& field, CopyTree& tree) {

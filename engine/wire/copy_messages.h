@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -126,7 +127,15 @@ struct CopyBegun {
   std::int64_t missing_bytes = 0;  ///< To be received over the network.
   std::int64_t needed_bytes = 0;   ///< To be written.
   std::int64_t free_bytes = 0;
+  std::int64_t processors = 0;  ///< Of the machine; 0: not known.
 };
+inline constexpr std::int64_t kMostProcessors = 65536;
+/// The number of connections between two machines of which the slower one has so many processors. Each connection
+/// keeps one of them busy with digests, and one is left to the others. Small machines share fewer among them.
+constexpr std::size_t copy_streams_for(std::int64_t processors) {
+  constexpr std::int64_t kFewest = 8;
+  return static_cast<std::size_t>(std::clamp(processors - 1, kFewest, static_cast<std::int64_t>(kMostCopyStreams)));
+}
 
 /// Asks for the trees to which earlier syncs have brought names, and for the archives of images that they have left.
 /// Instead of CopyOpen.

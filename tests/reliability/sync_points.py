@@ -1,7 +1,8 @@
 """Strikes a sync at random points: its programs, its controller and its connections. After each strike no file of a
-receiver may be torn. The next sync must bring the rest, and may send at most one chunk per connection a second time."""
+receiver may be torn. The next sync must bring the rest, and may send at most two chunks per connection a second time."""
 import concurrent.futures
 import dataclasses
+import os
 import pathlib
 import random
 import subprocess
@@ -30,7 +31,9 @@ KINDS = ("sender", "middle", "last", "controller", "SSH connection", "fabric con
 PLACES = {"sender": 0, "middle": 1, "last": 2}
 # With a limit there are fewer connections: see SyncRun::transfer_to.
 LIMIT = ("--limit", "60MB/s")
-CONNECTIONS, CONNECTIONS_WITH_LIMIT = 8, 2
+CONNECTIONS, CONNECTIONS_WITH_LIMIT = min(16, max(8, (os.cpu_count() or 1) - 1)), 2
+# One that arrives, and the one before, whose digest has not arrived.
+CHUNKS = 2
 # Small ones: the counters of the interfaces then show what the programs have taken, not what the kernel has in store.
 BUFFER = 256 << 10
 OVERHEAD = 1.03  # Of headers and of acknowledgements.
@@ -284,9 +287,9 @@ class Sync:
                                       f"{told[host.name]}")
             again = got_in_all[place] - self.undisturbed[point.old].received[place]
             outcome.again = max(outcome.again, again)
-            allowed = point.connections * (CHUNK + BUFFER) * OVERHEAD + SLACK
+            allowed = point.connections * (CHUNKS * CHUNK + BUFFER) * OVERHEAD + SLACK
             if again > allowed:
-                outcome.stuck.append(f"{host.name} received {again} bytes a second time; {allowed:.0f} are one chunk "
+                outcome.stuck.append(f"{host.name} received {again} bytes a second time; {allowed:.0f} are {CHUNKS} chunks "
                                      f"for each of {point.connections} connections")
         self.judge_rest(outcome)
 

@@ -4,46 +4,12 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "tests/integration/jobs/synced_host.h"
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
-namespace {
-
-const std::string kTree = "/srv/models/tiny";
-const std::string kFile =
-    "fabric: {topology: switch, port: 1}\n"
-    "models: [{path: /srv/models/tiny, from: spark-01}]\n";
-
-/// Hosts without the directory, before a case and after it.
-class SyncedHost {
- public:
-  explicit SyncedHost(int number) : host_(number) { clean(); }
-  SyncedHost(const SyncedHost&) = delete;
-  SyncedHost& operator=(const SyncedHost&) = delete;
-  ~SyncedHost() { clean(); }
-  const Host* operator->() const { return &host_; }
-  /// Names, modes, owners, link targets and digests of everything in the directory.
-  std::string digest() const {
-    return host_.shell("cd " + kTree +
-                       " && { find . -printf '%p %y %m %u %l\\n'; find . -type f -exec sha256sum {} +; } "
-                       "| LC_ALL=C sort | sha256sum");
-  }
-
- private:
-  void clean() const { host_.shell("rm -rf /srv/models"); }
-  Host host_;
-};
-
-void make_tree(const SyncedHost& host) {
-  host->shell("mkdir -p " + kTree + "/sub && cd " + kTree +
-              " && head -c 30000000 /dev/urandom > large && printf text > sub/small && ln -s ../large sub/link"
-              " && chmod 640 sub/small && chown operator sub/small");
-}
-
-}  // namespace
-
 TEST_CASE("sync: three hosts receive a directory over the fabric, and a second run has nothing to do") {
   const SyncedHost source(1);
   const SyncedHost second(2);

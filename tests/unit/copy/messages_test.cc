@@ -68,6 +68,14 @@ TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are ref
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyJoin{}))));
 }
 
+TEST_CASE("copy: machines with many processors have more connections, small ones not fewer than eight") {
+  CHECK(copy_streams_for(0) == 8);
+  CHECK(copy_streams_for(2) == 8);
+  CHECK(copy_streams_for(12) == 11);
+  CHECK(copy_streams_for(20) == kMostCopyStreams);
+  CHECK(copy_streams_for(kMostProcessors) == kMostCopyStreams);
+}
+
 TEST_CASE("copy: an image is loaded only by its id") {
   CopyImage command;
   command.action = CopyImageAction::kLoad;

@@ -106,6 +106,32 @@ TEST_CASE("copy processes: a chain of four brings every file, and a second run s
   CHECK(again.received == 0);
 }
 
+TEST_CASE("copy processes: while the digest of a chunk is on its way, its connection receives the next one") {
+  constexpr std::int64_t kEach = 2;
+  const Trees trees(2);
+  fs::remove_all(trees.paths[0]);
+  write_file(trees.paths[0] / "large", random_text(static_cast<std::size_t>(kEach * kCopyChunk) * kStreams, 3));
+  Chain chain;
+  REQUIRE(chain.begin(trees.paths, false));
+  std::vector<CopyDigests> held;
+  std::int64_t received = 0;
+  const auto wanted = (kEach * static_cast<std::int64_t>(kStreams) - 2) * kCopyChunk;
+  const auto end = Clock::now() + kEnough;
+  while (received < wanted && Clock::now() < end) {
+    if (const auto answer = chain.programs[0].answer()) {
+      if (const auto* digests = std::get_if<CopyDigests>(&*answer)) held.push_back(*digests);
+    }
+    if (const auto answer = chain.programs[1].answer()) {
+      if (const auto* progress = std::get_if<CopyProgress>(&*answer)) received = progress->received_bytes;
+    }
+  }
+  CHECK(received >= wanted);
+  for (const CopyDigests& digests : held) chain.programs[1].send(digests);
+  CHECK(chain.run(kEnough));
+  const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
+  CHECK(equal);
+}
+
 TEST_CASE("copy processes: the program leaves the processor to the node's own work") {
   Program program;
   constexpr int kNice = 10;

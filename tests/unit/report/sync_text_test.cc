@@ -85,6 +85,13 @@ TEST_CASE("sync text: a slow node is named") {
   CHECK(slow_in_json());
   const auto text = to_text(report, false, TextStyle{});
   CHECK(has(text, "spark-02 received 30.0 MB in 20.0 s; slow, so that the others did not wait for it"));
+  node.status = ContentStatus::kPresent;
+  node.stopped = make_error(ErrorCode::kUnreachable, "the connection ended");
+  CHECK(has(to_text(report, false, TextStyle{}), "spark-02 present; sent no more: the connection ended"));
+  CHECK(exit_code(report) == ExitCode::kDone);
+  node.status = ContentStatus::kSent;
+  node.delays = true;
+  CHECK(has(to_text(report, false, TextStyle{}), "slow, and the cables leave the nodes behind it no other way"));
 }
 
 TEST_CASE("sync text: progress has the rate and the time that is left") {

@@ -1,5 +1,7 @@
 #include "engine/sync/route.h"
 
+#include <set>
+
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -31,10 +33,26 @@ Cluster on_a_switch(int nodes) {
   return cluster;
 }
 
-std::vector<const NodeSpec*> all_of(const Cluster& cluster) {
-  std::vector<const NodeSpec*> nodes;
-  for (const NodeSpec& one : cluster.nodes) nodes.push_back(&one);
-  return nodes;
+/// All nodes of the cluster, none with a sender yet.
+std::vector<RoutePlace> from(const Cluster& cluster, const std::set<std::size_t>& sources) {
+  std::vector<RoutePlace> places;
+  for (const NodeSpec& one : cluster.nodes) places.push_back({&one, sources.contains(places.size())});
+  return places;
+}
+
+/// With a cable from each node to the next; in a ring also from the last to the first.
+Cluster on_cables(std::size_t nodes, bool ring) {
+  Cluster cluster;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto net = [](std::size_t cable) { return "192.168." + std::to_string(100 + cable) + "."; };
+    const auto id = std::to_string(11 + i);
+    cluster.nodes.push_back(
+        node("n" + std::to_string(i), {port(0, net(i) + id), port(1, net((i + nodes - 1) % nodes) + id)}));
+  }
+  for (std::size_t i = 0; i + (ring ? 0 : 1) < nodes; ++i) {
+    cluster.cables.emplace_back(cluster.nodes[i].name, cluster.nodes[(i + 1) % nodes].name);
+  }
+  return cluster;
 }
 
 }  // namespace
@@ -58,29 +76,65 @@ TEST_CASE("route: halves with an address join two nodes, also with a link-local 
 
 TEST_CASE("route: a switch makes one chain that begins at the source") {
   const auto cluster = on_a_switch(4);
-  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, 0, 1, 2});
-  CHECK(senders(cluster, all_of(cluster), 2) == Senders{2, 0, std::nullopt, 1});
+  CHECK(senders(cluster, from(cluster, {0})) == Senders{std::nullopt, 0, 1, 2});
+  CHECK(senders(cluster, from(cluster, {2})) == Senders{2, 0, std::nullopt, 1});
 }
 
-TEST_CASE("route: a ring makes two chains") {
-  Cluster cluster;
-  for (int i = 0; i < 4; ++i) {
-    const auto net = [](int cable) { return "192.168." + std::to_string(100 + cable) + "."; };
-    const auto id = std::to_string(11 + i);
-    cluster.nodes.push_back(node("n" + std::to_string(i), {port(0, net(i) + id), port(1, net((i + 3) % 4) + id)}));
-  }
-  for (std::size_t i = 0; i < 4; ++i) {
-    cluster.cables.emplace_back(cluster.nodes[i].name, cluster.nodes[(i + 1) % 4].name);
-  }
-  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, 0, 1, 0});
+TEST_CASE("route: each of several sources on a switch has a chain, and the chains are about equally long") {
+  const auto cluster = on_a_switch(7);
+  CHECK(senders(cluster, from(cluster, {0, 1})) == Senders{std::nullopt, std::nullopt, 0, 1, 2, 3, 4});
+  CHECK(senders(cluster, from(cluster, {1, 3, 5})) == Senders{1, std::nullopt, 3, std::nullopt, 5, std::nullopt, 0});
+  CHECK(senders(cluster, from(cluster, {})) == Senders(7));
+}
+
+TEST_CASE("route: a source that the fabric does not reach has no chain beside one that it reaches") {
+  auto cluster = on_a_switch(4);
+  cluster.nodes[1].fabric.clear();
+  CHECK(senders(cluster, from(cluster, {1, 3})) == Senders{3, std::nullopt, 0, std::nullopt});
+  const auto whole = on_a_switch(4);
+  auto places = from(whole, {0, 2});
+  places[0].node = nullptr;  // The controller.
+  CHECK(senders(whole, places) == Senders{std::nullopt, 2, std::nullopt, 1});
+}
+
+TEST_CASE("route: who has a sender keeps it, and the others continue the shortest chain") {
+  const auto cluster = on_a_switch(6);
+  auto places = from(cluster, {0, 1});
+  places[2].sender = 0;
+  places[4].sender = 3;  // The sender of 3 has failed.
+  CHECK(senders(cluster, places) == Senders{std::nullopt, std::nullopt, 0, 1, 3, 2});
+}
+
+TEST_CASE("route: a slow node comes last in its chain") {
+  const auto cluster = on_a_switch(4);
+  auto places = from(cluster, {0});
+  for (std::size_t i = 1; i < 4; ++i) places[i].sender = i - 1;
+  places[1].is_slow = true;
+  CHECK(senders(cluster, places) == Senders{std::nullopt, 3, 0, 2});
+}
+
+TEST_CASE("route: a ring makes two chains, and a slow node in it passes nothing on") {
+  const auto cluster = on_cables(6, true);
+  CHECK(senders(cluster, from(cluster, {0})) == Senders{std::nullopt, 0, 1, 2, 5, 0});
+  auto places = from(cluster, {0});
+  places[1].is_slow = true;
+  CHECK(senders(cluster, places) == Senders{std::nullopt, 0, 3, 4, 5, 0});
+  CHECK(senders(cluster, from(cluster, {0, 3})) == Senders{std::nullopt, 0, 3, std::nullopt, 3, 0});
+}
+
+TEST_CASE("route: where a slow node is the only way, it passes on") {
+  const auto cluster = on_cables(4, false);
+  auto places = from(cluster, {0});
+  places[1].is_slow = true;
+  CHECK(senders(cluster, places) == Senders{std::nullopt, 0, 1, 2});
 }
 
 TEST_CASE("route: a node without a fabric address comes last, over the management network") {
   auto cluster = on_a_switch(4);
   cluster.nodes[1].fabric.clear();
-  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, 3, 0, 2});
+  CHECK(senders(cluster, from(cluster, {0})) == Senders{std::nullopt, 3, 0, 2});
   // The source itself has none: one node receives from it, and passes on over the fabric.
-  CHECK(senders(cluster, all_of(cluster), 1) == Senders{1, std::nullopt, 0, 2});
+  CHECK(senders(cluster, from(cluster, {1})) == Senders{1, std::nullopt, 0, 2});
 }
 
 TEST_CASE("route: two islands of cables are joined over the management network once") {
@@ -90,7 +144,7 @@ TEST_CASE("route: two islands of cables are joined over the management network o
     cluster.nodes.push_back(node("n" + std::to_string(i), {port(0, net + std::to_string(11 + i))}));
   }
   for (const std::size_t i : {0U, 2U}) cluster.cables.emplace_back(cluster.nodes[i].name, cluster.nodes[i + 1].name);
-  CHECK(senders(cluster, all_of(cluster), 0) == Senders{std::nullopt, 0, 1, 2});
+  CHECK(senders(cluster, from(cluster, {0})) == Senders{std::nullopt, 0, 1, 2});
 }
 
 TEST_CASE("route: the management addresses are used only without the fabric, and in one family") {

@@ -270,6 +270,44 @@ TEST_CASE("sync run: a node whose other files may not be replaced still shares t
   CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
 }
 
+TEST_CASE("sync run: nodes with equal digests are sources too, and one with others is none") {
+  Bench bench(6);
+  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
+  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("own", 1, "s")});
+  bench.nodes[2].reaction = with_files({file("a", 1, "other")});
+  for (const std::size_t i : {3U, 4U, 5U}) bench.nodes[i].reaction = with_files({});
+  for (NodeSpec& node : bench.cluster.nodes) {
+    Value records{Value::List{}};
+    records.push_back(Value::map({{"path", "/srv/models/one"}, {"from", "n1"}}));
+    node.sections.insert_or_assign("models", records);
+  }
+  const auto report = bench.run();
+  const auto& nodes = report.items[0].nodes;
+  CHECK(nodes[1].status == ContentStatus::kPresent);
+  CHECK(nodes[2].status == ContentStatus::kFailed);
+  for (const std::size_t i : {3U, 4U, 5U}) CHECK(nodes[i].status == ContentStatus::kSent);
+  REQUIRE(bench.nodes[1].all<CopyBegin>().size() == 1);
+  CHECK(bench.nodes[1].all<CopyBegin>().front().source);
+  // What it alone has is not the source's.
+  CHECK(bench.nodes[1].all<CopyExpect>().front().entries.size() == 1);
+  CHECK_FALSE(bench.nodes[1].all<CopyServe>().empty());
+  CHECK(bench.nodes[2].all<CopyBegin>().empty());
+  CHECK(bench.nodes[2].all<CopyServe>().empty());
+}
+
+TEST_CASE("sync run: nodes that have everything are listed once, and nothing is read, written or sent") {
+  Bench bench(3);
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 200'000'000'000, "s")});
+  const auto report = bench.run();
+  for (const ContentOfNode& node : report.items[0].nodes) CHECK(node.status == ContentStatus::kPresent);
+  for (const CopyNode& node : bench.nodes) {
+    REQUIRE(node.commands.size() == 2);
+    CHECK_FALSE(node.all<CopyOpen>().front().write);
+    CHECK_FALSE(node.all<CopyLook>().front().read);
+    CHECK_FALSE(node.all<CopyLook>().front().chunks);
+  }
+}
+
 TEST_CASE("sync run: a dry run foresees which node receives over the management network") {
   Bench bench(3);
   bench.options.dry_run = true;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 namespace sparkplan::test {
 
 inline constexpr std::int64_t kSize = 100;
+inline constexpr std::int64_t kTimeOfHolder = 7;
 inline const std::string kOfSource = "192.168.100.11";
 inline const std::string kOfSecond = "192.168.100.12";
 
@@ -34,11 +36,13 @@ struct TransferBench {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::string address = has_addresses ? "10.0.0." + std::to_string(11 + i) : "";
       members.push_back({{&cluster.nodes[i], i == 0 && from_controller, address}, &clients[i], false});
+      if (holders.contains(i)) members.back().held_times.assign(files, kTimeOfHolder);
     }
     std::vector<CopyEntry> entries(files);
     for (std::size_t i = 0; i < files; ++i) {
       entries[i].path = "file" + std::to_string(i);
       entries[i].size = kSize;
+      if (has_digests) entries[i].digests.assign(kCopyDigestBytes, 'd');
     }
     return transfer(cluster, members, 0, entries, options);
   }
@@ -47,8 +51,10 @@ struct TransferBench {
   Cluster cluster;
   TransferOptions options;
   std::size_t files = 1;
-  bool has_addresses = false;    ///< On the management network: 10.0.0.11 and so on.
-  bool from_controller = false;  ///< The first node stands for the controller.
+  std::set<std::size_t> holders;  ///< They have the whole tree, as the source has.
+  bool has_digests = false;       ///< Those of the source are known from the beginning.
+  bool has_addresses = false;     ///< On the management network: 10.0.0.11 and so on.
+  bool from_controller = false;   ///< The first node stands for the controller.
 };
 
 /// Adds the answer at most every few milliseconds, so that it is no flood.

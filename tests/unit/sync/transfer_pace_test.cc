@@ -74,6 +74,31 @@ test::CopyReaction grows() {
   };
 }
 
+/// Has next to nothing for longer than grows() takes, and then all.
+test::CopyReaction late() {
+  return [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr) return honest(command, self);
+    if (!fetch->address.starts_with("192.168.100.")) return;
+    self.on_read = [state = std::make_shared<Said>()](Peer& peer) {
+      constexpr std::int64_t kMessages = kSize + 25;
+      if (state->count > kMessages || !state->is_due()) return;
+      CopyProgress progress;
+      progress.done_bytes = 1;
+      say(peer, progress);
+      if (++state->count > kMessages) say(peer, CopyComplete{kSize});
+    };
+  };
+}
+
+/// Each node with the next one; as many cables as nodes make a ring.
+void join_by_cables(Bench& bench, std::size_t cables) {
+  const auto& nodes = bench.cluster.nodes;
+  for (std::size_t i = 0; i < cables; ++i) {
+    bench.cluster.cables.emplace_back(nodes[i].name, nodes[(i + 1) % nodes.size()].name);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("transfer: a node that falls far behind its sender goes to the end of the chain and is named") {
@@ -120,11 +145,42 @@ TEST_CASE("transfer: the first receiver leaves its place once, as only the next 
   CHECK(senders_of(bench.nodes[1]).back().ends_with(".13"));
 }
 
-TEST_CASE("transfer: with cables the node behind a slow one waits until the deadline of the transfer") {
+TEST_CASE("transfer: on a ring, the nodes behind a slow one receive from the other side, and it is named") {
   Bench bench(4);
-  for (std::size_t i = 0; i < 4; ++i) {
-    bench.cluster.cables.emplace_back(bench.cluster.nodes[i].name, bench.cluster.nodes[(i + 1) % 4].name);
-  }
+  join_by_cables(bench, 4);
+  bench.options.patience.lag = milliseconds(300);
+  bench.options.patience.least_lag = 10;
+  bench.nodes[1].reaction = late();
+  bench.nodes[2].reaction = waits_for(".12");
+  bench.nodes[3].reaction = grows();
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
+  CHECK(outcomes[1].slow);
+  CHECK_FALSE(outcomes[1].delays);
+  CHECK_FALSE(outcomes[3].slow);
+  CHECK(senders_of(bench.nodes[2]).back().ends_with(".14"));
+  CHECK(bench.nodes[1].all<CopyDrop>().empty());
+}
+
+TEST_CASE("transfer: a slow node that is the only way is named, and those behind it keep it") {
+  Bench bench(4);
+  join_by_cables(bench, 3);
+  bench.options.patience.lag = milliseconds(300);
+  bench.options.patience.least_lag = 10;
+  bench.nodes[1].reaction = grows();
+  bench.nodes[2].reaction = late();
+  bench.nodes[3].reaction = late();
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
+  CHECK(outcomes[2].slow);
+  CHECK(outcomes[2].delays);
+  CHECK_FALSE(outcomes[3].slow);
+  CHECK(bench.nodes[3].all<CopyDrop>().empty());
+}
+
+TEST_CASE("transfer: with cables in a line the node behind a slow one waits until the deadline of the transfer") {
+  Bench bench(4);
+  join_by_cables(bench, 3);
   bench.options.patience.lag = milliseconds(50);
   bench.options.patience.least_lag = 1;
   bench.options.patience.total = milliseconds(800);
