@@ -207,6 +207,17 @@ TEST_CASE("a hanging operation times out, and no rank remains") {
   CHECK(children().empty());
 }
 
+TEST_CASE("ranks that answer each size in time have one deadline for all sizes of an operation") {
+  Ranks ranks(2);
+  ranks.set_all("FAKE_NCCL", "hang");
+  ranks.options.run_timeout = std::chrono::seconds(600);
+  ranks.options.request_timeout = std::chrono::milliseconds(0);
+  const auto failure = ranks.failed_run();
+  CHECK(failure.trouble == NcclTrouble::kSilent);
+  CHECK(failure.error.message == "the sizes up to all_reduce of 1 MiB did not finish within 0 s");
+  CHECK(children().empty());
+}
+
 TEST_CASE("a stop ends all ranks at any point") {
   Ranks ranks(2);
   ranks.set_all("FAKE_NCCL", "hang");
