@@ -50,7 +50,7 @@ struct Trees {
 };
 
 /// A program that expects the first two files of a source.
-Program& receiver_of_large(Chain& chain, const fs::path& tree) {
+Program& receiver_of_large(Chain& chain, const fs::path& tree, const std::string& sum_of_large = "") {
   Program& receiver = chain.programs.emplace_back();
   receiver.send(open_of(tree));
   REQUIRE(receiver.await<CopyOpened>());
@@ -63,6 +63,7 @@ Program& receiver_of_large(Chain& chain, const fs::path& tree) {
   entries[0].path = "empty";
   entries[1].path = "large";
   entries[1].size = 30 << 20;
+  entries[1].sum = sum_of_large;
   receiver.send(CopyExpect{entries});
   receiver.send(CopyBegin{false, false});
   REQUIRE(receiver.await<CopyBegun>());
@@ -180,6 +181,18 @@ TEST_CASE("copy processes: a forged chunk is not written") {
   const auto lost = receiver.await<CopyLinkLost>();
   REQUIRE(lost);
   CHECK(lost->error.code == ErrorCode::kVerifyFailed);
+  CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
+}
+
+TEST_CASE("copy processes: content whose digests have another sum than the source lists gets no name") {
+  const Trees trees(2);
+  Chain chain;
+  REQUIRE(chain.begin({trees.paths[0]}, false));
+  receiver_of_large(chain, trees.paths[1], std::string(2 * kCopyDigestBytes, 'a'));
+  chain.link(1);
+  CHECK_FALSE(chain.run(kEnough));
+  REQUIRE(chain.failure);
+  CHECK(chain.failure->code == ErrorCode::kVerifyFailed);
   CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
 }
 
