@@ -55,6 +55,8 @@ TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are ref
   CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(entries))));
   entries.entries[0].digests += entries.entries[0].digests;
   CHECK(decode<CopyAnswer>(encode(CopyAnswer(entries))));
+  entries.entries[0].kind = CopyKind::kDirectory;
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(entries))));
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyServe{1, "127.0.0.1", "127.0.0.2", "short", ""}))));
   CopyEntries listed;
   listed.entries.resize(1);
