@@ -17,9 +17,9 @@ constexpr FieldRule kPort = kOptional.within(1, 255);
 constexpr std::size_t kMostSessions = 64;
 constexpr ListRule kSessions = kRequired.at_most(kMostSessions);
 constexpr std::size_t kMostCounters = 1024;
-constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLargestNumber = std::numeric_limits<std::int64_t>::max();
 /// The difference of two counters is then a number, too.
-constexpr FieldRule kCounter = kNullForNone.within(0, kUnbounded);
+constexpr FieldRule kCounter = kNullForNone.within(0, kLargestNumber);
 
 }  // namespace
 
@@ -95,7 +95,7 @@ void list_fields(FieldVisitor& field, Result<RdmaWritten>& result) {
   // Above what any device writes in 30 s; their bytes are still a number.
   constexpr std::int64_t kMostMessages = 1'000'000'000'000;
   field("messages", result->messages, kRequired.within(0, kMostMessages));
-  field("nanoseconds", result->nanoseconds, kRequired.within(0, kUnbounded));
+  field("nanoseconds", result->nanoseconds, kRequired.within(0, kLargestNumber));
 }
 
 void list_fields(FieldVisitor& field, RdmaWriteReply& reply) {

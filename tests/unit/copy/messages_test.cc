@@ -43,7 +43,7 @@ TEST_CASE("copy: an entry that leaves its tree is refused, from a node and from 
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(expect))));
 }
 
-TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are refused") {
+TEST_CASE("copy: setuid bits, sizes of directories, wrong numbers of digests and broken tokens are refused") {
   CopyEntries entries;
   entries.entries.resize(1);
   entries.entries[0].path = "a";
