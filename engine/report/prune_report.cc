@@ -25,7 +25,8 @@ std::string kept_text(const PrunedTree& tree) {
 std::string tree_text(const PrunedTree& tree) {
   if (tree.path.empty()) return tree.error ? printable(tree.error->describe()) : "";
   constexpr std::size_t kLongestPath = 200;
-  std::string text = shown_text(tree.path, kLongestPath) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
+  std::string text =
+      shown_text(tree.path, kLongestPath) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
   if (tree.error) return text + printable(tree.error->describe());
   return text + content_size_text(tree.bytes) + " in " + files_text(static_cast<std::size_t>(tree.files)) +
          (tree.removed ? " removed" : "") + kept_text(tree);

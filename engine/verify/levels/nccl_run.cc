@@ -222,10 +222,10 @@ class RankGroup {
       } else if (Clock::now() >= end) {
         const auto silent =
             static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
-        const bool is_total = Clock::now() >= total;
-        fail(NcclTrouble::kSilent, phase, silent,
-             is_total ? silent_error("the sizes up to " + doing, options_.request_timeout)
-                      : silent_error(doing, limit));
+        const bool is_total = end + milliseconds(1) >= total;  // The limit is in whole milliseconds.
+        fail(
+            NcclTrouble::kSilent, phase, silent,
+            is_total ? silent_error("the sizes up to " + doing, options_.request_timeout) : silent_error(doing, limit));
       }
     }
     if (failed()) {
