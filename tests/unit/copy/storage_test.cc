@@ -1,7 +1,5 @@
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +12,6 @@
 #include <thread>
 
 #include "engine/copy/accounts.h"
-#include "engine/copy/address.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/copy_session.h"
@@ -46,30 +43,6 @@ TEST_CASE("copy: a digest is the SHA-256") {
   CHECK(digest_from_hex(hex(digest)) == digest);
   CHECK_FALSE(is_known(digest_from_hex("zz")));
   CHECK(sum_of({digest, Digest{}}).empty());
-}
-
-TEST_CASE("copy: a listener pauses while no descriptor is left for a connection") {
-  auto own = socket_address("127.0.0.1", 0);
-  REQUIRE(own);
-  const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  REQUIRE(::bind(listener.get(), own->get(), own->size) == 0);
-  REQUIRE(::listen(listener.get(), 1) == 0);
-  REQUIRE(::getsockname(listener.get(), own->get(), &own->size) == 0);
-  const FileDescriptor peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  REQUIRE(::connect(peer.get(), own->get(), own->size) == 0);
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  // The two descriptors stay open.
-  const rlimit none{0, before.rlim_max};
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  SocketAddress from;
-  const auto begun = std::chrono::steady_clock::now();
-  const FileDescriptor refused = accept_from(listener, from);
-  const auto paused = std::chrono::steady_clock::now() - begun;
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  CHECK_FALSE(refused.valid());
-  CHECK(paused >= std::chrono::milliseconds(10));
-  CHECK(accept_from(listener, from).valid());
 }
 
 TEST_CASE("copy: no link below the tree is followed") {
