@@ -3,7 +3,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "engine/core/bounded_text.h"
 
@@ -44,6 +46,14 @@ bool same_host(const SocketAddress& one, const SocketAddress& other) {
   }
   return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(&one.storage)->sin6_addr,
                      &reinterpret_cast<const sockaddr_in6*>(&other.storage)->sin6_addr, sizeof(in6_addr)) == 0;
+}
+
+FileDescriptor accept_from(const FileDescriptor& listener, SocketAddress& from) {
+  constexpr std::chrono::milliseconds kPause{20};
+  from.size = sizeof from.storage;
+  FileDescriptor socket(::accept4(listener.get(), from.get(), &from.size, SOCK_CLOEXEC));
+  if (!socket.valid()) std::this_thread::sleep_for(kPause);
+  return socket;
 }
 
 }  // namespace sparkplan::copy

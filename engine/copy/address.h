@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "engine/copy/file_descriptor.h"
 #include "engine/core/result.h"
 
 namespace sparkplan::copy {
@@ -23,5 +24,9 @@ Result<SocketAddress> socket_address(const std::string& address, int port);
 int port_of(const SocketAddress& address);
 /// True if both are the same address; ports do not count.
 bool same_host(const SocketAddress& one, const SocketAddress& other);
+
+/// A connection that waits at `listener`, and its address in `from`. Invalid if there is none. After a failure it
+/// waits a moment: without a free descriptor, the listener stays readable, and a loop around poll() would not pause.
+FileDescriptor accept_from(const FileDescriptor& listener, SocketAddress& from);
 
 }  // namespace sparkplan::copy

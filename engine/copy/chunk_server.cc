@@ -106,8 +106,7 @@ void ChunkServer::accept_all() {
     pollfd waiting{listener_.get(), POLLIN, 0};
     if (::poll(&waiting, 1, kGlanceMs) <= 0) continue;
     SocketAddress from;
-    from.size = sizeof from.storage;
-    FileDescriptor socket(::accept4(listener_.get(), from.get(), &from.size, SOCK_CLOEXEC));
+    FileDescriptor socket = accept_from(listener_, from);
     if (!socket.valid() || !peer || !same_host(from, *peer)) continue;
     receive(std::move(socket));
   }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "engine/copy/accounts.h"
+#include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
@@ -133,6 +134,12 @@ Result<void> Content::place_small_files() {
 Result<void> Content::place(std::uint32_t number, bool synced_already) {
   const CopyEntry& entry = entries_[number];
   File& file = files_[number];
+  // The controller has compared the sums of the nodes. A source could list the sum of another node's file.
+  if (!entry.sum.empty() && sum_of(file.digests) != entry.sum) {
+    return failure(ErrorCode::kVerifyFailed,
+                   "the source has sent other content than it lists: " + shown_text(entry.path),
+                   "name another node in `from`");
+  }
   SPARK_TRY(const auto opened, open_partial(file, O_RDONLY));
   SPARK_CHECK(give_properties(opened.get(), entry));
   if (!synced_already) SPARK_CHECK(synced(opened.get(), entry.path));

@@ -80,7 +80,8 @@ FileDescriptor accept_with(const std::string& token, const FileDescriptor& liste
       strangers.erase(strangers.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (waiting[0].revents == 0) continue;
-    FileDescriptor accepted(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    SocketAddress from;
+    FileDescriptor accepted = accept_from(listener, from);
     if (!accepted.valid()) continue;
     if (strangers.size() == kMostStrangers) strangers.pop_front();
     strangers.push_back({std::move(accepted)});

@@ -16,7 +16,7 @@ bool OutputQueue::wait_for_room(std::chrono::milliseconds patience) {
 void OutputQueue::put(const OutputSource& source, std::string bytes) {
   const std::lock_guard lock(mutex_);
   if (closed_ || error_) return;
-  bytes_ += bytes.size();
+  bytes_ += bytes.size() + kPieceBytes;
   pieces_.push_back({source, std::move(bytes)});
   changed_.notify_all();
 }
@@ -46,7 +46,7 @@ void OutputQueue::write_all() {
     lock.unlock();
     auto written = wanted ? output_.take(piece.source, piece.bytes) : Result<void>();
     lock.lock();
-    bytes_ -= piece.bytes.size();
+    bytes_ -= piece.bytes.size() + kPieceBytes;
     if (!written && !error_) error_ = std::move(written).error();
     changed_.notify_all();
   }

@@ -20,6 +20,8 @@ namespace sparkplan {
 class OutputQueue {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  /// What a piece takes beside its bytes: a node may send single bytes.
+  static constexpr std::size_t kPieceBytes = 64;
 
   explicit OutputQueue(JobOutput& output);
   OutputQueue(const OutputQueue&) = delete;
@@ -46,7 +48,7 @@ class OutputQueue {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Piece> pieces_;
-  std::size_t bytes_ = 0;  ///< Including the piece that is being written.
+  std::size_t bytes_ = 0;  ///< With kPieceBytes for each piece. Including the piece that is being written.
   bool closed_ = false;
   std::optional<Error> error_;
   std::jthread writer_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/report/sync_lines.h"
@@ -23,8 +24,10 @@ std::string kept_text(const PrunedTree& tree) {
 
 std::string tree_text(const PrunedTree& tree) {
   if (tree.path.empty()) return tree.error ? printable(tree.error->describe()) : "";
-  std::string text = printable(tree.path) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
-  if (!tree.image.empty()) text = "image " + printable(tree.image) + ": ";
+  constexpr std::size_t kLongestPath = 200;
+  std::string text =
+      shown_text(tree.path, kLongestPath) + (tree.kind == CopyTreeKind::kImage ? ", an archive of an image: " : ": ");
+  if (!tree.image.empty()) text = "image " + shown_text(tree.image, kLongestPath) + ": ";
   if (tree.error) return text + printable(tree.error->describe());
   if (!tree.image.empty() && tree.kept_files > 0) return text + "not removed, it is also " + first_names(tree.kept);
   if (!tree.image.empty()) return text + content_size_text(tree.bytes) + (tree.removed ? " removed" : "");

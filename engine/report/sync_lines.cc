@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -33,8 +34,10 @@ std::string files_text(std::size_t files) { return counted(files, "file"); }
 
 std::string first_names(const std::vector<std::string>& names, std::size_t count) {
   constexpr std::size_t kShown = 3;
+  // A node words its names, and a question must stay in sight.
+  constexpr std::size_t kLongestName = 200;
   std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(printable(names[i]));
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(shown_text(names[i], kLongestName));
   if (count > shown.size()) shown.push_back(fmt::format("{} more", count - shown.size()));
   return join(shown, ", ");
 }

@@ -19,6 +19,12 @@ bool advance_to(const std::string& path, std::vector<CopyEntry>::const_iterator&
   return at != listing.entries.end() && at->path == path;
 }
 
+/// A file that one of the two nodes has not read is not the same.
+bool same_content(const CopyEntry& one, const CopyEntry& other) {
+  if (one.kind != other.kind || one.target != other.target || one.size != other.size) return false;
+  return one.kind != CopyKind::kFile || one.size == 0 || (!one.sum.empty() && one.sum == other.sum);
+}
+
 /// Compares a file with the node's file of the same name and size.
 void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison& found) {
   if (source.sum.empty() || node.sum.empty()) {
@@ -90,14 +96,15 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
   return best;
 }
 
-NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source) {
+NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name) {
   const auto& entries = listings[source].listing->entries;
   std::vector<bool> shared(entries.size(), false);
   for (std::size_t i = 0; i < listings.size(); ++i) {
     if (i == source || listings[i].listing == nullptr) continue;
     auto other = listings[i].listing->entries.begin();
     for (std::size_t at = 0; at < entries.size(); ++at) {
-      if (advance_to(entries[at].path, other, *listings[i].listing)) shared[at] = true;
+      const bool has_name = advance_to(entries[at].path, other, *listings[i].listing);
+      if (has_name && (by_name || same_content(entries[at], *other))) shared[at] = true;
     }
   }
   NameList unshared;

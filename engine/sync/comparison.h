@@ -88,7 +88,8 @@ struct NamedListing {
 };
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
 
-/// Pure. Files and links of the source whose name no other node has.
-NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source);
+/// Pure. Files and links of the source that no other node has with the same content. A node that has other content
+/// vouches only for its own. `by_name`: names alone count, after a consent to replace such files.
+NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name);
 
 }  // namespace sparkplan

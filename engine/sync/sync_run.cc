@@ -212,18 +212,18 @@ class SyncRun {
     return !has_failed(nodes_[source]);
   }
 
-  NameList unshared(const ContentItem& item, std::size_t source) const {
+  NameList unshared(const ContentItem& item, std::size_t source, bool replace) const {
     if (!item.from.empty()) return {};
-    return is_model(item) ? unshared_files(listings(), source) : unshared_image(item.name, images(), source);
+    return is_model(item) ? unshared_files(listings(), source, replace) : unshared_image(item.name, images(), source);
   }
 
   void send(ContentReport& report, std::size_t source) {
     for (SyncNode& node : nodes_) node.looks_for.reset();  // From here on, programs work on a tree.
-    // Before nodes are left out because their files may not be replaced: they share the names.
-    report.unshared = unshared(report.item, source);
     const auto differs = [](const ContentOfNode& shown) { return shown.status == ContentStatus::kDiffers; };
     const bool any_differs = std::any_of(report.nodes.begin(), report.nodes.end(), differs);
     const bool replace = any_differs && options_.may_replace && options_.may_replace(report);
+    // Before nodes are left out because their files may not be replaced: they share the others.
+    report.unshared = unshared(report.item, source, replace);
     std::vector<std::size_t> places;
     bool any_lacks = false;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {

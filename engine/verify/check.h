@@ -60,6 +60,7 @@ struct Check {
   /// All measured sizes, out of place and then in place, each smallest first; empty for a single one.
   std::vector<SizePoint> series = {};
   bool one_off = false;  ///< Measured with settings of this run alone: neither stored nor compared with earlier values.
+  bool reduced = false;  ///< Measured at a smaller size than was asked for: as `one_off`.
 
   void block(const Blocker& blocker);
   /// Marks the check as passed, so far without a value.

@@ -81,7 +81,7 @@ double median_of(std::vector<double> values) {
 }
 
 bool is_measurement(const Check& check) {
-  return !check.one_off && check.value && std::isfinite(*check.value) && *check.value > 0 &&
+  return !check.one_off && !check.reduced && check.value && std::isfinite(*check.value) && *check.value > 0 &&
          (check.unit == "Gb/s" || check.unit == "GB/s" || check.unit == "TFLOP/s" || is_time(check));
 }
 

@@ -118,6 +118,8 @@ void list_fields(FieldVisitor& field, CopyEntry& entry) {
   field.base64("digests", entry.digests, kOptional.no_longer_than(kLongestDigests).unless(entry.digests.empty()));
   if (!field.reading()) return;
   field.check("path", is_path_below_tree(entry.path), "expected a path below the tree");
+  // Its bytes would give the node time for which no space is needed.
+  field.check("size", entry.kind == CopyKind::kFile || entry.size == 0, "expected the size of a file alone");
   field.check("target", entry.kind != CopyKind::kLink || stays_in_tree(entry.path, entry.target),
               "expected a link within the tree");
   field.check("digests",

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 
 #include "engine/model/resource.h"
 
@@ -15,6 +17,9 @@ constexpr FieldRule kPort = kOptional.within(1, 255);
 constexpr std::size_t kMostSessions = 64;
 constexpr ListRule kSessions = kRequired.at_most(kMostSessions);
 constexpr std::size_t kMostCounters = 1024;
+constexpr std::int64_t kLargestNumber = std::numeric_limits<std::int64_t>::max();
+/// The difference of two counters is then a number, too.
+constexpr FieldRule kCounter = kNullForNone.within(0, kLargestNumber);
 
 }  // namespace
 
@@ -87,8 +92,10 @@ void list_fields(FieldVisitor& field, Result<RdmaWritten>& result) {
     if (field.reading()) result = failure(std::move(*error));
     return;
   }
-  field("messages", result->messages, kRequired);
-  field("nanoseconds", result->nanoseconds, kRequired);
+  // Above what any device writes in 30 s; their bytes are still a number.
+  constexpr std::int64_t kMostMessages = 1'000'000'000'000;
+  field("messages", result->messages, kRequired.within(0, kMostMessages));
+  field("nanoseconds", result->nanoseconds, kRequired.within(0, kLargestNumber));
 }
 
 void list_fields(FieldVisitor& field, RdmaWriteReply& reply) {
@@ -115,11 +122,11 @@ void list_fields(FieldVisitor& field, RdmaLatencyRequest& request) {
 }
 
 void list_fields(FieldVisitor& field, RdmaCountersReply& reply) {
-  field("sent_bytes", reply.sent_bytes, kNullForNone);
-  field("received_bytes", reply.received_bytes, kNullForNone);
+  field("sent_bytes", reply.sent_bytes, kCounter);
+  field("received_bytes", reply.received_bytes, kCounter);
   field("hardware", reply.hardware, kOptional.at_most(kMostCounters));
-  field("interface_sent_bytes", reply.interface_sent_bytes, kNullForNone);
-  field("interface_received_bytes", reply.interface_received_bytes, kNullForNone);
+  field("interface_sent_bytes", reply.interface_sent_bytes, kCounter);
+  field("interface_received_bytes", reply.interface_received_bytes, kCounter);
 }
 
 void list_fields(FieldVisitor& field, RdmaCountersRequest& request) {

@@ -30,28 +30,36 @@ std::optional<struct stat> status_of(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
+/// The path without links, as the kernel shows it.
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  auto real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
 /// Recognises the processes of one program by the file that they execute. A path alone proves nothing: in a container
 /// the same path is another file.
 class Executable {
  public:
-  explicit Executable(std::string path) : path_(std::move(path)), installed_(status_of(path_)) {}
+  explicit Executable(const std::string& path) : path_(real_path(path)), installed_(status_of(path_)) {}
 
-  /// `link` is /proc/PID/exe, which leads to the file itself, whatever its name is now.
+  /// `link` is /proc/PID/exe. A status of another program's file could wait for ever: it may be on a mount whose server
+  /// is gone. The kernel shows the path without asking the file system.
   bool is_run_by(const std::string& link) const {
+    std::error_code gone;
+    const auto shown = std::filesystem::read_symlink(link, gone).string();
+    if (gone || (shown != path_ && shown != path_ + std::string(kDeleted))) return false;
     const auto running = status_of(link);
     if (!running) return false;
     if (installed_ && running->st_dev == installed_->st_dev && running->st_ino == installed_->st_ino) return true;
-    return is_earlier_build(link, *running);
+    return shown != path_ && is_earlier_build(*running);
   }
 
  private:
   /// A new build has replaced the file while the job ran.
-  bool is_earlier_build(const std::string& link, const struct stat& running) const {
+  bool is_earlier_build(const struct stat& running) const {
     if (running.st_nlink != 0 || running.st_uid != (installed_ ? installed_->st_uid : ::geteuid())) return false;
-    if (installed_ && running.st_dev != installed_->st_dev) return false;
-    std::error_code gone;
-    const auto shown = std::filesystem::read_symlink(link, gone).string();
-    return !gone && shown == path_ + std::string(kDeleted);
+    return !installed_ || running.st_dev == installed_->st_dev;
   }
 
   std::string path_;

@@ -15,12 +15,15 @@
 #include "engine/cli/output/new_file.h"
 #include "engine/core/text.h"
 #include "engine/report/plan/plan_for_others.h"
+#include "engine/resource/registry.h"
 #include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr std::string_view kLastSuccess = "sparkplan_last_success_timestamp_seconds";
+/// A daemon that gets too many messages of sparkplan drops the next ones, which are those of other nodes.
+constexpr std::size_t kMostMessagesOfNode = 200;
 
 bool is_finding(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
 
@@ -42,6 +45,11 @@ std::string label(std::string_view text) {
     escaped += c;
   }
   return escaped;
+}
+
+/// A manifest may name any type. New names in each run would fill the memory of Prometheus.
+std::string type_label(const std::string& type) {
+  return builtin_registry().find(type) == nullptr ? "unknown" : label(type);
 }
 
 /// A value in a form fit for a log; nothing for an absent value.
@@ -81,6 +89,30 @@ SyslogMessage message_about(const Report& report, const NodeReport& node, const 
   return message;
 }
 
+void add_messages(const Report& report, const NodeReport& node, std::vector<SyslogMessage>& messages) {
+  std::size_t left_out = 0;
+  std::size_t count = 0;
+  const auto has_room = [&] {
+    if (count == kMostMessagesOfNode) ++left_out;
+    return count < kMostMessagesOfNode && ++count > 0;
+  };
+  if (node.error && has_room()) messages.push_back(message_about(report, node, *node.error));
+  for (const auto& blocked : node.plan.blocked) {
+    if (!has_room()) continue;
+    messages.push_back(message_about(report, node, Error(blocked.error).within(blocked.id.str())));
+    messages.back().parameters.emplace_back("resource", blocked.id.str());
+  }
+  for (const auto& change : node.plan.changes) {
+    if (!is_finding(change)) continue;
+    for (const auto& field : change.fields) {
+      if (has_room()) messages.push_back(message_about(report, node, change, field));
+    }
+  }
+  if (left_out == 0) return;
+  messages.push_back(message_about(report, node, "more", SyslogSeverity::kWarning));
+  messages.back().text = node.name + ": " + std::to_string(left_out) + " more findings: `sparkplan drift` lists them";
+}
+
 SyslogMessage message_about(const Report& report, const Diagnostic& diagnostic) {
   SyslogMessage message{SyslogSeverity::kError, "invalid", {}, {}};
   if (!report.cluster.empty()) message.parameters.emplace_back("cluster", report.cluster);
@@ -105,11 +137,11 @@ void node_samples(std::string& text, const Report& report) {
   for (const auto& node : report.nodes) {
     if (!was_read(node)) continue;
     std::map<std::string, int> by_type;
-    for (const auto& [id, value] : node.plan.resulting) by_type[id.type];
-    for (const auto& change : node.plan.changes) by_type[change.id.type] += is_finding(change) ? 1 : 0;
+    for (const auto& [id, value] : node.plan.resulting) by_type[type_label(id.type)];
+    for (const auto& change : node.plan.changes) by_type[type_label(change.id.type)] += is_finding(change) ? 1 : 0;
     for (const auto& [type, count] : by_type) {
-      text += "sparkplan_drift{node=\"" + label(node.name) + "\",type=\"" + label(type) + "\"} " +
-              std::to_string(count) + "\n";
+      text +=
+          "sparkplan_drift{node=\"" + label(node.name) + "\",type=\"" + type + "\"} " + std::to_string(count) + "\n";
     }
   }
   head(text, "sparkplan_pending_changes", "Resources that cluster.yaml asks for and that were never applied.");
@@ -153,17 +185,7 @@ std::vector<SyslogMessage> drift_messages(const Report& report) {
   for (const auto& diagnostic : report.diagnostics) {
     if (diagnostic.severity == Severity::kError) messages.push_back(message_about(report, diagnostic));
   }
-  for (const auto& node : report.nodes) {
-    if (node.error) messages.push_back(message_about(report, node, *node.error));
-    for (const auto& blocked : node.plan.blocked) {
-      messages.push_back(message_about(report, node, Error(blocked.error).within(blocked.id.str())));
-      messages.back().parameters.emplace_back("resource", blocked.id.str());
-    }
-    for (const auto& change : node.plan.changes) {
-      if (!is_finding(change)) continue;
-      for (const auto& field : change.fields) messages.push_back(message_about(report, node, change, field));
-    }
-  }
+  for (const auto& node : report.nodes) add_messages(report, node, messages);
   return messages;
 }
 

@@ -16,14 +16,15 @@ namespace sparkplan {
 /// - "foreign": a foreign file decides the field;
 /// - "unreachable": the node does not answer;
 /// - "unreadable": a node or a resource could not be read;
-/// - "invalid": an error in cluster.yaml.
+/// - "invalid": an error in cluster.yaml;
+/// - "more": the number of further findings on the node: a node has at most 200 messages.
 /// Texts of whole files and values of secrets are left out.
 std::vector<SyslogMessage> drift_messages(const Report& report);
 
 /// Pure. The report in Prometheus' text format: sparkplan_drift, sparkplan_node_up, sparkplan_pending_changes,
 /// sparkplan_last_success_timestamp_seconds, sparkplan_run_duration_seconds. A node that could not be read has only the
-/// sample sparkplan_node_up: an unknown value is not 0. `last_success` 0 omits that sample.
-/// Source: Prometheus, "Text-based exposition format" 0.0.4.
+/// sample sparkplan_node_up: an unknown value is not 0. Types that this build lacks are one type, "unknown".
+/// `last_success` 0 omits that sample. Source: Prometheus, "Text-based exposition format" 0.0.4.
 std::string drift_metrics(const Report& report, std::int64_t last_success);
 
 /// The value of sparkplan_last_success_timestamp_seconds in an earlier text; 0 if absent.

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,9 @@ class LocalSocket {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int on = 1;
     (void)::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    // A node may ask for chunks and read none: then the local program does not read what this end writes.
+    const timeval longest{kLongestWrite.count() / 1000, 0};
+    (void)::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
     open_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   LocalSocket(const LocalSocket&) = delete;
@@ -58,7 +62,7 @@ class LocalSocket {
     while (!bytes.empty()) {
       const auto count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return false;
+      if (count <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(count));
     }
     return true;

@@ -184,7 +184,9 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   check.value = measured.bandwidth.bus;
   check.unit = "GB/s";
   check.threshold = seen.threshold;
-  if (measured.bytes > 0 && measured.bytes < measured.asked_bytes && measured.asked_bytes / measured.bytes > 1) {
+  // The value of a smaller size must not become the usual one: one node's claim of little memory is enough for it.
+  check.reduced = measured.bytes > 0 && measured.asked_bytes / measured.bytes > 1;
+  if (check.reduced) {
     check.text += " (limited by " + scarce_memory(outcome, ground) + ")";
   }
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";

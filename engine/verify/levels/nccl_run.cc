@@ -98,6 +98,7 @@ class RankGroup {
   void measure(const NcclRequest& request) {
     const auto ranks = static_cast<int>(places_.size());
     if (!fits_ranks(request.collective, ranks)) return;
+    request_end_ = Clock::now() + options_.request_timeout;
     std::int64_t last = 0;
     for (const auto asked : request.sizes) {
       if (failed()) return;
@@ -204,7 +205,9 @@ class RankGroup {
       // If the rank has ended, the read below has a better error.
       (void)clients_[i]->send(commands[i]);
     }
-    const auto left = options_.deadline.value_or(Clock::time_point::max()) - Clock::now();
+    // Many sizes, each answered just before its time limit, would take hours.
+    const auto total = phase == NcclPhase::kRun ? request_end_ : Clock::time_point::max();
+    const auto left = std::min(options_.deadline.value_or(Clock::time_point::max()), total) - Clock::now();
     limit = std::clamp(std::chrono::duration_cast<milliseconds>(left), milliseconds(0), limit);
     const auto end = Clock::now() + limit;
     std::vector<std::optional<RankAnswer>> answers(clients_.size());
@@ -219,7 +222,10 @@ class RankGroup {
       } else if (Clock::now() >= end) {
         const auto silent =
             static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
-        fail(NcclTrouble::kSilent, phase, silent, silent_error(doing, limit));
+        const bool is_total = end + milliseconds(1) >= total;  // The limit is in whole milliseconds.
+        fail(
+            NcclTrouble::kSilent, phase, silent,
+            is_total ? silent_error("the sizes up to " + doing, options_.request_timeout) : silent_error(doing, limit));
       }
     }
     if (failed()) {
@@ -297,6 +303,7 @@ class RankGroup {
   std::vector<bool> silenced_;
   NcclOutcome outcome_;
   std::int64_t pattern_ = 0;
+  Clock::time_point request_end_ = Clock::time_point::max();  ///< Of all sizes of the request that is measured.
 };
 
 }  // namespace

@@ -50,6 +50,8 @@ struct NcclRunOptions {
   std::chrono::milliseconds prepare_timeout{60'000};
   std::chrono::milliseconds join_timeout{60'000};
   std::chrono::milliseconds run_timeout{120'000};
+  /// For all sizes of one NcclRequest together. A slow network that keeps to `run_timeout` takes less.
+  std::chrono::milliseconds request_timeout{900'000};
   /// No wait for a rank ends later, whatever the time limits above allow.
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
   /// Called from one thread at a time with the step of the ranks.

@@ -87,19 +87,21 @@ TEST_CASE("a job without a command, such as a preflight, is not shown, and neith
   CHECK(running_jobs("/bin/no-such-program").empty());
 }
 
-TEST_CASE("a job is found by the file that its starter executes, and not by the name of the file") {
+TEST_CASE("a job is found by its starter's path, and no other program's file is looked at") {
   const test::ScratchDirectory scratch;
   const auto installed = (scratch.path() / "sparkplan-job").string();
-  const auto link = (scratch.path() / "other-name").string();
-  const auto copy = (scratch.path() / "copy").string();
+  const auto directory = (scratch.path() / "linked").string();
+  const auto other_name = (scratch.path() / "other-name").string();
   std::filesystem::copy_file(kStarter, installed);
-  std::filesystem::copy_file(kStarter, copy);
-  std::filesystem::create_hard_link(installed, link);
-  Starter copied("copied", copy);
-  Starter linked("linked", link);
+  std::filesystem::create_hard_link(installed, other_name);
+  std::filesystem::create_directory_symlink(scratch.path(), directory);
+  Starter other("other", other_name);
+  REQUIRE(Starter::jobs_when(true, other_name).size() == 1);
+  Starter starter("train", installed);
   const auto jobs = Starter::jobs_when(true, installed);
   REQUIRE(jobs.size() == 1);
-  CHECK(jobs[0].command == "linked");
+  CHECK(jobs[0].command == "train");
+  CHECK(Starter::jobs_when(true, directory + "/sparkplan-job").size() == 1);
 }
 
 TEST_CASE("a job goes on under its earlier build when a new build replaces the starter") {

@@ -153,12 +153,28 @@ TEST_CASE("invalid command-line words are printed as plain text") {
   }
 }
 
-TEST_CASE("a metric's label is UTF-8 without control characters, whatever type a manifest names") {
+TEST_CASE("a metric's label is plain, and types that a manifest invents are one series") {
   auto one = test::node("n1");
   one.plan.changes = {test::change("t\x1b\xff\"\\\nx/name", Origin::kDrift, {{"f", 1, 2}})};
+  for (int i = 0; i < 1000; ++i) one.plan.resulting.emplace(ResourceId{"type-" + std::to_string(i), "a"}, Value(1));
   const auto text = drift_metrics(test::report_of({one}), 0);
   CHECK(is_plain(text));
-  CHECK(contains(text, "type=\"t\u241b\uFFFD\\\"\\\\\u240ax\""));
+  CHECK(contains(text, "sparkplan_drift{node=\"n1\",type=\"unknown\"} 1\n"));
+  CHECK(text.size() < 2000);
+}
+
+TEST_CASE("a node with thousands of findings does not fill the log, and the other nodes' findings follow") {
+  auto flood = test::node("n1");
+  for (int i = 0; i < 5000; ++i) {
+    flood.plan.changes.push_back(test::change("sysctl/a" + std::to_string(i), Origin::kDrift, {{"running", 1, 2}}));
+  }
+  auto other = test::node("n2");
+  other.plan.changes = {test::change("sysctl/b", Origin::kDrift, {{"running", 1, 2}})};
+  const auto messages = drift_messages(test::report_of({flood, other}));
+  REQUIRE(messages.size() == 202);
+  CHECK(messages[200].id == "more");
+  CHECK(messages[200].text == "n1: 4800 more findings: `sparkplan drift` lists them");
+  CHECK(messages[201].text.starts_with("n2: "));
 }
 
 TEST_CASE("the first fifty findings of each severity are printed, independent of their order") {

@@ -43,7 +43,7 @@ TEST_CASE("copy: an entry that leaves its tree is refused, from a node and from 
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(expect))));
 }
 
-TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are refused") {
+TEST_CASE("copy: setuid bits, sizes of directories, wrong numbers of digests and broken tokens are refused") {
   CopyEntries entries;
   entries.entries.resize(1);
   entries.entries[0].path = "a";
@@ -55,6 +55,8 @@ TEST_CASE("copy: setuid bits, wrong numbers of digests and broken tokens are ref
   CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(entries))));
   entries.entries[0].digests += entries.entries[0].digests;
   CHECK(decode<CopyAnswer>(encode(CopyAnswer(entries))));
+  entries.entries[0].kind = CopyKind::kDirectory;
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(entries))));
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyServe{1, "127.0.0.1", "127.0.0.2", "short", ""}))));
   CopyEntries listed;
   listed.entries.resize(1);

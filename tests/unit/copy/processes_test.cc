@@ -1,6 +1,9 @@
 // Real programs in a chain on loopback addresses. The test is their controller.
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <optional>
 #include <sstream>
 
@@ -50,7 +53,7 @@ struct Trees {
 };
 
 /// A program that expects the first two files of a source.
-Program& receiver_of_large(Chain& chain, const fs::path& tree) {
+Program& receiver_of_large(Chain& chain, const fs::path& tree, const std::string& sum_of_large = "") {
   Program& receiver = chain.programs.emplace_back();
   receiver.send(open_of(tree));
   REQUIRE(receiver.await<CopyOpened>());
@@ -63,6 +66,7 @@ Program& receiver_of_large(Chain& chain, const fs::path& tree) {
   entries[0].path = "empty";
   entries[1].path = "large";
   entries[1].size = 30 << 20;
+  entries[1].sum = sum_of_large;
   receiver.send(CopyExpect{entries});
   receiver.send(CopyBegin{false, false});
   REQUIRE(receiver.await<CopyBegun>());
@@ -209,6 +213,18 @@ TEST_CASE("copy processes: a forged chunk is not written") {
   CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
 }
 
+TEST_CASE("copy processes: content whose digests have another sum than the source lists gets no name") {
+  const Trees trees(2);
+  Chain chain;
+  REQUIRE(chain.begin({trees.paths[0]}, false));
+  receiver_of_large(chain, trees.paths[1], std::string(2 * kCopyDigestBytes, 'a'));
+  chain.link(1);
+  CHECK_FALSE(chain.run(kEnough));
+  REQUIRE(chain.failure);
+  CHECK(chain.failure->code == ErrorCode::kVerifyFailed);
+  CHECK_FALSE(fs::exists(trees.paths[1] / "large"));
+}
+
 TEST_CASE("copy processes: a connection without a token receives nothing") {
   const Trees trees(1);
   Chain chain;
@@ -249,6 +265,30 @@ TEST_CASE("copy processes: many connections without a token do not shut out the 
   }
   receiver.send(CopyFetch{1, address(0), serving->port, address(1), tokens, ""});
   CHECK(chain.run(kEnough));
+}
+
+TEST_CASE("copy: a listener pauses while no descriptor is left for a connection") {
+  auto own = copy::socket_address("127.0.0.1", 0);
+  REQUIRE(own);
+  const copy::FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(listener.get(), own->get(), own->size) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  REQUIRE(::getsockname(listener.get(), own->get(), &own->size) == 0);
+  const copy::FileDescriptor peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::connect(peer.get(), own->get(), own->size) == 0);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  // The two descriptors stay open.
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  copy::SocketAddress from;
+  const auto begun = std::chrono::steady_clock::now();
+  const copy::FileDescriptor refused = copy::accept_from(listener, from);
+  const auto paused = std::chrono::steady_clock::now() - begun;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_FALSE(refused.valid());
+  CHECK(paused >= std::chrono::milliseconds(10));
+  CHECK(copy::accept_from(listener, from).valid());
 }
 
 TEST_CASE("copy processes: a link that brings nothing can be dropped, and another one brings all") {

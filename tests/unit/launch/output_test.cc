@@ -1,9 +1,11 @@
 // The output of jobs: lines, files and tails.
 #include <filesystem>
 #include <fstream>
+#include <latch>
 
 #include "engine/launch/job_output.h"
 #include "engine/launch/last_lines.h"
+#include "engine/launch/output_queue.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 
@@ -21,6 +23,16 @@ Lines lines_of(const std::vector<std::string>& pieces) {
   splitter.finish(take);
   return lines;
 }
+
+/// Holds its writer until it is released.
+class HeldOutput final : public JobOutput {
+ public:
+  Result<void> take(const OutputSource& /*source*/, std::string_view /*bytes*/) override {
+    released.wait();
+    return {};
+  }
+  std::latch released{1};
+};
 
 std::string content(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -69,6 +81,18 @@ TEST_CASE("the last lines of a rank are kept: any, also without an end, and NCCL
   CHECK(kept.of(1, 2).any.find('\x1b') == std::string::npos);
   CHECK(kept.of(2, 3).any.empty());
   CHECK(passed.find("step 1\n") != std::string::npos);
+}
+
+TEST_CASE("single bytes fill the queue of a slow output before they fill the memory") {
+  HeldOutput output;
+  OutputQueue queue(output);
+  std::size_t pieces = 0;
+  while (pieces < OutputQueue::kMostBytes && queue.wait_for_room(std::chrono::milliseconds(0))) {
+    queue.put({0, 0, false}, "x");
+    ++pieces;
+  }
+  output.released.count_down();
+  CHECK(pieces <= OutputQueue::kMostBytes / OutputQueue::kPieceBytes);
 }
 
 TEST_CASE("files have the bytes of each stream, and a link in their place is not followed") {

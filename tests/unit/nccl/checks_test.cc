@@ -1,5 +1,6 @@
 // The result of a run: pass, warn, fail or skip, with cause and fix.
 #include "engine/verify/levels/nccl_checks.h"
+#include "engine/verify/measurements.h"
 
 #include "engine/doctor/doctor_table.h"
 #include "engine/doctor/nccl_bands.h"
@@ -264,6 +265,13 @@ TEST_CASE("a measurement with settings of one run is not compared with earlier r
   CHECK_FALSE(first_of(outcome(24), ground).one_off);
   ground.one_off = true;
   CHECK(first_of(outcome(24), ground).one_off);
+}
+
+TEST_CASE("the value of a size that one rank's little memory has reduced does not enter the history") {
+  NcclOutcome run = outcome(24);
+  CHECK(is_measurement(first_of(run)));
+  for (auto& measured : run.measured) measured.bytes = measured.asked_bytes / 2;
+  CHECK_FALSE(is_measurement(first_of(run)));
 }
 
 TEST_CASE("the latency has its own check, and is no part of the series of another check") {

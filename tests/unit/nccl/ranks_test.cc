@@ -194,7 +194,7 @@ TEST_CASE("a rank killed during a hanging operation is reported within 5 s") {
   CHECK(children().empty());
 }
 
-TEST_CASE("a hanging operation times out, and no rank remains") {
+TEST_CASE("a hanging operation times out, also by the deadline of all sizes, and no rank remains") {
   Ranks ranks(2);
   ranks.set_all("FAKE_NCCL", "hang");
   ranks.options.run_timeout = std::chrono::milliseconds(500);
@@ -204,6 +204,9 @@ TEST_CASE("a hanging operation times out, and no rank remains") {
   ranks.options.run_timeout = std::chrono::seconds(600);
   ranks.options.deadline = Clock::now();
   CHECK(ranks.failed_run().trouble == NcclTrouble::kSilent);
+  ranks.options.deadline.reset();
+  ranks.options.request_timeout = std::chrono::milliseconds(0);
+  CHECK(ranks.failed_run().error.message == "the sizes up to all_reduce of 1 MiB did not finish within 0 s");
   CHECK(children().empty());
 }
 

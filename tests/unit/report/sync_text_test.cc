@@ -146,6 +146,18 @@ TEST_CASE("sync text: a node that names thousands of directories to prune has tw
   CHECK(has(question_text(trees), "in 1960 files, 1 with an error"));
 }
 
+TEST_CASE("sync text: a name of thousands of characters is cut in a question") {
+  ContentReport report = item_of(ContentKind::kDirectory, "/srv/models/one");
+  report.unshared.add(std::string(4000, 'x'));
+  CHECK(spread_question_text(report).size() < 400);
+  report.nodes[1].status = ContentStatus::kDiffers;
+  report.nodes[1].comparison.differing.add(std::string(4000, 'x'));
+  CHECK(question_text(report).size() < 400);
+  PrunedTree tree = tree_of_two();
+  tree.path += std::string(4000, 'x');
+  CHECK(question_text(std::vector<PrunedTree>{tree}).size() < 600);
+}
+
 TEST_CASE("sync text: what a prune removes, keeps and does not remove") {
   SyncReport report;
   report.pruned.push_back(tree_of_two());

@@ -61,7 +61,9 @@ TEST_CASE("content: names are compared in their order, also where each list has 
   CHECK(found.missing == std::vector<std::string>{"a", "c-d"});
   CHECK(found.differing == std::vector<std::string>{"e"});
   const auto other = listing({file("c-d", 1, "1"), file("z", 1, "1")});
-  CHECK(unshared_files({{"n1", &node}, {"n2", &source}, {"n3", &other}}, 1) == std::vector<std::string>{"a"});
+  const std::vector<NamedListing> all{{"n1", &node}, {"n2", &source}, {"n3", &other}};
+  CHECK(unshared_files(all, 1, false) == std::vector<std::string>{"a", "e"});
+  CHECK(unshared_files(all, 1, true) == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {
@@ -98,12 +100,12 @@ TEST_CASE("content: without a named source, a whole tree comes before an unfinis
   CHECK(choose_source(all, "") == std::optional<std::size_t>(3));
   CHECK(choose_source(all, "n3") == std::optional<std::size_t>(2));
   CHECK(choose_source(all, "n1") == std::nullopt);
-  // Names only: a directory that others lack is nothing to ask about.
+  // A directory that others lack is nothing to ask about.
   auto folder = file("sub", 0, "");
   folder.kind = CopyKind::kDirectory;
   const auto extra = listing({file("a", 10, "x"), file("only", 1, ""), folder});
-  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small}, {"n5", &extra}}, 2) == std::vector<std::string>{"only"});
-  CHECK(unshared_files(all, 2).empty());
+  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small}, {"n5", &extra}}, 2, true) == std::vector<std::string>{"only"});
+  CHECK(unshared_files(all, 2, false).empty());
   const Listing absent;
   CHECK(choose_source({{"n1", &absent}}, "") == std::nullopt);
 }

@@ -259,10 +259,10 @@ TEST_CASE("sync run: without `from`, files that one node alone has are sent only
   }
 }
 
-TEST_CASE("sync run: a node whose other files may not be replaced still shares the names of its files") {
+TEST_CASE("sync run: a node whose other files may not be replaced still shares the files that are the same") {
   Bench bench(3);
   bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
-  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("b", 1, "other")});
+  bench.nodes[1].reaction = with_files({file("a", 1, "other"), file("b", 1, "s")});
   bench.nodes[2].reaction = with_files({file("a", 1, "s")});
   const auto report = bench.run();
   CHECK_FALSE(report.items[0].error);
@@ -305,6 +305,25 @@ TEST_CASE("sync run: nodes that have everything are listed once, and nothing is 
     CHECK_FALSE(node.all<CopyOpen>().front().write);
     CHECK_FALSE(node.all<CopyLook>().front().read);
     CHECK_FALSE(node.all<CopyLook>().front().chunks);
+  }
+}
+
+TEST_CASE("sync run: without `from`, a node that lacks a file does not get it where the others disagree on it") {
+  Bench bench(3);
+  bench.nodes[0].reaction = with_files({file("a", 1 << 20, "forged"), file("b", 1, "s")});
+  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
+  bench.nodes[2].reaction = with_files({file("b", 1, "s")});
+  SECTION("without consent") {
+    const auto report = bench.run();
+    REQUIRE(report.items[0].error);
+    CHECK(report.items[0].error->message.find("n1 has 1 file: a") != std::string::npos);
+    for (const CopyNode& node : bench.nodes) CHECK(node.all<CopyBegin>().empty());
+  }
+  SECTION("the consent to replace the file is enough") {
+    bench.options.may_replace = [](const ContentReport&) { return true; };
+    const auto report = bench.run();
+    CHECK_FALSE(report.items[0].error);
+    CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
   }
 }
 

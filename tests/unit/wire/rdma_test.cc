@@ -1,4 +1,6 @@
 // Messages about RDMA measurements.
+#include <limits>
+
 #include "engine/wire/messages.h"
 #include "tests/unit/model/codec_checks.h"
 
@@ -100,6 +102,10 @@ TEST_CASE("invalid replies are refused") {
   CHECK_FALSE(decode<RdmaWriteReply>(Value::map({{"results", Value::list({Value(1)})}})));
   CHECK_FALSE(decode<RdmaLatencyReply>(Value::list()));
   CHECK_FALSE(decode<RdmaCountersReply>(Value::map({{"sent_bytes", "many"}})));
+  CHECK_FALSE(decode<RdmaCountersReply>(Value::map({{"sent_bytes", std::numeric_limits<std::int64_t>::min()}})));
+  RdmaWriteReply huge;
+  huge.results.emplace_back(RdmaWritten{std::numeric_limits<std::int64_t>::max() / 2, 1});
+  CHECK_FALSE(decode<RdmaWriteReply>(encode(huge)));
 }
 
 }  // namespace
