@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/result.h"
 #include "engine/model/cluster.h"
 #include "engine/model/container_image.h"
 
@@ -28,5 +29,13 @@ struct ContainerHardware {
 /// The flags of `docker run` or `podman run` that do not depend on the job: devices, the host's network and shared
 /// memory, limits. Podman gives a container the limits of the login, and no more than those.
 std::vector<std::string> job_container_flags(ContainerEngine engine, const ContainerHardware& hardware);
+
+/// The beginning of a command line that starts the container of one rank: named and labelled by job and rank, with the
+/// flags above and the mounts. Nothing is pulled. Further flags, the image and its command follow.
+std::vector<std::string> container_words(ContainerEngine engine, const std::string& id, int rank,
+                                         const ContainerHardware& hardware, const std::vector<BindMount>& mounts);
+
+/// Errors: kInvalidInput for a name that no engine takes as an image, or takes as a flag.
+Result<void> check_image_name(const std::string& name);
 
 }  // namespace sparkplan
