@@ -7,9 +7,6 @@
 namespace sparkplan {
 namespace {
 
-/// They describe the node. In a container they would hide its own programs.
-constexpr std::array<std::string_view, 3> kHostVariables{"PATH", "LD_LIBRARY_PATH", "HOME"};
-
 /// Any of them decides where a program looks for models. Source: constants.py of huggingface_hub.
 constexpr std::array<std::string_view, 3> kHubVariables{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME"};
 

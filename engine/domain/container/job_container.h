@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/core/result.h"
@@ -19,6 +21,9 @@ struct BindMount {
 /// /etc/nccl.conf with a section `nccl`, the targets of `storage`, the paths of `models`, and the directories of models
 /// of the hub. A path inside another one of them is left out.
 std::vector<BindMount> job_mounts(const NodeSpec& node, const std::vector<std::string>& hub_models = {});
+
+/// Variables that describe the node. In a container they would hide its own programs.
+inline constexpr std::array<std::string_view, 3> kHostVariables{"PATH", "LD_LIBRARY_PATH", "HOME"};
 
 /// The hardware of a node that a container gets.
 struct ContainerHardware {
