@@ -79,7 +79,7 @@ void add_verify(CLI::App& app, CommandLine& line) {
   add_text(*verify, "--ranks-per-node", "N", line.verify.ranks_per_node,
            "nccl: a number, or gpus: one rank per GPU [1]");
   add_text(*verify, "--library", "PATH", line.verify.library, "nccl: load NCCL from PATH on the nodes, as a job does");
-  add_text(*verify, "--image", "NAME", line.verify.image, "nccl: load the NCCL of the image NAME, in a container");
+  add_text(*verify, "--image", "IMAGE", line.verify.image, "nccl: load the NCCL of this image, in a container");
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
       "On a node it writes only the agent, the program of the NCCL test and the history of\n"
