@@ -85,7 +85,8 @@ void add_verify(CLI::App& app, CommandLine& line) {
       "On a node it writes only the agent, the program of the NCCL test and the history of\n"
       "its measurements. The programs are written if they are missing or of another build.\n"
       "Failed checks are printed last, with cause and fix. A check is skipped if another\n"
-      "check that it needs failed, or if its hardware is absent.");
+      "check that it needs failed, or if its hardware is absent. A measurement of an image\n"
+      "also writes the process starter.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
 }
 

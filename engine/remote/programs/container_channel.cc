@@ -33,11 +33,10 @@ Error container_end_error(const std::string& image, const RankEnded& ended, cons
   if (status == kNotFoundInImage || status == kNotExecutable) {
     return old_image("image " + image + " cannot start the program" + words);
   }
-  if (ended.signal) {
-    return make_error(ErrorCode::kFailed, "a signal ended the container of image " + image + words);
-  }
-  return make_error(ErrorCode::kFailed,
-                    "the container of image " + image + " ended with status " + std::to_string(status) + words);
+  const std::string how =
+      ended.signal ? "by signal " + std::to_string(*ended.signal) : "with status " + std::to_string(status);
+  return make_error(ErrorCode::kFailed, "the container of image " + image + " ended " + how + words,
+                    "`sparkplan run --image " + image + " -- true` shows whether its containers start");
 }
 
 Result<std::unique_ptr<ContainerChannel>> ContainerChannel::start(JobClient client, const StartJob& job,
