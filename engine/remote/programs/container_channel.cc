@@ -9,10 +9,14 @@
 namespace sparkplan {
 namespace {
 
-/// The status of docker, podman and their init programs for a program that cannot be executed: its loader is missing.
-/// Sources: docker-run(1), podman-run(1), "Exit status".
-constexpr int kNotExecutable = 126;
-constexpr int kNotFoundInImage = 127;
+/// True if the loader that the program needs is missing in the image. docker and its init program end with 126 or 127;
+/// podman's init program ends with 1. Sources: docker-run(1), podman-run(1), "Exit status"; catatonit.c.
+bool cannot_execute(int status, std::string_view complaint) {
+  constexpr int kNotExecutable = 126;
+  constexpr int kNotFoundInImage = 127;
+  return status == kNotExecutable || status == kNotFoundInImage ||
+         complaint.find("failed to exec pid1") != std::string_view::npos;
+}
 
 Error old_image(const std::string& message) {
   return make_error(
@@ -30,7 +34,7 @@ Error container_end_error(const std::string& image, const RankEnded& ended, cons
   }
   if (lacks_glibc(complaint)) return old_image("the C library of image " + image + " is too old");
   const int status = ended.exit_code.value_or(-1);
-  if (status == kNotFoundInImage || status == kNotExecutable) {
+  if (cannot_execute(status, complaint)) {
     return old_image("image " + image + " cannot start the program" + words);
   }
   const std::string how =

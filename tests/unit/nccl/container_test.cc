@@ -112,7 +112,9 @@ TEST_CASE("an image whose C library is missing or too old is named, with the old
                          "/usr/local/libexec/sparkplan/sparkplan-nccl)\" >&2; false",
                          "the C library of image lab/torch:1 is too old"},
                         {"echo '[FATAL tini (7)] exec failed: No such file or directory' >&2; sh -c 'exit 127'",
-                         "image lab/torch:1 cannot start the program: [FATAL tini (7)] exec failed"}}) {
+                         "image lab/torch:1 cannot start the program: [FATAL tini (7)] exec failed"},
+                        {"echo 'ERROR (catatonit:2): failed to exec pid1: No such file or directory' >&2; false",
+                         "image lab/torch:1 cannot start the program: ERROR (catatonit:2)"}}) {
     INFO(row.words);
     const FakeEngine engine(engine_that(row.work));
     ContainedRanks ranks(1);
