@@ -49,6 +49,7 @@ struct Pair {
     first.shell("cd /root/tree; for one in $(LD_LIBRARY_PATH=opt/fake ldd opt/fake/libcuda.so.1 ." + kPackage +
                 "/libnccl.so.2 /bin/true | grep -o '/[^ :]*' | grep -v fake | sort -u); do "
                 "case $one in *.so*) mkdir -p .$(dirname $one); cp -L $one .$one ;; esac; done; "
+                "for one in /lib/*/libm.so.6; do mkdir -p .$(dirname $one); cp -L $one .$one; done; "
                 "echo /opt/fake >etc/ld.so.conf; ldconfig -r /root/tree; "
                 "tar -C /root/tree -c . | podman import -q - " +
                 kImage + "; podman save -q -o /root/nccl.tar " + kImage);
