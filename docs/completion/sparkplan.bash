@@ -65,7 +65,7 @@ _sparkplan() {
     run\ --launcher) _sparkplan_words "$current" 'none torchrun mpirun'; return ;;
     export\ --format) _sparkplan_words "$current" 'ssh-config hostfile torchrun env mpirun vllm ray docker compose ansible slurm prometheus hosts topology svg'; return ;;
     plan\ --format) _sparkplan_words "$current" 'text json markdown'; return ;;
-    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | verify\ --check | verify\ --sizes | verify\ --collectives | verify\ --ranks-per-node | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | tune\ --budget | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
+    *\ --workers | *\ --timeout | show\ --signed-by | apply\ --confirm-timeout | apply\ --max-parallel | apply\ --lock-timeout | apply\ --signed-by | drift\ --splay | verify\ --check | verify\ --sizes | verify\ --collectives | verify\ --ranks-per-node | verify\ --image | sync\ --limit | rollback\ --confirm-timeout | rollback\ --max-parallel | rollback\ --lock-timeout | release\ --confirm-timeout | release\ --max-parallel | release\ --lock-timeout | tune\ --budget | exec\ --time-limit | run\ --ranks-per-node | run\ --image | run\ --env | run\ --workdir | run\ --master-port | run\ --time-limit | run\ --grace | run\ --watch) return ;;
   esac
   if [[ $current != -* ]]; then
     case $command in
@@ -100,7 +100,7 @@ _sparkplan() {
     show) own='--json --signed-by --allowed-signers' ;;
     apply) own='--yes --yes-prune --all-or-nothing --confirm-timeout --allow-mgmt-change --no-safety-net --ignore-jobs --max-parallel --lock-timeout --signed-by --allowed-signers --verify --json --only --exclude' ;;
     drift) own='--json --syslog --textfile --splay --pending --only --exclude' ;;
-    verify) own='--level --force --json --junit --report --history --check --sizes --collectives --ranks-per-node --library --only' ;;
+    verify) own='--level --force --json --junit --report --history --check --sizes --collectives --ranks-per-node --library --image --only' ;;
     doctor) own='--json --report --only' ;;
     sync) own='--yes --dry-run --prune --verify --encrypt --limit --json --only' ;;
     history) own='--json' ;;

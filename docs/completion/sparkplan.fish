@@ -157,6 +157,7 @@ complete -c sparkplan -n '__sparkplan_command_is verify' -l sizes -x -d 'nccl: M
 complete -c sparkplan -n '__sparkplan_command_is verify' -l collectives -x -d 'nccl: all, or a list such as all_reduce,broadcast [all_reduce,all_gather]'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l ranks-per-node -x -d 'nccl: a number, or gpus: one rank per GPU [1]'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l library -rF -d 'nccl: load NCCL from PATH on the nodes, as a job does'
+complete -c sparkplan -n '__sparkplan_command_is verify' -l image -x -d 'nccl: load the NCCL of this image, in a container'
 complete -c sparkplan -n '__sparkplan_command_is verify' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is verify' -F
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the findings as JSON'

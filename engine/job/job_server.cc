@@ -60,6 +60,15 @@ void close_stream(int& stream) {
   if (stream >= 0) ::close(std::exchange(stream, -1));
 }
 
+/// As much as the pipe takes at once. A rank that has closed its input gets no more.
+void write_input(RankProcess& rank) {
+  const auto count = ::write(rank.input, rank.unread.data(), rank.unread.size());
+  if (count > 0) rank.unread.erase(0, static_cast<std::size_t>(count));
+  if (count >= 0 || errno == EAGAIN || errno == EINTR) return;
+  rank.unread.clear();
+  close_stream(rank.input);
+}
+
 }  // namespace
 
 JobServer::JobServer(int input, int output, JobLimits limits)
@@ -71,7 +80,7 @@ JobServer::JobServer(int input, int output, JobLimits limits)
 JobServer::~JobServer() {
   close_stream(signals_);
   for (RankProcess& rank : ranks_) {
-    for (int* stream : {&rank.output, &rank.error, &rank.report}) close_stream(*stream);
+    for (int* stream : {&rank.input, &rank.output, &rank.error, &rank.report}) close_stream(*stream);
   }
 }
 
@@ -120,14 +129,16 @@ void JobServer::wait_for_events() {
   for (const RankProcess& rank : ranks_) {
     waiting.push_back({has_room() ? rank.output : -1, POLLIN, 0});
     waiting.push_back({has_room() ? rank.error : -1, POLLIN, 0});
+    waiting.push_back({rank.unread.empty() ? -1 : rank.input, POLLOUT, 0});
   }
   // Signals interrupt poll(); one that arrives just before it costs at most this wait.
   if (::poll(waiting.data(), waiting.size(), static_cast<int>(kLongestWait.count())) <= 0) return;
   if (waiting[1].revents != 0) read_commands();
   if (waiting[2].revents != 0) write_pending();
-  for (std::size_t i = 0; i < ranks_.size() && first + 2 * i + 1 < waiting.size(); ++i) {
-    if (waiting[first + 2 * i].revents != 0) read_output(ranks_[i], ranks_[i].output, false);
-    if (waiting[first + 2 * i + 1].revents != 0) read_output(ranks_[i], ranks_[i].error, true);
+  for (std::size_t i = 0; i < ranks_.size() && first + 3 * i + 2 < waiting.size(); ++i) {
+    if (waiting[first + 3 * i].revents != 0) read_output(ranks_[i], ranks_[i].output, false);
+    if (waiting[first + 3 * i + 1].revents != 0) read_output(ranks_[i], ranks_[i].error, true);
+    if (waiting[first + 3 * i + 2].revents != 0) write_input(ranks_[i]);
   }
 }
 
@@ -159,6 +170,7 @@ void JobServer::take(const JobCommand& command) {
     if (job_) return fail(make_error(ErrorCode::kInvalidInput, "the job has been started already"));
     return start(*started);
   }
+  if (const auto* input = std::get_if<RankInput>(&command)) return take_input(*input);
   if (std::holds_alternative<LookAtJob>(command) && job_) return send(look_at_job(job_->id, ranks_));
   if (!std::holds_alternative<StopJob>(command)) return;
   if (!job_) return fail(make_error(ErrorCode::kInvalidInput, "there is no job to stop"));
@@ -232,6 +244,8 @@ void JobServer::reap() {
 
 void JobServer::note_end(RankProcess& rank, int status) {
   rank.ended = true;
+  rank.unread.clear();
+  close_stream(rank.input);
   RankEnded ended;
   ended.rank = rank.rank;
   ended.ending = ending_.value_or(RankEnding::kExited);
@@ -259,6 +273,18 @@ void JobServer::read_output(RankProcess& rank, int& stream, bool error) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return close_stream(stream);
   send(RankOutput{rank.rank, error, std::string(buffer.data(), static_cast<std::size_t>(count))});
+}
+
+void JobServer::take_input(const RankInput& input) {
+  const auto rank =
+      std::find_if(ranks_.begin(), ranks_.end(), [&](const RankProcess& one) { return one.rank == input.rank; });
+  if (rank == ranks_.end()) return fail(make_error(ErrorCode::kInvalidInput, "there is no such rank to read input"));
+  if (rank->input < 0) return;
+  if (rank->unread.size() + input.bytes.size() > kMostUnreadInput) {
+    return fail(make_error(ErrorCode::kFailed, "the rank does not read its input"));
+  }
+  rank->unread += input.bytes;
+  write_input(*rank);
 }
 
 void JobServer::begin_end(RankEnding why, milliseconds grace) {

@@ -51,6 +51,7 @@ class JobServer {
   void reap();
   void note_end(RankProcess& rank, int status);
   void read_output(RankProcess& rank, int& stream, bool error);
+  void take_input(const RankInput& input);
   void begin_end(RankEnding why, std::chrono::milliseconds grace);
   void kill_late_ranks(Clock::time_point now);
   void kill_all();

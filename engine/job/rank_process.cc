@@ -54,8 +54,37 @@ void forbid_core_dumps() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
+using Pipe = std::array<int, 2>;
+
+/// The pipes of one rank; -1 where there is none.
+struct RankStreams {
+  Pipe input{-1, -1};
+  Pipe output{-1, -1};
+  Pipe error{-1, -1};
+  Pipe report{-1, -1};
+
+  bool make(bool with_input) {
+    const auto made = [](Pipe& ends) { return ::pipe2(ends.data(), O_CLOEXEC) == 0; };
+    return made(output) && made(error) && made(report) && (!with_input || made(input));
+  }
+  void close_all() const {
+    for (const auto& ends : {input, output, error, report}) {
+      for (const int end : ends) close_end(end);
+    }
+  }
+  /// Those of the child.
+  void close_far_ends() const {
+    for (const int end : {input[0], output[1], error[1], report[1]}) close_end(end);
+  }
+
+ private:
+  static void close_end(int end) {
+    if (end >= 0) ::close(end);
+  }
+};
+
 /// The rest of the child. This program has one thread, so it may allocate after fork().
-[[noreturn]] void become(const RankSpec& spec, const StartJob& job, int output, int error, int report) {
+[[noreturn]] void become(const RankSpec& spec, const StartJob& job, const RankStreams& streams) {
   ::setsid();
   // If this program is killed, its guardian ends the rank's descendants too; this signal is only faster.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -63,8 +92,10 @@ void forbid_core_dumps() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(output, STDOUT_FILENO) < 0 || ::dup2(error, STDERR_FILENO) < 0) {
+  const int report = streams.report[1];
+  const int input = spec.input ? streams.input[0] : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (::dup2(input, STDIN_FILENO) < 0 || ::dup2(streams.output[1], STDOUT_FILENO) < 0 ||
+      ::dup2(streams.error[1], STDERR_FILENO) < 0) {
     give_up(report, 2);
   }
   const char* home = ::getenv("HOME");
@@ -80,38 +111,29 @@ void forbid_core_dumps() {
   give_up(report, 0);
 }
 
-using Pipe = std::array<int, 2>;
-
-void close_both(const Pipe& ends) {
-  for (const int end : ends) {
-    if (end >= 0) ::close(end);
-  }
-}
-
 }  // namespace
 
 RankProcess start_rank(const RankSpec& spec, const StartJob& job, std::optional<StartFault>& fault) {
   RankProcess process;
   process.rank = spec.rank;
   process.started = std::chrono::steady_clock::now();
-  Pipe output{-1, -1};
-  Pipe error{-1, -1};
-  Pipe report{-1, -1};
-  const bool piped = ::pipe2(output.data(), O_CLOEXEC) == 0 && ::pipe2(error.data(), O_CLOEXEC) == 0 &&
-                     ::pipe2(report.data(), O_CLOEXEC) == 0;
-  const pid_t pid = piped ? ::fork() : -1;
-  if (pid == 0) become(spec, job, output[1], error[1], report[1]);
+  RankStreams streams;
+  const pid_t pid = streams.make(spec.input) ? ::fork() : -1;
+  if (pid == 0) become(spec, job, streams);
   if (pid < 0) {
     fault = StartFault{errno, "start a process"};
-    for (const auto& ends : {output, error, report}) close_both(ends);
+    streams.close_all();
     return process;
   }
-  for (const int end : {output[1], error[1], report[1]}) ::close(end);
+  streams.close_far_ends();
   process.pid = pid;
-  process.output = output[0];
-  process.error = error[0];
-  process.report = report[0];
-  for (const int end : {output[0], error[0], report[0]}) ::fcntl(end, F_SETFL, O_NONBLOCK);
+  process.input = streams.input[1];
+  process.output = streams.output[0];
+  process.error = streams.error[0];
+  process.report = streams.report[0];
+  for (const int end : {process.input, process.output, process.error, process.report}) {
+    if (end >= 0) ::fcntl(end, F_SETFL, O_NONBLOCK);
+  }
   return process;
 }
 

@@ -16,9 +16,11 @@ struct RankProcess {
   pid_t pid = 0;
   int output = -1;  ///< -1: at its end.
   int error = -1;
+  int input = -1;   ///< Of a rank with RankSpec::input. -1: it takes no more.
   int report = -1;  ///< Tells why the command was not executed; see start_fault().
   std::chrono::steady_clock::time_point started{};
   bool ended = false;
+  std::string unread = {};  ///< Its input that the pipe has not taken yet.
 };
 
 /// Why a rank could not be started.
@@ -27,7 +29,7 @@ struct StartFault {
   std::string step;  ///< "execute", "change to the directory"
 };
 
-/// Starts the rank in a new session, with /dev/null as its input. `fault` is set if no process could be made.
+/// Starts the rank in a new session, with a pipe or /dev/null as its input. `fault` is set if no process could be made.
 RankProcess start_rank(const RankSpec& spec, const StartJob& job, std::optional<StartFault>& fault);
 
 /// After the end of the process: why its command was not executed. Nothing: it was.

@@ -208,6 +208,15 @@ std::vector<RankSpec> questions(const std::string& image, const std::vector<HubM
   return ranks;
 }
 
+StartJob short_question(std::string id, std::vector<RankSpec> ranks) {
+  StartJob start;
+  start.id = std::move(id);
+  start.ranks = std::move(ranks);
+  start.time_limit_ms = 5000;
+  start.grace_ms = 500;
+  return start;
+}
+
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails) {
   std::vector<PreflightAnswers> all(report.nodes.size());
   for (std::size_t node = 0; node < report.nodes.size(); ++node) {

@@ -38,6 +38,8 @@ struct PreflightNode {
 
 /// The commands that ask a node, as ranks of a job. `image` may be empty; `models` count only with an image.
 std::vector<RankSpec> questions(const std::string& image = {}, const std::vector<HubModel>& models = {});
+/// A job that asks: it ends within seconds, and other runs do not see it.
+StartJob short_question(std::string id, std::vector<RankSpec> ranks);
 /// The answers in a job that has asked, by node. `tails` has the output.
 std::vector<PreflightAnswers> answers_in(const JobReport& report, const OutputTails& tails);
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/nccl/cuda_driver.h"
@@ -60,9 +62,15 @@ struct Library {
   int version = 0;  ///< 22809
 };
 
+/// The files libnccl.so.2 of Python packages: of NVIDIA's own package and of PyTorch, for each Python whose programs
+/// are in a folder of `path`, the value of PATH. The loader does not search there. At most kMostPythonLibraries.
+std::vector<std::string> python_libraries(std::string_view path);
+inline constexpr std::size_t kMostPythonLibraries = 16;
+
 /// `path` if it is not empty, else the first libnccl.so.2 of the folders in LD_LIBRARY_PATH of `environment`, else the
-/// loader's default.
+/// loader's default, else the first of `more` that the loader accepts.
 /// Errors: kNotFound (no such library), kInvalidInput (the file is not NCCL), kUnsupported (older than kOldestNccl).
-Result<Library> load_library(const std::string& path, const std::map<std::string, std::string>& environment);
+Result<Library> load_library(const std::string& path, const std::map<std::string, std::string>& environment,
+                             const std::vector<std::string>& more = {});
 
 }  // namespace sparkplan::nccl

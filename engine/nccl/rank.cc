@@ -2,12 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "engine/nccl/environment.h"
 
 namespace sparkplan::nccl {
 namespace {
+
+/// A name in PATH may lead to a folder over a link.
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code error;
+  return one == other || std::filesystem::equivalent(one, other, error);
+}
 
 Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidInput, std::move(what)); }
 
@@ -96,7 +107,9 @@ Result<std::int64_t> Rank::free_memory() const {
 }
 
 Result<void> Rank::open_library(const PrepareRank& command, PreparedRank& answer) {
-  auto library = load_library(command.library, command.environment);
+  const char* path = command.in_image ? std::getenv("PATH") : nullptr;
+  const auto of_python = path != nullptr ? python_libraries(path) : std::vector<std::string>();
+  auto library = load_library(command.library, command.environment, of_python);
   if (!library) {
     const auto code = library.error().code;
     const auto fault = code == ErrorCode::kNotFound      ? RankFault::kNoLibrary
@@ -107,6 +120,9 @@ Result<void> Rank::open_library(const PrepareRank& command, PreparedRank& answer
   nccl_ = std::move(*library);
   answer.nccl_version = nccl_.version;
   answer.library = nccl_.path;
+  const auto other = std::find_if(of_python.begin(), of_python.end(),
+                                  [&](const std::string& file) { return !is_same_file(file, nccl_.path); });
+  if (other != of_python.end()) answer.python_library = *other;
   if (!command.make_id) return {};
   UniqueId id{};
   SPARK_CHECK(checked_nccl(nccl_.functions.ncclGetUniqueId(&id), "make a unique id"));

@@ -2,25 +2,35 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/core/result.h"
 #include "engine/model/collective.h"
+#include "engine/model/container_image.h"
 
 namespace sparkplan {
 
-/// The flags of the level nccl: --sizes, --collectives, --ranks-per-node, --library. Empty fields are the
+/// The image of --image, whose NCCL is measured in place of the host's.
+struct NcclImage {
+  std::string name;
+  ContainerEngine engine = ContainerEngine::kDocker;
+  std::set<std::string> gpu_nodes = {};  ///< The names of nodes whose containers get GPUs.
+};
+
+/// The flags of the level nccl: --sizes, --collectives, --ranks-per-node, --library, --image. Empty fields are the
 /// usual run.
 struct NcclChoice {
   std::vector<std::int64_t> sizes = {};      ///< In bytes, smallest first. Not empty: out of place and in place.
   std::vector<Collective> collectives = {};  ///< Each once.
   std::optional<int> ranks_per_node = {};    ///< 0: one per GPU. Nothing: one.
   std::string library = {};                  ///< NCCL's file on all nodes, in place of `nccl: library`.
+  std::optional<NcclImage> image = {};       ///< Nothing: no container.
 
   /// True for a run that is compared with earlier ones.
-  bool usual() const { return sizes.empty() && !ranks_per_node && library.empty(); }
+  bool usual() const { return sizes.empty() && !ranks_per_node && library.empty() && !image; }
   bool empty() const { return usual() && collectives.empty(); }
 };
 

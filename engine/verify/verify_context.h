@@ -31,6 +31,7 @@ struct VerifyOptions {
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;
   NcclChoice nccl = {};
+  std::vector<Check> refused = {};  ///< Failed checks because of which nothing is measured.
 };
 
 /// One node that takes part.

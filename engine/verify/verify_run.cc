@@ -114,6 +114,12 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
     if (!node.skipped) context.nodes.push_back(node_of(node, cluster));
   }
   auto snapshots = snapshots_of(session);
+  if (!options.refused.empty()) {
+    note_losses(context, session.nodes());
+    VerifyReport report{session.report(), options.refused, {}, std::move(snapshots)};
+    report.run.verification_failed = true;
+    return report;
+  }
   if (auto misfits = nccl_misfits(context); !misfits.empty()) {
     note_losses(context, session.nodes());
     VerifyReport report{session.report(), {}, {}, std::move(snapshots)};

@@ -19,6 +19,8 @@ constexpr std::size_t kMostLeft = 256;
 constexpr std::size_t kLongestArgument = std::size_t{128} << 10;
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestSeenText = 80;
+/// Base64 takes four bytes for three.
+constexpr std::size_t kLongestPiece = kJobOutputPiece / 3 * 4 + 4;
 constexpr std::int64_t kLongest = std::int64_t{366} * 24 * 3600 * 1000;
 constexpr std::int64_t kMostRank = 1 << 20;
 
@@ -58,6 +60,7 @@ void list_fields(FieldVisitor& field, RankSpec& rank) {
   field("rank", rank.rank, kRequired.within(0, kMostRank));
   field("argv", rank.argv, kRequired.no_longer_than(kLongestArgument).at_most(kMostArguments));
   field("environment", rank.environment, kOptional.no_longer_than(kLongestArgument).at_most(kMostVariables));
+  field("input", rank.input);
   if (field.reading()) field.check("argv", can_be_executed(rank), "expected texts that execve() takes");
 }
 
@@ -82,6 +85,11 @@ void list_fields(FieldVisitor& field, StartJob& command) {
   field("shown_command", command.command, kMessageText);
 }
 
+void list_fields(FieldVisitor& field, RankInput& command) {
+  field("rank", command.rank, kRequired.within(0, kMostRank));
+  field.base64("bytes", command.bytes, kRequired.no_longer_than(kLongestPiece));
+}
+
 void list_fields(FieldVisitor& field, RankStarted& answer) {
   field("rank", answer.rank, kRequired.within(0, kMostRank));
   field("pid", answer.pid, kRequired.within(1, std::numeric_limits<std::int32_t>::max()));
@@ -90,8 +98,7 @@ void list_fields(FieldVisitor& field, RankStarted& answer) {
 void list_fields(FieldVisitor& field, RankOutput& answer) {
   field("rank", answer.rank, kRequired.within(0, kMostRank));
   field("error", answer.error);
-  // Base64 takes four bytes for three.
-  field.base64("bytes", answer.bytes, kRequired.no_longer_than(kJobOutputPiece / 3 * 4 + 4));
+  field.base64("bytes", answer.bytes, kRequired.no_longer_than(kLongestPiece));
 }
 
 void list_fields(FieldVisitor& field, RankEnded& answer) {

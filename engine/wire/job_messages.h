@@ -24,7 +24,7 @@ inline constexpr std::int64_t kJobHeartbeat = 1'000;
 /// The variable that marks all processes of a job.
 inline constexpr std::string_view kJobVariable = "SPARKPLAN_JOB";
 
-/// The most output in one message.
+/// The most output or input in one message.
 inline constexpr std::size_t kJobOutputPiece = std::size_t{48} << 10;
 
 /// The starter's first message, sent without a request.
@@ -39,6 +39,7 @@ struct RankSpec {
   int rank = 0;
   std::vector<std::string> argv;                   ///< A name without '/' is searched in PATH.
   std::map<std::string, std::string> environment;  ///< Added to the login environment.
+  bool input = false;                              ///< It reads what RankInput brings; else /dev/null.
 };
 
 /// The containers of a job: those with the label sparkplan.job=ID. Neither engine ends them with its client.
@@ -77,6 +78,15 @@ struct StopJob {
 struct LookAtJob {
   static constexpr std::string_view kName = "look";
 };
+
+/// Standard input for a rank with RankSpec::input. Bytes for a rank that has ended are dropped.
+struct RankInput {
+  static constexpr std::string_view kName = "input";
+  int rank = 0;
+  std::string bytes;  ///< At most kJobOutputPiece.
+};
+/// A rank that leaves more input unread than this fails the job.
+inline constexpr std::size_t kMostUnreadInput = std::size_t{1} << 20;
 
 struct RankStarted {
   static constexpr std::string_view kName = "started";
@@ -170,7 +180,7 @@ struct JobFailure {
   Error error;
 };
 
-using JobCommand = std::variant<StartJob, KeepJob, StopJob, LookAtJob>;
+using JobCommand = std::variant<StartJob, KeepJob, StopJob, LookAtJob, RankInput>;
 using JobAnswer =
     std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobSeen, JobFinished, JobFailure>;
 
@@ -180,6 +190,7 @@ void list_fields(FieldVisitor& field, StartJob& command);
 inline void list_fields(FieldVisitor& /*field*/, KeepJob& /*command*/) {}
 inline void list_fields(FieldVisitor& /*field*/, StopJob& /*command*/) {}
 inline void list_fields(FieldVisitor& /*field*/, LookAtJob& /*command*/) {}
+void list_fields(FieldVisitor& field, RankInput& command);
 void list_fields(FieldVisitor& field, RankStarted& answer);
 void list_fields(FieldVisitor& field, RankOutput& answer);
 void list_fields(FieldVisitor& field, RankEnded& answer);

@@ -43,6 +43,7 @@ void list_fields(FieldVisitor& field, PrepareRank& command) {
   field("library", command.library);
   field("environment", command.environment, kOptional.no_longer_than(kLongestVariable).at_most(kMostVariables));
   field("make_id", command.make_id);
+  field("in_image", command.in_image);
 }
 
 void list_fields(FieldVisitor& field, PreparedRank& answer) {
@@ -55,6 +56,7 @@ void list_fields(FieldVisitor& field, PreparedRank& answer) {
   field.base64("id", answer.id);
   field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostVariables));
   field("gpus", answer.gpus, kOptional.within(1, kMostGpus));
+  field("python_library", answer.python_library, kMessageText);
 }
 
 void list_fields(FieldVisitor& field, JoinRank& command) {

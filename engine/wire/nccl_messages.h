@@ -33,6 +33,7 @@ struct PrepareRank {
   std::string library;                             ///< NCCL's file; empty: libnccl.so.2 from the loader's search path.
   std::map<std::string, std::string> environment;  ///< The complete environment for NCCL.
   bool make_id = false;                            ///< The answer contains a new unique id.
+  bool in_image = false;                           ///< NCCL may also be in the container's Python packages.
 };
 /// The most GPUs of a node.
 inline constexpr int kMostGpus = 64;
@@ -48,6 +49,7 @@ struct PreparedRank {
   std::string id;                             ///< 128 bytes; empty unless requested.
   std::vector<std::string> other_conf_lines;  ///< Variables of /etc/nccl.conf that are not in `environment`.
   int gpus = 1;                               ///< The number of GPUs that the driver shows; at most kMostGpus.
+  std::string python_library = {};            ///< With `in_image`: another NCCL, of a Python package; empty: none.
 };
 
 /// Joins a communicator as one of `ranks`.

@@ -144,15 +144,6 @@ class PreparedJob {
     }
   }
 
-  static StartJob short_question(std::string id, std::vector<RankSpec> ranks) {
-    StartJob start;
-    start.id = std::move(id);
-    start.ranks = std::move(ranks);
-    start.time_limit_ms = 5000;
-    start.grace_ms = 500;
-    return start;
-  }
-
   /// Reads facts, plans and answers of all nodes, and judges them.
   void read_nodes(Console& console) {
     ProgressDisplay progress(console, cluster_);

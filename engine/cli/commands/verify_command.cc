@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "engine/cli/commands/commands.h"
+#include "engine/cli/commands/verify_image.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/output/drift_outputs.h"
 #include "engine/cli/output/printing.h"
 #include "engine/cli/output/report_file.h"
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/core/text.h"
+#include "engine/domain/container/job_container.h"
 
 namespace sparkplan {
 namespace {
@@ -52,15 +54,23 @@ Result<NcclChoice> nccl_choice_of(const VerifyCommandOptions& options) {
   if (options.library) {
     SPARK_TRY(choice.library, parse_library(*options.library));
   }
+  if (options.image) {
+    SPARK_CHECK(check_image_name(*options.image));
+    choice.image = NcclImage{*options.image};
+  }
   return choice;
 }
 
-/// Errors: kInvalidInput for flags of a level that does not run.
+/// Errors: kInvalidInput for flags of a level that does not run, and for two that exclude each other.
 Result<void> check_nccl_flags(const VerifyCommandOptions& options, const LevelChoice& choice) {
+  if (options.library && options.image) {
+    return failure(ErrorCode::kInvalidInput, "--library and --image exclude each other",
+                   "--library names a file of the nodes; with --image, the container has its own NCCL");
+  }
   const auto& levels = choice.levels;
   if (!options.has_nccl_flags() || std::find(levels.begin(), levels.end(), Level::kNccl) != levels.end()) return {};
   return failure(ErrorCode::kInvalidInput,
-                 "--sizes, --collectives, --ranks-per-node and --library are for the level nccl",
+                 "--sizes, --collectives, --ranks-per-node, --library and --image are for the level nccl",
                  "add --level nccl, or leave out --level");
 }
 
@@ -85,6 +95,7 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
   options.required = choice.named;
   options.nccl = std::move(choice.nccl);
   options.force = choice.force;
+  if (options.nccl.image) SPARK_CHECK(find_image(cluster, run, options));
   auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
   return report;

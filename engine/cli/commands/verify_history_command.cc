@@ -13,8 +13,9 @@ namespace {
 /// Errors: kInvalidInput for a flag that only a measurement takes.
 Result<void> check_flags(const VerifyCommandOptions& options) {
   if (options.has_nccl_flags()) {
-    return failure(ErrorCode::kInvalidInput,
-                   "--history measures nothing: it takes no --sizes, --collectives, --ranks-per-node or --library");
+    return failure(
+        ErrorCode::kInvalidInput,
+        "--history measures nothing: it takes no --sizes, --collectives, --ranks-per-node, --library or --image");
   }
   if (options.level.empty() && options.junit.empty() && options.report.empty() && !options.force) return {};
   return failure(ErrorCode::kInvalidInput,

@@ -79,12 +79,14 @@ void add_verify(CLI::App& app, CommandLine& line) {
   add_text(*verify, "--ranks-per-node", "N", line.verify.ranks_per_node,
            "nccl: a number, or gpus: one rank per GPU [1]");
   add_text(*verify, "--library", "PATH", line.verify.library, "nccl: load NCCL from PATH on the nodes, as a job does");
+  add_text(*verify, "--image", "IMAGE", line.verify.image, "nccl: load the NCCL of this image, in a container");
   add_node_selection(*verify, line.verify.selection);
   verify->footer(
       "On a node it writes only the agent, the program of the NCCL test and the history of\n"
       "its measurements. The programs are written if they are missing or of another build.\n"
       "Failed checks are printed last, with cause and fix. A check is skipped if another\n"
-      "check that it needs failed, or if its hardware is absent.");
+      "check that it needs failed, or if its hardware is absent. A measurement of an image\n"
+      "also writes the process starter.");
   verify->callback([&] { line.command = [&](Console& c) { return run_verify(line.verify, line.global, c); }; });
 }
 

@@ -96,9 +96,10 @@ struct VerifyCommandOptions {
   std::optional<std::string> collectives = {};  ///< "all", or names with commas.
   std::optional<std::string> ranks_per_node = {};
   std::optional<std::string> library = {};  ///< NCCL's file on the nodes.
+  std::optional<std::string> image = {};    ///< Of a container with NCCL.
   bool json = false;
 
-  bool has_nccl_flags() const { return sizes || collectives || ranks_per_node || library; }
+  bool has_nccl_flags() const { return sizes || collectives || ranks_per_node || library || image; }
   SelectionOptions selection;
 };
 

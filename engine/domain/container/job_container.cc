@@ -1,7 +1,11 @@
 #include "engine/domain/container/job_container.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
+#include "engine/core/ascii.h"
+#include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 
@@ -14,7 +18,38 @@ void add(std::vector<BindMount>& mounts, BindMount mount) {
   if (!mount.path.empty() && !included) mounts.push_back(std::move(mount));
 }
 
+/// A field of --mount, which is a line of CSV.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+/// Unlike --volume, it makes no missing directory on the node.
+std::string mount_text(const BindMount& mount) {
+  return "type=bind," + csv_field("source=" + mount.path) + "," + csv_field("target=" + mount.path) +
+         (mount.read_only ? ",readonly" : "");
+}
+
+constexpr std::size_t kLongestImage = 512;
+
+/// Letters, digits and what stands in names, tags and digests. Source: OCI distribution specification.
+bool is_image(const std::string& name) {
+  const auto is_part = [](char c) {
+    return is_alphanumeric(c) || std::string_view("._-/:@").find(c) != std::string::npos;
+  };
+  return !name.empty() && name.size() <= kLongestImage && is_alphanumeric(name.front()) &&
+         std::all_of(name.begin(), name.end(), is_part);
+}
+
 }  // namespace
+
+Result<void> check_image_name(const std::string& name) {
+  if (is_image(name)) return {};
+  return failure(ErrorCode::kInvalidInput, in_quotes(name) + " is no name of an image",
+                 "nvcr.io/nvidia/pytorch:25.10-py3");
+}
 
 std::vector<BindMount> job_mounts(const NodeSpec& node, const std::vector<std::string>& hub_models) {
   std::vector<BindMount> mounts;
@@ -48,6 +83,21 @@ std::vector<std::string> job_container_flags(ContainerEngine engine, const Conta
   if (docker) put({"--ulimit", "core=0"});
   put({"--oom-score-adj", "800"});
   return flags;
+}
+
+std::vector<std::string> container_words(ContainerEngine engine, const std::string& id, int rank,
+                                         const ContainerHardware& hardware, const std::vector<BindMount>& mounts) {
+  const std::string number = std::to_string(rank);
+  std::vector<std::string> words{std::string(to_string(engine)), "run", "--rm", "--pull=never"};
+  const auto put = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
+  put({"--name", "sparkplan-" + id + "-rank-" + number});
+  put({"--label", "sparkplan.job=" + id, "--label", "sparkplan.rank=" + number});
+  // Else `podman rm --force` waits ten seconds for the end of a container.
+  if (engine == ContainerEngine::kPodman) put({"--stop-timeout", "0"});
+  const auto flags = job_container_flags(engine, hardware);
+  words.insert(words.end(), flags.begin(), flags.end());
+  for (const BindMount& mount : mounts) put({"--mount", mount_text(mount)});
+  return words;
 }
 
 }  // namespace sparkplan

@@ -32,17 +32,6 @@ std::string last_line(const std::string& text) {
   return shown_text(last);
 }
 
-/// True if the loader did not start a program of sparkplan, because the C library lacks a version of a symbol.
-/// Source: glibc, elf/dl-version.c ("version `%s' not found (required by %s)").
-bool lacks_glibc(std::string_view complaint) {
-  const auto lines = split_lines(complaint);
-  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
-    const auto version = line.find("version `GLIBC_");
-    return version != std::string_view::npos &&
-           line.find("' not found (required by /usr/local/libexec/sparkplan/", version) != std::string_view::npos;
-  });
-}
-
 std::size_t occurrences(std::string_view text, std::string_view word) {
   std::size_t count = 0;
   for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + word.size())) ++count;
@@ -117,6 +106,16 @@ Elevation elevation_for(const NodeSpec& node, const Connection& connection, cons
   }
   const bool has_password = !become_password.empty() && !connection.host_key_is_new();
   return has_password ? Elevation::kSudoPassword : Elevation::kSudo;
+}
+
+// Source: glibc, elf/dl-version.c ("version `%s' not found (required by %s)").
+bool lacks_glibc(std::string_view complaint) {
+  const auto lines = split_lines(complaint);
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    const auto version = line.find("version `GLIBC_");
+    return version != std::string_view::npos &&
+           line.find("' not found (required by /usr/local/libexec/sparkplan/", version) != std::string_view::npos;
+  });
 }
 
 Error why_silent(Channel& channel, const Error& error, const std::string& noise) {

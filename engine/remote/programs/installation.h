@@ -62,6 +62,9 @@ Elevation elevation_for(const NodeSpec& node, const Connection& connection, cons
 /// other programs for nodes are static and need none.
 inline constexpr std::string_view kOldestGlibc = "2.34";
 
+/// True if the loader did not start a program of sparkplan, because the C library lacks a version of a symbol. Pure.
+bool lacks_glibc(std::string_view complaint);
+
 /// The reason why a program's stream has ended with `error`; `noise` is its output before the first frame. Errors other
 /// than the end of the stream are returned unchanged.
 Error why_silent(Channel& channel, const Error& error, const std::string& noise);

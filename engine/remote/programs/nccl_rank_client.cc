@@ -3,12 +3,15 @@
 #include <utility>
 
 #include "engine/remote/programs/agent_image.h"
+#include "engine/remote/programs/container_channel.h"
+#include "engine/remote/programs/job_client.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr CarriedProgramKind kNcclProgram{"sparkplan-nccl", "the program for the NCCL test", RemoteProgram::kNcclRank,
                                           RemoteProgram::kNcclInstaller, nccl_rank_image};
+constexpr std::chrono::milliseconds kPatienceOutside{5000};
 
 std::optional<ProgramClient::Greeting> greeting_in(const Value& message) {
   const auto answer = decode<RankAnswer>(message);
@@ -21,6 +24,19 @@ std::optional<ProgramClient::Greeting> greeting_in(const Value& message) {
 
 Result<NcclRankClient> NcclRankClient::open(const NodeSpec& node, const AgentOptions& options) {
   SPARK_TRY(auto program, ProgramClient::open(kNcclProgram, node, options, greeting_in));
+  return NcclRankClient(std::move(program));
+}
+
+Result<NcclRankClient> NcclRankClient::open_in_container(const NodeSpec& node, const AgentOptions& options,
+                                                         const StartJob& job, const std::string& image) {
+  {
+    // Installs the program, which the container mounts.
+    SPARK_TRY(auto outside, open(node, options));
+    if (!outside.end(kPatienceOutside)) return failure(ErrorCode::kUnreachable, "sparkplan-nccl does not end");
+  }
+  SPARK_TRY(auto starter, JobClient::open(node, options));
+  SPARK_TRY(auto channel, ContainerChannel::start(std::move(starter), job, image));
+  SPARK_TRY(auto program, ProgramClient::open_on(kNcclProgram, std::move(channel), options, greeting_in));
   return NcclRankClient(std::move(program));
 }
 

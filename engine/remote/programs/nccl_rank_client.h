@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "engine/core/result.h"
 #include "engine/remote/programs/agent_client.h"
 #include "engine/remote/programs/program_client.h"
+#include "engine/wire/job_messages.h"
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan {
@@ -19,6 +21,12 @@ class NcclRankClient {
   /// Errors: those of the connector, kPermissionDenied (sudo), kUnsupported (no program for this architecture),
   /// kUnreachable, kFailed (it does not run there), kInterrupted.
   static Result<NcclRankClient> open(const NodeSpec& node, const AgentOptions& options);
+
+  /// As open(), in a container: `job` starts the client of the engine, which mounts the installed program. The process
+  /// starter removes the container at the end, also if this process is killed. `image` is for messages.
+  /// Errors: those of open(), and container_end_error().
+  static Result<NcclRankClient> open_in_container(const NodeSpec& node, const AgentOptions& options,
+                                                  const StartJob& job, const std::string& image);
 
   /// Errors: kUnreachable.
   Result<void> send(const RankCommand& command);

@@ -35,6 +35,17 @@ Result<ProgramClient> ProgramClient::open(const CarriedProgramKind& kind, const 
   return client;
 }
 
+Result<ProgramClient> ProgramClient::open_on(const CarriedProgramKind& kind, std::unique_ptr<Channel> channel,
+                                             const AgentOptions& options, const ReadGreeting& read_greeting) {
+  ProgramClient client(nullptr, options);
+  client.channel_ = std::move(channel);
+  SPARK_TRY(const auto greeting, client.greet(kind, options, read_greeting));
+  if (!is_ours(kind, greeting)) {
+    return failure(ErrorCode::kFailed, "the node runs a " + std::string(kind.name) + " of another build");
+  }
+  return client;
+}
+
 Result<void> ProgramClient::install(const CarriedProgramKind& kind, const NodeSpec& node, const AgentOptions& options) {
   const auto elevation = elevation_for(node, *connection_, options.become_password);
   SudoConversation sudo;
@@ -55,6 +66,11 @@ Result<ProgramClient::Greeting> ProgramClient::start(const CarriedProgramKind& k
   channel_.reset();
   reader_ = FrameReader();
   SPARK_TRY(channel_, connection_->start(kind.program, Elevation::kNone));
+  return greet(kind, options, read_greeting);
+}
+
+Result<ProgramClient::Greeting> ProgramClient::greet(const CarriedProgramKind& kind, const AgentOptions& options,
+                                                     const ReadGreeting& read_greeting) {
   const auto end = Clock::now() + timeout_;
   (void)channel_->write_all(kPreamble, timeout_);  // If the program is missing, the first read gives the reason.
   while (Clock::now() < end) {

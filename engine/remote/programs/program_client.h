@@ -41,6 +41,11 @@ class ProgramClient {
   static Result<ProgramClient> open(const CarriedProgramKind& kind, const NodeSpec& node, const AgentOptions& options,
                                     const ReadGreeting& read_greeting);
 
+  /// As open(), for a program that runs on `channel` and is never installed.
+  /// Errors: those of the channel, kUnreachable, kFailed (no greeting, or of another build), kInterrupted.
+  static Result<ProgramClient> open_on(const CarriedProgramKind& kind, std::unique_ptr<Channel> channel,
+                                       const AgentOptions& options, const ReadGreeting& read_greeting);
+
   /// Errors: kUnreachable, kUnsupported (too large).
   Result<void> send(const Value& message);
   /// The next message, if it arrives within `patience`.
@@ -54,9 +59,11 @@ class ProgramClient {
       : connection_(std::move(connection)), timeout_(options.reply_timeout) {}
   Result<Greeting> start(const CarriedProgramKind& kind, const AgentOptions& options,
                          const ReadGreeting& read_greeting);
+  Result<Greeting> greet(const CarriedProgramKind& kind, const AgentOptions& options,
+                         const ReadGreeting& read_greeting);
   Result<void> install(const CarriedProgramKind& kind, const NodeSpec& node, const AgentOptions& options);
 
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Connection> connection_;  ///< Null: the channel has its own.
   std::unique_ptr<Channel> channel_;
   FrameReader reader_;
   std::chrono::milliseconds timeout_;

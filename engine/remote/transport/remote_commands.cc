@@ -70,13 +70,15 @@ std::string elevated(Elevation elevation) {
 
 }  // namespace
 
+std::string program_file(RemoteProgram program) { return std::string(kFolder) + "/" + std::string(file_name(program)); }
+
 std::string remote_command(RemoteProgram program, Elevation elevation) {
   if (program == RemoteProgram::kKeyInstaller) return "exec /bin/sh -c '" + std::string(kKeyInstallerScript) + "'";
   const std::string name(file_name(program));
   if (is_installer(program)) {
     return "exec " + elevated(elevation) + "/bin/sh -c 'name=" + name + "; " + std::string(kInstallerScript) + "'";
   }
-  const auto path = std::string(kFolder) + "/" + name;
+  const auto path = program_file(program);
   // sudo returns 1 both for "no such command" and for "a password is required", with a message in the machine's
   // language. So the existence of the program is tested first.
   return "test -x " + path + " || exit 127; exec " + elevated(elevation) + path + " --stdio";

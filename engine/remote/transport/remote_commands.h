@@ -9,6 +9,9 @@ namespace sparkplan {
 /// The command line that sshd passes to the login shell. Composed only of constants of this program.
 std::string remote_command(RemoteProgram program, Elevation elevation);
 
+/// The file of an installed program on a node.
+std::string program_file(RemoteProgram program);
+
 /// The first output of the installer, followed by a blank and uname -m.
 inline constexpr std::string_view kInstallerGreeting = "SPARKPLAN-ARCHITECTURE";
 /// The line that starts the transfer on the installer's standard input; the compressed program follows.

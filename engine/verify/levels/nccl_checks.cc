@@ -66,7 +66,7 @@ bool is_absent(const NcclFailure& failure, const NcclGround& ground) {
   if (failure.trouble == NcclTrouble::kStopped) return true;
   if (ground.sparks && ground.nccl_declared) return false;
   if (failure.fault == RankFault::kNoDriver || failure.fault == RankFault::kNoGpu) return true;
-  return failure.fault == RankFault::kNoLibrary && !ground.library_declared;
+  return failure.fault == RankFault::kNoLibrary && !ground.library_declared && ground.image.empty();
 }
 
 /// True if the error itself is the cause. The row's cause would repeat it, or guess at what the error knows.
@@ -86,6 +86,11 @@ void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& ch
   const bool absent = is_absent(failure, ground);
   diagnose(check, absent ? CheckStatus::kSkip : CheckStatus::kFail, row_of(failure), details);
   if (names_the_cause(failure)) check.cause = details;
+  const bool of_library = failure.fault == RankFault::kNoLibrary || failure.fault == RankFault::kNotNccl ||
+                          failure.fault == RankFault::kLibraryTooOld;
+  if (of_library && !ground.image.empty()) {
+    check.fix = "name an image that has NCCL " + nccl_version_text(kOldestNccl) + " or later";
+  }
   if (failure.trouble == NcclTrouble::kConnection && !failure.error.hint.empty()) check.fix = failure.error.hint;
 }
 
@@ -249,10 +254,12 @@ Check check_of_node(const NcclOutcome& looked, const NcclGround& ground) {
   check.pass(rank.gpu + ", CUDA driver " + std::to_string(rank.driver_version / 1000) + "." +
              std::to_string(rank.driver_version % 1000 / 10) + ", NCCL " + nccl_version_text(rank.nccl_version));
   if (!ground.library.empty()) check.text += " from " + ground.library;
-  if (!ground.library.empty() && !ground.host_nccl.empty() &&
-      ground.host_nccl != nccl_version_text(rank.nccl_version)) {
+  if (!ground.image.empty()) check.text += " from " + rank.library + " of image " + ground.image;
+  const bool of_host = ground.library.empty() && ground.image.empty();
+  if (!of_host && !ground.host_nccl.empty() && ground.host_nccl != nccl_version_text(rank.nccl_version)) {
     check.text += " (the host's is " + ground.host_nccl + ")";
   }
+  if (!rank.python_library.empty()) check.text += ", Python programs may load " + rank.python_library;
   if (!rank.other_conf_lines.empty()) {
     check.text += ", /etc/nccl.conf also sets " + join(rank.other_conf_lines, ", ");
   }

@@ -22,6 +22,7 @@ struct NcclGround {
   std::vector<std::string> ranks = {};  ///< By place, if a node has several ranks. Empty: `nodes`.
   bool one_off = false;                 ///< See Check::one_off.
   std::string library = {};             ///< The file that --library names; empty: none.
+  std::string image = {};               ///< The image that --image names; empty: none.
   std::string host_nccl = {};           ///< Of a single node: the NCCL that its loader finds; empty: none, or unknown.
 
   std::size_t rank_count() const { return ranks.empty() ? nodes.size() : ranks.size(); }

@@ -102,6 +102,7 @@ class NcclLevel {
     }
     ground.one_off = !choice_.usual();
     ground.library = choice_.library;
+    if (choice_.image) ground.image = choice_.image->name;
     const VerifyNode& first = context_.nodes[members.at(0)];
     if (members.size() == 1 && first.facts != nullptr) ground.host_nccl = first.facts->nccl_version;
     // Neighbours in a ring have one cable between them, with its two halves.

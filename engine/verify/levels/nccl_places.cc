@@ -90,6 +90,13 @@ Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& 
   }
   if (!node.facts->live) return failure(ErrorCode::kUnsupported, "the node is not a running system");
   auto environment = nccl_environment(context.cluster, *node.spec, *node.facts, builtin_registry());
+  const auto& image = context.options.nccl.image;
+  if (image) {
+    for (const std::string_view name : kHostVariables) environment.variables.erase(std::string(name));
+    const ContainerHardware hardware{image->gpu_nodes.contains(node.name()), !node.facts->rdma_devices.empty()};
+    return RankPlace{
+        node.spec, 0, "", std::move(environment.variables), 1, RankContainer{image->name, image->engine, hardware}};
+  }
   const auto& library = context.options.nccl.library.empty() ? environment.library : context.options.nccl.library;
   return RankPlace{node.spec, 0, library, std::move(environment.variables)};
 }

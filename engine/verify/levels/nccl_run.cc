@@ -1,6 +1,7 @@
 #include "engine/verify/levels/nccl_run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGlance{5};           // Per rank and round.
 constexpr milliseconds kSecondOpinion{700};  // How long a rank may take to report the failure that its peers noticed.
 constexpr milliseconds kPatienceAtEnd{3000};
+constexpr milliseconds kPatienceWithContainer{15'000};  // The process starter removes it within 12.5 s.
+constexpr milliseconds kPauseAtStart{100};
 constexpr std::int64_t kSmallestSize = std::int64_t{1} << 20;
 constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes are quick on any network.
 /// Times below it differ from batch to batch.
@@ -39,17 +42,20 @@ class RankGroup {
 
   void start() {
     progress("starting the NCCL test");
+    unopened_ = places_.size();
     std::vector<std::optional<Error>> errors(places_.size());
     {
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < places_.size(); ++i) {
         threads.emplace_back([this, i, &errors] {
-          auto client = NcclRankClient::open(*places_[i].node, options_.agent);
+          auto client = open(places_[i]);
           if (client) {
             clients_[i] = std::move(*client);
           } else {
             errors[i] = client.error();
           }
+          --unopened_;
+          if (clients_[i] && places_[i].container) wait_for_others(*clients_[i]);
         });
       }
     }
@@ -63,7 +69,8 @@ class RankGroup {
     std::vector<RankCommand> commands;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const auto& place = places_[i];
-      commands.emplace_back(PrepareRank{place.device, place.library, place.environment, i == 0});
+      commands.emplace_back(
+          PrepareRank{place.device, place.library, place.environment, i == 0, place.container.has_value()});
     }
     const auto answers = ask(commands, NcclPhase::kPrepare, options_.prepare_timeout, "loading NCCL");
     for (const auto& answer : answers) {
@@ -128,6 +135,20 @@ class RankGroup {
 
  private:
   std::string name(std::size_t place) const { return places_[place].name(); }
+
+  Result<NcclRankClient> open(const RankPlace& place) const {
+    if (!place.container) return NcclRankClient::open(*place.node, options_.agent);
+    SPARK_TRY(const auto id, new_container_id());
+    return NcclRankClient::open_in_container(*place.node, options_.agent, container_job(*place.container, id),
+                                             place.container->image);
+  }
+
+  /// A process starter that hears nothing for 20 s ends its container, and another node's may take longer to start.
+  void wait_for_others(NcclRankClient& client) const {
+    // An end is reported by the next read.
+    while (unopened_ > 0 && client.receive(kPauseAtStart)) {
+    }
+  }
 
   void progress(std::string_view doing) const {
     if (options_.progress) options_.progress(doing);
@@ -289,7 +310,8 @@ class RankGroup {
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < clients_.size(); ++i) {
         if (!clients_[i]) continue;
-        threads.emplace_back([this, i, &ended] { ended[i] = clients_[i]->end(kPatienceAtEnd) ? 1 : 0; });
+        const auto patience = places_[i].container ? kPatienceWithContainer : kPatienceAtEnd;
+        threads.emplace_back([this, i, patience, &ended] { ended[i] = clients_[i]->end(patience) ? 1 : 0; });
       }
     }
     for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -301,6 +323,7 @@ class RankGroup {
   const NcclRunOptions& options_;
   std::vector<std::optional<NcclRankClient>> clients_;
   std::vector<bool> silenced_;
+  std::atomic<std::size_t> unopened_{0};  ///< Ranks on their way to their start.
   NcclOutcome outcome_;
   std::int64_t pattern_ = 0;
   Clock::time_point request_end_ = Clock::time_point::max();  ///< Of all sizes of the request that is measured.

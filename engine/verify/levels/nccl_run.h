@@ -13,6 +13,7 @@
 #include "engine/model/cluster.h"
 #include "engine/model/collective.h"
 #include "engine/remote/programs/agent_client.h"
+#include "engine/verify/levels/nccl_container.h"
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan {
@@ -24,6 +25,7 @@ struct RankPlace {
   std::string library;                             ///< As in PrepareRank.
   std::map<std::string, std::string> environment;  ///< As in PrepareRank.
   int ranks_on_node = 1;                           ///< All ranks of this node.
+  std::optional<RankContainer> container = {};     ///< Nothing: it runs on the host.
 
   /// "spark-01"; "spark-01 GPU 1" if the node has several ranks.
   std::string name() const;

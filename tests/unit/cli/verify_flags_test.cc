@@ -2,6 +2,7 @@
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
+#include "tests/unit/job/fake_engine.h"
 
 namespace sparkplan::test {
 namespace {
@@ -28,7 +29,9 @@ TEST_CASE("sizes, collectives, ranks and a library that are none are exit 3, wit
                                           {{"--collectives", "all_reduce,bcast"}, "there is no collective \"bcast\""},
                                           {{"--collectives", "allreduce"}, "did you mean all_reduce?"},
                                           {{"--ranks-per-node", "many"}, "is no number of ranks per node"},
-                                          {{"--library", "libnccl.so.2"}, "takes an absolute path"}}) {
+                                          {{"--library", "libnccl.so.2"}, "takes an absolute path"},
+                                          {{"--image", "a b"}, "\"a b\" is no name of an image"},
+                                          {{"--image", ""}, "is no name of an image"}}) {
     INFO(row.flags[0] << " " << row.flags[1]);
     const auto output = verify(row.flags);
     CHECK(output.exit_status == 3);
@@ -41,9 +44,36 @@ TEST_CASE("flags of the NCCL test are refused where the level nccl does not run"
   const auto level = verify({"--level", "tcp", "--sizes", "8B:8GiB:2"});
   CHECK(level.exit_status == 1);
   CHECK(contains(level.standard_error, "are for the level nccl"));
-  const auto history = verify({"--history", "--collectives", "all"});
-  CHECK(history.exit_status == 1);
-  CHECK(contains(history.standard_error, "--history measures nothing"));
+  const auto image = verify({"--level", "tcp", "--image", "vllm:1"});
+  CHECK(image.exit_status == 1);
+  CHECK(contains(image.standard_error, "are for the level nccl"));
+  for (const std::string flag : {"--collectives", "--image"}) {
+    const auto history = verify({"--history", flag, "all"});
+    CHECK(history.exit_status == 1);
+    CHECK(contains(history.standard_error, "--history measures nothing"));
+  }
+}
+
+TEST_CASE("a library of the nodes and an image exclude each other") {
+  const auto both = verify({"--library", "/opt/libnccl.so.2", "--image", "vllm:1"});
+  CHECK(both.exit_status == 1);
+  CHECK(contains(both.standard_error, "--library and --image exclude each other"));
+}
+
+TEST_CASE("an image that no node has is exit 8 before anything is measured, in the words of run") {
+  const ScratchDirectory desk;
+  desk.make_directory("/node");
+  desk.write("/cluster.yaml", "version: 1\nname: lab\nnodes:\n  - {name: n1, transport: local, root: " +
+                                  (desk / "/node").string() + "}\n");
+  const FakeEngine engine("[ $1 = image ] && { echo \"Error: No such image: vllm:1\" >&2; exit 1; }\n");
+  const auto file = (desk / "/cluster.yaml").string();
+  const auto text = sparkplan({"verify", "--level", "nccl", "--image", "vllm:1", file});
+  CHECK(text.exit_status == 8);
+  CHECK(contains(text.standard_output, "docker has no image vllm:1"));
+  CHECK(contains(text.standard_output, "sparkplan exec --only n1 -- docker pull vllm:1"));
+  const auto json = sparkplan({"verify", "--json", "--level", "nccl", "--image", "vllm:1", file});
+  CHECK(json.exit_status == 8);
+  CHECK(contains(json.standard_output, "\"nccl/n1/image\""));
 }
 
 TEST_CASE("valid flags of the NCCL test lead to the nodes") {

@@ -45,6 +45,16 @@ TEST_CASE("output of any bytes arrives unchanged, up to its bound") {
   CHECK_FALSE(decode<JobAnswer>(encode(JobAnswer(output))));
 }
 
+TEST_CASE("input of any bytes arrives unchanged, up to its bound") {
+  RankInput input{1, std::string(kJobOutputPiece, '\0')};
+  input.bytes[7] = '\xff';
+  const auto arrived = decode<JobCommand>(encode(JobCommand(input)));
+  REQUIRE(arrived);
+  CHECK(std::get<RankInput>(*arrived).bytes == input.bytes);
+  input.bytes.resize(kJobOutputPiece * 2);
+  CHECK_FALSE(decode<JobCommand>(encode(JobCommand(input))));
+}
+
 TEST_CASE("a job that execve() would misread is refused") {
   CHECK(is_accepted(sample()));
   const auto refused = [](auto spoil) {

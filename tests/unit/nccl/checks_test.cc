@@ -316,6 +316,37 @@ TEST_CASE("the NCCL of --library is named, and the host's own one if it is anoth
   CHECK(check_of_node(looked, ground).text == "GB10, CUDA driver 13.0, NCCL 2.28.9 from /venv/libnccl.so.2");
 }
 
+TEST_CASE(
+    "the NCCL of --image is named with its file, the host's own one if it is another, and a second one in the image") {
+  NcclOutcome looked;
+  looked.prepared = {PreparedRank{22809, "/usr/lib/libnccl.so.2", 13000, "GB10", 1 << 30, true, "", {}}};
+  NcclGround ground{{"spark-01"}, false, false, std::nullopt, 0, false};
+  ground.image = "torch:1";
+  ground.host_nccl = "2.27.3";
+  const std::string text = "GB10, CUDA driver 13.0, NCCL 2.28.9 from /usr/lib/libnccl.so.2 of image torch:1";
+  CHECK(check_of_node(looked, ground).text == text + " (the host's is 2.27.3)");
+  ground.host_nccl = "2.28.9";
+  CHECK(check_of_node(looked, ground).text == text);
+  looked.prepared[0].python_library = "/venv/libnccl.so.2";
+  CHECK(check_of_node(looked, ground).text == text + ", Python programs may load /venv/libnccl.so.2");
+}
+
+TEST_CASE("an image without NCCL fails, and the fix is another image") {
+  NcclOutcome looked;
+  looked.failure = NcclFailure{NcclTrouble::kFault,
+                               NcclPhase::kPrepare,
+                               0,
+                               RankFault::kNoLibrary,
+                               make_error(ErrorCode::kNotFound, "there is no NCCL"),
+                               {}};
+  NcclGround ground{{"spark-01"}, false, false, std::nullopt, 0, false};
+  CHECK(check_of_node(looked, ground).status == CheckStatus::kSkip);
+  ground.image = "busybox:1";
+  const auto check = check_of_node(looked, ground);
+  CHECK(check.status == CheckStatus::kFail);
+  CHECK(check.fix == "name an image that has NCCL 2.21.5 or later");
+}
+
 TEST_CASE("wrong data fails at any value") {
   auto run = outcome(24);
   run.measured[0].wrong = 2;

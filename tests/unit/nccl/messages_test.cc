@@ -29,11 +29,13 @@ std::string unique_id() {
 }  // namespace
 
 TEST_CASE("commands survive the wire") {
-  const auto prepare = std::get<PrepareRank>(command_sent(PrepareRank{3, "/opt/x", {{"NCCL_ALGO", "Ring"}}, true}));
+  const auto prepare =
+      std::get<PrepareRank>(command_sent(PrepareRank{3, "/opt/x", {{"NCCL_ALGO", "Ring"}}, true, true}));
   CHECK(prepare.device == 3);
   CHECK(prepare.library == "/opt/x");
   CHECK(prepare.environment == std::map<std::string, std::string>{{"NCCL_ALGO", "Ring"}});
   CHECK(prepare.make_id);
+  CHECK(prepare.in_image);
   const auto join = std::get<JoinRank>(command_sent(JoinRank{1, 2, unique_id()}));
   CHECK(join.rank == 1);
   CHECK(join.ranks == 2);
@@ -55,7 +57,8 @@ TEST_CASE("commands survive the wire") {
 TEST_CASE("answers survive the wire") {
   const NcclTransport transport{"IB", {"rocep1s0f1"}, 4, 1, 2, true, {"a warning"}};
   const auto prepared = std::get<PreparedRank>(
-      answer_sent(PreparedRank{22809, "/l", 13000, "GB10", 1 << 30, true, unique_id(), {"X"}, 8}));
+      answer_sent(PreparedRank{22809, "/l", 13000, "GB10", 1 << 30, true, unique_id(), {"X"}, 8, "/p"}));
+  CHECK(prepared.python_library == "/p");
   CHECK(prepared.gpus == 8);
   CHECK(prepared.nccl_version == 22809);
   CHECK(prepared.id == unique_id());
