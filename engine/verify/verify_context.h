@@ -31,6 +31,7 @@ struct VerifyOptions {
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;
   NcclChoice nccl = {};
+  bool with_history = false;  ///< The report has the earlier measurements, too.
 };
 
 /// One node that takes part.

@@ -35,6 +35,9 @@ tbody th{font-weight:600;white-space:nowrap}
 .heat td{white-space:nowrap}
 .heat.many thead th:not(:first-child){writing-mode:vertical-rl;white-space:nowrap}
 .slow{color:var(--bad);font-weight:700;white-space:nowrap}
+.fast{color:var(--good);font-weight:700;white-space:nowrap}
+.spark{display:block}.spark path{fill:none;stroke:var(--link);stroke-width:1.5}.spark circle{fill:var(--link)}
+.spark .step{stroke:var(--bad);stroke-dasharray:3 2}
 .heat .f{outline:2px solid var(--bad);outline-offset:-2px;font-weight:700}.heat .w{outline:2px dashed var(--warn);outline-offset:-2px}
 .h0{background:#cfe4f7;color:#10202e}.h1{background:#eaf2f9;color:#10202e}.h2{background:#fdebcd;color:#2b1a00}
 .h3{background:#f7c47c;color:#2b1a00}.h4{background:#ea8f2a;color:#1d1000}
