@@ -35,6 +35,22 @@ std::string more_text(std::size_t all, std::size_t shown, std::string_view noun)
   return all > shown ? "and " + counted(all - shown, noun) + ": --json has all\n" : "";
 }
 
+/// The places to show, in their order: at most `most`. Of each owner, those behind the first `of_one` come last. What
+/// has no owner is of several nodes.
+std::vector<std::size_t> fair_choice(const std::vector<std::string>& owners, std::size_t most, std::size_t of_one) {
+  std::map<std::string, std::size_t> counts;
+  std::vector<std::size_t> chosen;
+  std::vector<std::size_t> others;
+  for (std::size_t at = 0; at < owners.size(); ++at) {
+    const bool is_early = owners[at].empty() || ++counts[owners[at]] <= of_one;
+    (is_early ? chosen : others).push_back(at);
+  }
+  chosen.insert(chosen.end(), others.begin(), others.end());
+  chosen.resize(std::min(chosen.size(), most));
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
 std::string runs_table(const std::vector<PastRun>& runs, const LocalClock& clock, const TextStyle& style) {
   TextTable table{{"RUN", "NODES"}, {}, true};
   for (const Figure figure : all_figures()) {
@@ -191,20 +207,6 @@ std::vector<std::string> notes_of(const CheckHistory& history) {
   const bool known = !history.values[change.at - 1].run.empty() && !history.values[change.at].run.empty();
   if (notes.empty() && known) notes.emplace_back("no apply and no other version at that time");
   return notes;
-}
-
-std::vector<std::size_t> fair_choice(const std::vector<std::string>& owners, std::size_t most, std::size_t of_one) {
-  std::map<std::string, std::size_t> counts;
-  std::vector<std::size_t> chosen;
-  std::vector<std::size_t> others;
-  for (std::size_t at = 0; at < owners.size(); ++at) {
-    const bool is_early = owners[at].empty() || ++counts[owners[at]] <= of_one;
-    (is_early ? chosen : others).push_back(at);
-  }
-  chosen.insert(chosen.end(), others.begin(), others.end());
-  chosen.resize(std::min(chosen.size(), most));
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
 }
 
 std::string to_text(const MeasuredHistoryReport& report, const LocalClock& clock, const TextStyle& style) {

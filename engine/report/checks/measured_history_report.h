@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -28,10 +27,6 @@ std::string unit_of(const CheckHistory& history);
 
 /// Pure. What happened beside the change of `history`, which has one: one sentence each.
 std::vector<std::string> notes_of(const CheckHistory& history);
-
-/// Pure. The places to show, in their order: at most `most`. Of each owner, those behind the first `of_one` come last.
-/// What has no owner is of several nodes. One node can invent runs and checks: those of the others come first.
-std::vector<std::size_t> fair_choice(const std::vector<std::string>& owners, std::size_t most, std::size_t of_one);
 
 /// Pure. With UTC times. Schema: schemas/verify-history.schema.json.
 Value to_json_value(const MeasuredHistoryReport& report);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "engine/core/bounded_text.h"
@@ -20,8 +21,7 @@ namespace {
 constexpr std::size_t kMostHistoryBytes = 600'000;
 constexpr std::size_t kMostHistoryBytesOfMany = 100'000;
 constexpr std::size_t kFewNodes = 16;
-/// One node can invent checks and runs. Those of the others come first.
-constexpr std::size_t kMostShownHistories = 2000;
+/// One node can invent checks. Those of the others come first.
 constexpr std::size_t kMostHistoriesOfOneNode = 200;
 constexpr std::size_t kMostNamedValues = 10;
 constexpr std::size_t kLongestCheckId = 200;
@@ -148,21 +148,19 @@ void write_check(Markup& body, const CheckHistory& history) {
   body.close().newline();
 }
 
-/// Slower ones, then faster ones, then the others; each in the order of their ids.
+/// Slower ones, then faster ones, then the others; each in the order of their ids. Those of a node with more of one
+/// course than an honest one has come last.
 std::vector<const CheckHistory*> in_order(const std::vector<CheckHistory>& checks) {
   std::vector<const CheckHistory*> ordered;
+  std::vector<const CheckHistory*> last;
   for (const Course course : {Course::kSlower, Course::kFaster, Course::kSteady}) {
-    std::vector<const CheckHistory*> of_course;
-    std::vector<std::string> owners;
+    std::map<std::string, std::size_t> counts;
     for (const CheckHistory& history : checks) {
       if (course_of(history) != course) continue;
-      of_course.push_back(&history);
-      owners.push_back(history.node);
-    }
-    for (const std::size_t at : fair_choice(owners, kMostShownHistories, kMostHistoriesOfOneNode)) {
-      ordered.push_back(of_course[at]);
+      (++counts[history.node] <= kMostHistoriesOfOneNode ? ordered : last).push_back(&history);
     }
   }
+  ordered.insert(ordered.end(), last.begin(), last.end());
   return ordered;
 }
 

@@ -25,6 +25,13 @@ DoctorReport sample_doctor(const Cluster& cluster);
 /// The versions and halves of all nodes; the second node has another kernel.
 std::vector<NodeSnapshot> sample_snapshots(const Cluster& cluster);
 
+/// What the nodes keep of the checks with a value: this run, and `earlier` runs before it, one a day. Since the last
+/// but one, NCCL's first group check is slower; the kernel of the first node changed then.
+std::vector<NodeMeasurements> sample_measurements(const VerifyReport& report, std::size_t earlier);
+
+/// `page`, which is also written to NAME.html in the folder that SPARKPLAN_PAGES names, for tests/page and for a look.
+std::string kept(const std::string& name, std::string page);
+
 /// The place of `part` in the text. The test fails if it is not there: a comparison with npos would pass.
 std::size_t place_in(const std::string& text, const std::string& part);
 

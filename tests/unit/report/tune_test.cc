@@ -153,7 +153,7 @@ TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
 
 TEST_CASE("tune page: it keeps the rules of pages, and no text of a node becomes markup") {
   const Cluster cluster = testing::sample_cluster(8);
-  const std::string page = to_html(sample(), {cluster, "1.2.3"});
+  const std::string page = testing::kept("tune", to_html(sample(), {cluster, "1.2.3"}));
   CHECK(test::complaints_about_page(page) == "");
   CHECK(has(page, "NCCL_SOCKET_NTHREADS: "));
   CHECK(has(page, "&lt;b&gt;broken&lt;/b&gt;"));
