@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr double kTop = 34;
 constexpr double kPlotHeight = 260;
 constexpr double kLegendRow = 20;
 constexpr double kMargin = 40;
+constexpr std::size_t kLongestName = 60;  // Wider ones would leave the drawing.
 constexpr std::size_t kStyles = 4;
 constexpr int kMostSteps = 6;
 constexpr double kHighest = 1e9;  // coordinate() writes no larger number, and steps towards infinity never end.
@@ -167,7 +170,7 @@ class Chart {
     };
     for (std::size_t at = 0; at < chart_.lines.size(); ++at) {
       const double here = y;
-      row(style_of(at), "curve", chart_.lines[at].name);
+      row(style_of(at), "curve", shown_text(chart_.lines[at].name, kLongestName));
       markup_.open("g", {{"class", style_of(at)}});
       mark(at, kLeft + 22, here);
       markup_.close();
@@ -176,7 +179,7 @@ class Chart {
     if (has_threshold()) row("", "limit", "threshold " + coordinate(*chart_.threshold) + from);
     if (!has_band()) return;
     band(kLeft, y - 7, kLeft + 44, y + 7);
-    row("", "axis", "warning from " + coordinate(*chart_.warning_from) + " to the threshold" + from);
+    label("", kLeft + 54, y + 4, "warning from " + coordinate(*chart_.warning_from) + " to the threshold" + from);
   }
 
   Markup& markup_;

@@ -167,7 +167,7 @@ std::vector<const CheckHistory*> in_order(const std::vector<CheckHistory>& check
 void write_checks(Markup& body, const std::vector<CheckHistory>& checks, std::size_t most_bytes) {
   if (checks.empty()) return;
   open_table(body, "plain hist", "Each check, slower ones first. A dashed line in a course is a step",
-             {"check", "course", "before", "now", "step"});
+             {"check", "course", "before, or range", "now", "step"});
   std::size_t shown = 0;
   for (const CheckHistory* history : in_order(checks)) {
     if (body.size() > most_bytes) break;
