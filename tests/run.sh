@@ -3,17 +3,18 @@
 # the exit status is 0 only if no check failed.
 #
 #   tests/run.sh              all parts except those that the last lines name
-#   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo tidy
-#   tests/run.sh --full       all parts except tidy, with all their cases (hours): also sanitizers, vm and vm-storage
+#   tests/run.sh unit         one or more of: unit sanitizers fuzz lint integration reliability hostile package vm vm-storage demo page tidy
+#   tests/run.sh --full       all parts except tidy, with all their cases (hours): also sanitizers, vm, vm-storage, page
 #   tests/run.sh --full ...   these parts with all their cases: all of reliability and hostile instead of a few, ten
 #                             minutes for each fuzz target instead of some seconds, package also with the other
 #                             architecture and with an upgrade from version 0.1.0, each after a build of its own
 # Without --full some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines),
 # vm-storage (NVMe over TCP and a sync on two of them), sanitizers (all unit tests built with AddressSanitizer and UBSan).
 # The same holds for all fuzz targets except wire and bytes, because they need a build of nearly all code with clang and
-# the sanitizers. tidy (clang-tidy over all files) always runs on request only. package tests an upgrade also if
-# SPARKPLAN_EARLIER names a program of an earlier version. Without a list of parts, hostile sends an eighth of the false
-# fields and claims of started programs; the commit decides which one.
+# the sanitizers. page (the HTML pages in a browser) needs chromium and npm. tidy (clang-tidy over all files) always
+# runs on request only. package tests an upgrade also if SPARKPLAN_EARLIER names a program of an earlier version. Without
+# a list of parts, hostile sends an eighth of the false fields and claims of started programs; the commit decides which
+# one.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -27,7 +28,7 @@ fuzz_targets=() hostile_share=()
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
   if [ ${#full[@]} -gt 0 ]; then
-    parts+=(sanitizers vm vm-storage)
+    parts+=(sanitizers vm vm-storage page)
   else
     fuzz_targets=(wire bytes)
     commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
@@ -350,6 +351,10 @@ if wanted vm-storage; then
   run_script "$results/vm-storage.log" tests/vm/storage_test.sh
   say "a sync to and from disks that are full or give errors"
   run_script "$results/vm-sync.log" tests/vm/sync_test.sh
+fi
+if wanted page; then
+  say "the pages in a browser"
+  run_script "$results/page.log" tests/page/check.sh build/tests/report_test
 fi
 if wanted demo; then
   say "the demo of README"

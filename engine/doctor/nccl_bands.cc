@@ -30,10 +30,12 @@ Judgement judge_nccl_bandwidth(const NcclSeen& seen) {
   if (!seen.threshold) return fewer ? Judgement{CheckStatus::kWarn, "nccl-one-half"} : Judgement{};
   if (seen.bus_bandwidth >= *seen.threshold) return {};
   if (fewer) return {CheckStatus::kFail, "nccl-one-half"};
+  if (seen.bus_bandwidth >= nccl_warning_from(*seen.threshold)) return {CheckStatus::kWarn, "nccl-tuning"};
   const double as_on_spark = seen.bus_bandwidth * kSparkBusBandwidth / *seen.threshold;
-  if (as_on_spark >= kTuning) return {CheckStatus::kWarn, "nccl-tuning"};
   return {CheckStatus::kFail, row_below(as_on_spark, seen.rdma_passed)};
 }
+
+double nccl_warning_from(double threshold) { return kTuning * threshold / kSparkBusBandwidth; }
 
 Judgement judge_nccl_version(int version, bool spark, bool ring) {
   if (!spark) return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "engine/doctor/judgement.h"
@@ -14,6 +15,8 @@ inline constexpr double kSparkBusBandwidth = 21.875;
 inline constexpr double kSparkRingBusBandwidth = 10;
 /// Most rings of Sparks reach it. Less, down to the threshold, gets a remark.
 inline constexpr double kUsualRingBusBandwidth = 13.5;
+/// The smallest message that these values are for, in bytes. Smaller ones are slower by nature.
+inline constexpr std::int64_t kJudgedNcclBytes = std::int64_t{1} << 30;
 
 /// A measurement over the network, and facts about it.
 struct NcclSeen {
@@ -27,6 +30,9 @@ struct NcclSeen {
 
 /// Pure. Bands below the threshold are those of a Spark, scaled to the threshold.
 Judgement judge_nccl_bandwidth(const NcclSeen& seen);
+
+/// Pure. The least bus bandwidth below the threshold that is a warning, and not a failure.
+double nccl_warning_from(double threshold);
 
 /// Pure. Known problems of a version (22809 is 2.28.9) on a Spark.
 Judgement judge_nccl_version(int version, bool spark, bool ring);

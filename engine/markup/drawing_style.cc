@@ -23,6 +23,7 @@ font:13px system-ui,sans-serif}
 .drawing .mid{text-anchor:middle}
 .drawing .end{text-anchor:end}
 .drawing .limit{stroke:var(--bad);stroke-width:2;stroke-dasharray:8 5;fill:none}
+.drawing .band{fill:var(--warn);fill-opacity:.2;stroke:var(--warn);stroke-width:1;stroke-dasharray:2 3}
 .drawing .s0{--line:#0b5fa5}.drawing .s1{--line:#a04a00}.drawing .s2{--line:#00603f}.drawing .s3{--line:#8b2f6d}
 .drawing .curve{stroke:var(--line);stroke-width:2.5;fill:none}
 .drawing .s1 .curve{stroke-dasharray:9 4}.drawing .s2 .curve{stroke-dasharray:3 3}.drawing .s3 .curve{stroke-dasharray:12 3 3 3}

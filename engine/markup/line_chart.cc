@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -13,6 +15,8 @@ constexpr double kRight = 20;
 constexpr double kTop = 34;
 constexpr double kPlotHeight = 260;
 constexpr double kLegendRow = 20;
+constexpr double kMargin = 40;
+constexpr std::size_t kLongestName = 60;  // Wider ones would leave the drawing.
 constexpr std::size_t kStyles = 4;
 constexpr int kMostSteps = 6;
 constexpr double kHighest = 1e9;  // coordinate() writes no larger number, and steps towards infinity never end.
@@ -49,8 +53,8 @@ class Chart {
 
   void draw() {
     if (least_ <= 0 || highest_ <= 0) return;
-    const double height =
-        kTop + kPlotHeight + 56 + kLegendRow * static_cast<double>(chart_.lines.size() + (has_threshold() ? 1 : 0));
+    const std::size_t rows = chart_.lines.size() + (has_threshold() ? 1 : 0) + (has_band() ? 1 : 0);
+    const double height = kTop + kPlotHeight + 56 + kLegendRow * static_cast<double>(rows);
     markup_.open("svg", {{"class", "drawing"},
                          {"role", "img"},
                          {"aria-labelledby", id_ + "-title " + id_ + "-desc"},
@@ -59,9 +63,10 @@ class Chart {
                          {"height", coordinate(height)}});
     markup_.element("title", {{"id", id_ + "-title"}}, chart_.title);
     markup_.element("desc", {{"id", id_ + "-desc"}}, "The table after this chart has the same numbers.");
+    if (has_band()) band(threshold_left(), y_of(*chart_.threshold), kWidth - kRight, y_of(*chart_.warning_from));
     axes();
     if (has_threshold()) {
-      markup_.empty("path", {{"class", "limit"}, {"d", horizontal(y_of(*chart_.threshold))}});
+      markup_.empty("path", {{"class", "limit"}, {"d", horizontal(y_of(*chart_.threshold), threshold_left())}});
     }
     for (std::size_t at = 0; at < chart_.lines.size(); ++at) line(at);
     legend();
@@ -70,6 +75,15 @@ class Chart {
 
  private:
   bool has_threshold() const { return chart_.threshold && *chart_.threshold >= 0 && *chart_.threshold <= kHighest; }
+  bool has_band() const {
+    return has_threshold() && chart_.warning_from && *chart_.warning_from >= 0 &&
+           *chart_.warning_from < *chart_.threshold;
+  }
+  /// A little before the least x: that may be the last point.
+  double threshold_left() const {
+    if (!chart_.threshold_from || chart_.threshold_from->x <= least_) return kLeft;
+    return std::max(kLeft, x_of(std::min(chart_.threshold_from->x, most_)) - kMargin);
+  }
   double x_of(double x) const {
     const double span = std::log2(most_) - std::log2(least_);
     const double part = span > 0 ? (std::log2(x) - std::log2(least_)) / span : 0.5;
@@ -77,8 +91,16 @@ class Chart {
   }
   double y_of(double y) const { return kTop + kPlotHeight * (1 - y / top_); }
 
-  static std::string horizontal(double y) {
-    return "M" + coordinate(kLeft) + " " + coordinate(y) + "H" + coordinate(kWidth - kRight);
+  static std::string horizontal(double y, double left = kLeft) {
+    return "M" + coordinate(left) + " " + coordinate(y) + "H" + coordinate(kWidth - kRight);
+  }
+
+  void band(double left, double top, double right, double bottom) {
+    markup_.empty("rect", {{"class", "band"},
+                           {"x", coordinate(left)},
+                           {"y", coordinate(top)},
+                           {"width", coordinate(right - left)},
+                           {"height", coordinate(bottom - top)}});
   }
 
   void label(Constant css, double x, double y, const std::string& text) {
@@ -148,12 +170,16 @@ class Chart {
     };
     for (std::size_t at = 0; at < chart_.lines.size(); ++at) {
       const double here = y;
-      row(style_of(at), "curve", chart_.lines[at].name);
+      row(style_of(at), "curve", shown_text(chart_.lines[at].name, kLongestName));
       markup_.open("g", {{"class", style_of(at)}});
       mark(at, kLeft + 22, here);
       markup_.close();
     }
-    if (has_threshold()) row("", "limit", "threshold " + coordinate(*chart_.threshold));
+    const std::string from = chart_.threshold_from ? ", from " + chart_.threshold_from->label + " on" : "";
+    if (has_threshold()) row("", "limit", "threshold " + coordinate(*chart_.threshold) + from);
+    if (!has_band()) return;
+    band(kLeft, y - 7, kLeft + 44, y + 7);
+    label("", kLeft + 54, y + 4, "warning from " + coordinate(*chart_.warning_from) + " to the threshold" + from);
   }
 
   Markup& markup_;

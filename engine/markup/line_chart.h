@@ -31,9 +31,12 @@ struct LineChart {
   std::vector<ChartLine> lines;
   std::vector<ChartTick> ticks;
   std::optional<double> threshold;  ///< A horizontal line.
+  /// The threshold is for no smaller x: the line begins there, and the legend names it by this label.
+  std::optional<ChartTick> threshold_from = {};
+  std::optional<double> warning_from = {};  ///< Below the threshold: a band from here to the threshold.
 };
 
-/// Pure. Writes an element svg, whose ids begin with `id`. Left out are points and a threshold that are not finite,
+/// Pure. Writes an element svg, whose ids begin with `id`. Left out are points and limits that are not finite,
 /// negative or above 1e9, and points whose x is 0. Writes nothing if no point is left.
 void draw(Markup& markup, const LineChart& chart, const std::string& id);
 

@@ -73,7 +73,7 @@ std::string to_html(const TuneReport& report, const PageContext& context) {
     // A text of Markup has one line.
     Markup& body = page.section("fragment", "For cluster.yaml");
     const std::string fragment = yaml_fragment(report);
-    body.open("pre");
+    body.open("pre", {{"tabindex", "0"}});
     for (const std::string_view line : split_lines(fragment)) body.text(line).newline();
     body.close().newline();
   }

@@ -59,6 +59,8 @@ struct Check {
   std::string blocked_by;           ///< The id of the failed check that blocks this one.
   /// All measured sizes, out of place and then in place, each smallest first; empty for a single one.
   std::vector<SizePoint> series = {};
+  /// Of a check whose values below the threshold can be warnings: the least such value. Below it, the check fails.
+  std::optional<double> warning_from = {};
   bool one_off = false;  ///< Measured with settings of this run alone: neither stored nor compared with earlier values.
   bool reduced = false;  ///< Measured at a smaller size than was asked for: as `one_off`.
 

@@ -57,10 +57,7 @@ Result<void> ask_for_measurements(NodeQuestion& question, const AgentOptions& op
   }
   if (!client) return failure(client.error());
   answer.applied = client->facts().manifest.has_value();
-  SPARK_TRY(answer.measured, client->call(MeasurementHistoryRequest{}));
-  // Without its journals, a change is only not explained.
-  if (auto history = client->call(HistoryRequest{false})) answer.runs = std::move(history->runs);
-  return {};
+  return read_measurements(*client, answer);
 }
 
 /// The nodes that the id names: "tcp/spark-01/spark-02/A". All of them for "nccl/all/all_reduce".
@@ -297,6 +294,13 @@ std::vector<NodeMeasurements> read_measurements(const Cluster& cluster, const Ru
   std::vector<NodeMeasurements> answers;
   for (NodeQuestion& question : questions) answers.push_back(std::move(question.answer));
   return answers;
+}
+
+Result<void> read_measurements(AgentClient& client, NodeMeasurements& answer) {
+  SPARK_TRY(answer.measured, client.call(MeasurementHistoryRequest{}));
+  // Without its journals, a change is only not explained.
+  if (auto history = client.call(HistoryRequest{false})) answer.runs = std::move(history->runs);
+  return {};
 }
 
 std::optional<ValueChange> change_in(const std::vector<double>& values, bool less_is_better) {

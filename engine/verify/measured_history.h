@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/result.h"
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/model/cluster.h"
+#include "engine/remote/programs/agent_client.h"
 #include "engine/wire/history_messages.h"
 #include "engine/wire/measure_messages.h"
 
@@ -41,6 +43,9 @@ struct NodeMeasurements {
 
 /// Asks the selected nodes, all at once. Replaces an agent of another build, and writes nothing else.
 std::vector<NodeMeasurements> read_measurements(const Cluster& cluster, const RunOptions& options);
+
+/// Asks one open agent. Without its journals, the answer has no runs. Errors: those of AgentClient::call().
+Result<void> read_measurements(AgentClient& client, NodeMeasurements& answer);
 
 /// By name: "kernel", "nccl".
 using Versions = std::map<std::string, std::string>;

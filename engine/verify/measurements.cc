@@ -107,6 +107,29 @@ VerifySummary summary_for(const std::string& node, const VerifyContext& context)
   return summary;
 }
 
+std::vector<NodeMeasurements> stored_measurements(VerifyContext& context) {
+  struct Question {
+    VerifyNode* node = nullptr;
+    NodeMeasurements answer = {};
+  };
+  std::vector<Question> questions;
+  for (VerifyNode& node : context.nodes) {
+    if (!node.can_be_asked() || context.stop.stop_requested()) continue;
+    questions.push_back({&node});
+    questions.back().answer.node = node.name();
+  }
+  fan_out(
+      questions, context.options.workers,
+      [](Question& question) {
+        auto read = read_measurements(*question.node->client, question.answer);
+        if (!read) question.answer.error = std::move(read).error();
+      },
+      [](const Question&) {});
+  std::vector<NodeMeasurements> answers;
+  for (Question& question : questions) answers.push_back(std::move(question.answer));
+  return answers;
+}
+
 std::vector<Diagnostic> compare_with_earlier(VerifyContext& context) {
   std::vector<Keeper> keepers;
   for (VerifyNode& node : context.nodes) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/verify/measured_history.h"
 #include "engine/verify/verify_context.h"
 
 namespace sparkplan {
@@ -29,6 +30,9 @@ bool is_measurement(const Check& check);
 
 /// Pure. The checks that concern the node, counted.
 VerifySummary summary_for(const std::string& node, const VerifyContext& context);
+
+/// What the nodes keep, this run included, asked over their open connections. A node that cannot be read has an error.
+std::vector<NodeMeasurements> stored_measurements(VerifyContext& context);
 
 /// Stores each value on the node from which it was measured, and compares it with the earlier values there. Stores a
 /// summary on each node, unless the run was stopped. Its errors become warnings.

@@ -122,7 +122,7 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
   }
   if (auto misfits = nccl_misfits(context); !misfits.empty()) {
     note_losses(context, session.nodes());
-    VerifyReport report{session.report(), {}, {}, std::move(snapshots)};
+    VerifyReport report{session.report(), {}, {}, std::move(snapshots), {}};
     append_findings(report.run, misfits);
     return report;
   }
@@ -131,8 +131,11 @@ VerifyReport verify_cluster(const Cluster& cluster, const Registry& registry, Ru
     context.checks.push_back(*std::move(missing));
   }
   const auto warnings = compare_with_earlier(context);
+  // It must not change the exit code: the measurements are done.
+  auto measured = options.with_history ? stored_measurements(context) : std::vector<NodeMeasurements>();
   note_losses(context, session.nodes());
-  VerifyReport report{session.report(), std::move(context.checks), std::move(context.tables), std::move(snapshots)};
+  VerifyReport report{session.report(), std::move(context.checks), std::move(context.tables), std::move(snapshots),
+                      std::move(measured)};
   append_findings(report.run, warnings);
   report.run.verification_failed = std::any_of(report.checks.begin(), report.checks.end(),
                                                [](const Check& check) { return check.status == CheckStatus::kFail; });

@@ -6,6 +6,7 @@
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/fleet/session/node_snapshot.h"
 #include "engine/plan/report.h"
+#include "engine/verify/measured_history.h"
 #include "engine/verify/verify_context.h"
 
 namespace sparkplan {
@@ -16,6 +17,8 @@ struct VerifyReport {
   std::vector<Check> checks;
   std::vector<std::string> tables = {};      ///< As in VerifyContext; only for the text.
   std::vector<NodeSnapshot> snapshots = {};  ///< Of the nodes that were read; only for pages.
+  /// What the nodes keep, with this run. Only for pages; empty without VerifyOptions::with_history.
+  std::vector<NodeMeasurements> measured = {};
 };
 
 /// Connects to the selected nodes and runs the levels. The only changes on a node are its history of measurements and

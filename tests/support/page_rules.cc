@@ -146,7 +146,9 @@ std::string complaints_about_structure(const std::vector<Tag>& tags) {
     }
     if (tag.name == "th" && tag.value_of("scope").empty()) complaints += "a heading of a table has no scope\n";
     if (tag.name == "html" && tag.value_of("lang").empty()) complaints += "no language\n";
-    if (tag.name == "svg" && tag.value_of("aria-labelledby").empty()) complaints += "a drawing has no name\n";
+    if (tag.name == "svg" && tag.value_of("aria-labelledby").empty() && tag.value_of("aria-label").empty()) {
+      complaints += "a drawing has no name\n";
+    }
   }
   for (const char* name : {"html", "title", "header", "nav", "main", "footer", "h1"}) {
     if (!seen.contains(name)) complaints += std::string("there is no ") + name + "\n";

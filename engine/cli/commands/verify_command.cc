@@ -95,6 +95,7 @@ Result<VerifyReport> verify(const LoadedCluster& loaded, const SelectionOptions&
   options.required = choice.named;
   options.nccl = std::move(choice.nccl);
   options.force = choice.force;
+  options.with_history = choice.with_history;
   if (options.nccl.image) SPARK_CHECK(find_image(cluster, run, options));
   auto report = verify_cluster(cluster, builtin_registry(), std::move(run), std::move(options));
   progress.clear();
@@ -116,6 +117,7 @@ Result<ExitCode> run_verify(const VerifyCommandOptions& options, const GlobalOpt
     return ExitCode::kInvalidFile;
   }
   choice.nccl = *std::move(nccl);
+  choice.with_history = !options.report.empty();
   // Before the measurements, which take minutes.
   SPARK_CHECK(check_report_path(options.junit));
   SPARK_CHECK(check_report_path(options.report));

@@ -21,7 +21,8 @@ struct LevelChoice {
   std::vector<Level> levels = all_levels();
   std::optional<Level> named = {};
   NcclChoice nccl = {};
-  bool force = false;  ///< As VerifyOptions::force.
+  bool force = false;         ///< As VerifyOptions::force.
+  bool with_history = false;  ///< As VerifyOptions::with_history.
 };
 
 /// verify --history: what was measured before. Measures nothing. Errors: those of run_options(); kInvalidInput for a

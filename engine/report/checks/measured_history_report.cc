@@ -23,11 +23,6 @@ constexpr std::size_t kMostChangesOfOneNode = 10;
 /// An honest node has four.
 constexpr std::size_t kMostVersionColumns = 8;
 
-std::string unit_of_check(const CheckHistory& history) {
-  const auto figure = figure_of(history.id);
-  return figure ? std::string(unit_of(*figure)) : "";
-}
-
 /// Empty without the id of a run.
 std::string local_time_of(const std::string& run, const LocalClock& clock) {
   return run.empty() ? "" : local_time_text(time_of_run(run), clock);
@@ -76,16 +71,6 @@ std::string runs_table(const std::vector<PastRun>& runs, const LocalClock& clock
   return table_text(table, 0, style) + more_text(runs.size(), shown.size(), "more run");
 }
 
-/// Sentences about a change, for the lines below it.
-std::vector<std::string> notes_of(const CheckHistory& history) {
-  std::vector<std::string> notes;
-  const ValueChange& change = *history.change;
-  for (const std::string& one : change.beside) notes.push_back("at that time: " + shown_text(one));
-  const bool known = !history.values[change.at - 1].run.empty() && !history.values[change.at].run.empty();
-  if (notes.empty() && known) notes.emplace_back("no apply and no other version at that time");
-  return notes;
-}
-
 std::string slower_table(const std::vector<CheckHistory>& checks, const LocalClock& clock, const TextStyle& style) {
   TextTable table{{"SLOWER", "BEFORE", "NOW", "UNIT", "SINCE"}, {}, true};
   std::vector<const CheckHistory*> slower;
@@ -104,7 +89,7 @@ std::string slower_table(const std::vector<CheckHistory>& checks, const LocalClo
     table.rows.push_back({{{shown_text(history.id), Colour::kBold},
                            {number_text(change.before), Colour::kNone},
                            {number_text(change.after), Colour::kYellow},
-                           {unit_of_check(history), Colour::kNone},
+                           {unit_of(history), Colour::kNone},
                            {std::move(since), Colour::kNone}},
                           notes_of(history)});
   }
@@ -126,7 +111,7 @@ std::string values_table(const CheckHistory& history, const LocalClock& clock, c
   }
   TextTable table{{"TIME", "VALUE"}, {}, true};
   for (const std::string& name : names) table.header.push_back(shown_text(name));
-  const std::string unit = unit_of_check(history);
+  const std::string unit = unit_of(history);
   for (std::size_t at = 0; at < history.values.size(); ++at) {
     const PastValue& value = history.values[at];
     const bool changes = history.change && history.change->at == at;
@@ -176,7 +161,7 @@ Value value_of(const CheckHistory& history) {
   }
   return Value::map({{"id", history.id},
                      {"node", history.node},
-                     {"unit", unit_of_check(history)},
+                     {"unit", unit_of(history)},
                      {"values", std::move(values)},
                      {"change", std::move(change)}});
 }
@@ -209,6 +194,20 @@ Value value_of(const NodeMeasurements& node) {
 }
 
 }  // namespace
+
+std::string unit_of(const CheckHistory& history) {
+  const auto figure = figure_of(history.id);
+  return figure ? std::string(unit_of(*figure)) : "";
+}
+
+std::vector<std::string> notes_of(const CheckHistory& history) {
+  std::vector<std::string> notes;
+  const ValueChange& change = *history.change;
+  for (const std::string& one : change.beside) notes.push_back("at that time: " + shown_text(one));
+  const bool known = !history.values[change.at - 1].run.empty() && !history.values[change.at].run.empty();
+  if (notes.empty() && known) notes.emplace_back("no apply and no other version at that time");
+  return notes;
+}
 
 std::string to_text(const MeasuredHistoryReport& report, const LocalClock& clock, const TextStyle& style) {
   const auto runs = past_runs(report.checks);

@@ -22,6 +22,12 @@ struct MeasuredHistoryReport {
 /// single check: all its values, with the versions of the node. Times are local.
 std::string to_text(const MeasuredHistoryReport& report, const LocalClock& clock, const TextStyle& style);
 
+/// Pure. The unit of its values: "Gb/s". Empty for a check of no kind.
+std::string unit_of(const CheckHistory& history);
+
+/// Pure. What happened beside the change of `history`, which has one: one sentence each.
+std::vector<std::string> notes_of(const CheckHistory& history);
+
 /// Pure. With UTC times. Schema: schemas/verify-history.schema.json.
 Value to_json_value(const MeasuredHistoryReport& report);
 

@@ -13,6 +13,8 @@ namespace {
 
 /// From this number of nodes on, the names above the columns are written downwards.
 constexpr std::size_t kManyNodes = 9;
+/// From this number on, the table needs a wide sheet of paper.
+constexpr std::size_t kWideNodes = 25;
 /// Of all matrices together: nine of 64 nodes fit, also if every cell failed.
 constexpr std::size_t kMostBytes = 1'200'000;
 /// More cells than this do not fit, also if all are empty: such a matrix is not even written.
@@ -87,7 +89,10 @@ void write_matrix(Markup& body, const PairMatrix& matrix) {
   }
   const std::string caption = matrix.title() + ": rows send, columns receive, " + threshold_text(matrix);
   body.open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", caption}, {"tabindex", "0"}});
-  body.open("table", {{"class", nodes.size() >= kManyNodes ? "heat many" : "heat"}}).newline();
+  body.open("table", {{"class", nodes.size() >= kWideNodes   ? "heat many wide"
+                                : nodes.size() >= kManyNodes ? "heat many"
+                                                             : "heat"}})
+      .newline();
   body.element("caption", caption).newline().open("thead").open("tr").element("th", {{"scope", "col"}}, "from");
   for (const std::string& name : nodes) write_heading(body, "col", name, receivers);
   body.close().close().newline().open("tbody").newline();

@@ -30,15 +30,6 @@ const StatusLook& look_of(CheckStatus status) {
   return kLooks.at(static_cast<std::size_t>(status));
 }
 
-/// "2026-03-01 12:00:00 UTC"
-std::string shown_time(const std::string& rfc3339) {
-  constexpr std::size_t kSeconds = 19;
-  if (rfc3339.size() < kSeconds) return "";
-  std::string text = rfc3339.substr(0, kSeconds);
-  std::replace(text.begin(), text.end(), 'T', ' ');
-  return text + " UTC";
-}
-
 }  // namespace
 
 Page::Page(const Report& report, std::string version)
@@ -105,6 +96,14 @@ std::string Page::html() && {
   page.open("footer").element("p", "Made by sparkplan " + version_ + ". This page is one file and loads nothing.");
   page.close().newline().close().close().newline();
   return std::move(page).str();
+}
+
+std::string shown_time(const std::string& rfc3339) {
+  constexpr std::size_t kSeconds = 19;
+  if (rfc3339.size() < kSeconds) return "";
+  std::string text = rfc3339.substr(0, kSeconds);
+  std::replace(text.begin(), text.end(), 'T', ' ');
+  return text + " UTC";
 }
 
 void write_status(Markup& markup, CheckStatus status) {

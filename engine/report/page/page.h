@@ -49,6 +49,9 @@ class Page {
   std::deque<Section> sections_;
 };
 
+/// "2026-03-01 12:00:00 UTC" for a time of RFC 3339 in UTC; empty for a shorter text.
+std::string shown_time(const std::string& rfc3339);
+
 /// Sign and word of a status: a cross and "FAIL".
 void write_status(Markup& markup, CheckStatus status);
 

@@ -35,6 +35,10 @@ tbody th{font-weight:600;white-space:nowrap}
 .heat td{white-space:nowrap}
 .heat.many thead th:not(:first-child){writing-mode:vertical-rl;white-space:nowrap}
 .slow{color:var(--bad);font-weight:700;white-space:nowrap}
+.fast{color:var(--good);font-weight:700;white-space:nowrap}
+.spark{display:block}.spark path{fill:none;stroke:var(--link);stroke-width:1.5}.spark circle{fill:var(--link)}
+.spark .step{stroke:var(--bad);stroke-dasharray:3 2}
+.plain.hist td:last-child{min-width:16rem}
 .heat .f{outline:2px solid var(--bad);outline-offset:-2px;font-weight:700}.heat .w{outline:2px dashed var(--warn);outline-offset:-2px}
 .h0{background:#cfe4f7;color:#10202e}.h1{background:#eaf2f9;color:#10202e}.h2{background:#fdebcd;color:#2b1a00}
 .h3{background:#f7c47c;color:#2b1a00}.h4{background:#ea8f2a;color:#1d1000}
@@ -45,18 +49,21 @@ pre{overflow-x:auto;background:var(--soft);border:1px solid var(--edge);padding:
 code{font:13px ui-monospace,monospace;overflow-wrap:anywhere}
 summary{cursor:pointer;padding:.2rem 0}
 .drawing{max-width:none;height:auto}
-@media (max-width:600px){article dl{display:block}article dd{margin:0 0 .3rem .6rem}article ul{padding-left:1rem}}
+@media (max-width:600px){article dl{display:block}article dd{margin:0 0 .3rem .6rem}article ul{padding-left:1rem}
+.hist tbody th{white-space:normal;overflow-wrap:anywhere;min-width:7rem}}
 @media (prefers-color-scheme:dark){@media screen{
 :root{--ink:#e8eaed;--paper:#16191d;--soft:#21262c;--edge:#47515c;--dim:#a9b3bd;--link:#8cc4ff;--good:#5fd0a6;--warn:#f2b955;
 --bad:#ff9b92;--warnbg:#43330f}
 .h0{background:#123c5c;color:#f1f6fa}.h1{background:#1f2f3d;color:#f1f6fa}.h2{background:#3d3320;color:#fff3df}
 .h3{background:#6a4810;color:#fff3df}.h4{background:#8f5206;color:#fff}
 }}
+@page wide{size:A3 landscape}
 @media print{
 body{max-width:none;padding:0;font-size:11pt}nav,.jump{display:none}
 .scroll{overflow:visible}article,svg,tr{break-inside:avoid}h2,h3{break-after:avoid}
 td,th,.verdict,.key span{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .heat{font-size:6.5pt}.heat td,.heat th{padding:.1rem .15rem}
+.heat.wide{font-size:4.8pt}.heat.wide td,.heat.wide th{padding:.05rem .1rem}.scroll:has(.wide){page:wide}
 details::details-content{content-visibility:visible;display:block}
 .drawing{max-width:100%;width:auto}
 }

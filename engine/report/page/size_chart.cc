@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/doctor/nccl_bands.h"
 #include "engine/markup/line_chart.h"
 #include "engine/report/nodes/facts_report.h"
 #include "engine/report/page/heat_map.h"
@@ -37,11 +38,12 @@ struct SizeLine {
   std::string name;
   std::vector<SizePoint> points;
   std::optional<double> threshold;
+  std::optional<double> warning_from;
 };
 
 void append_lines(const Check& check, std::vector<SizeLine>& lines) {
-  SizeLine out{operation_of(check), {}, check.threshold};
-  SizeLine in{operation_of(check) + " in place", {}, check.threshold};
+  SizeLine out{operation_of(check), {}, check.threshold, check.warning_from};
+  SizeLine in{operation_of(check) + " in place", {}, check.threshold, check.warning_from};
   for (const SizePoint& point : check.series) (point.in_place ? in : out).points.push_back(point);
   for (SizeLine* line : {&out, &in}) {
     if (!line->points.empty()) lines.push_back(std::move(*line));
@@ -67,14 +69,18 @@ std::vector<ChartTick> ticks_of(const std::vector<SizeLine>& lines, std::int64_t
 LineChart bandwidth_chart(const std::string& title, const std::vector<SizeLine>& lines) {
   LineChart chart;
   chart.title = "NCCL bus bandwidth over size: " + title;
-  chart.x_title = "size";
+  chart.x_title = "size, B (logarithmic)";
   chart.y_title = "busbw, GB/s";
   chart.ticks = ticks_of(lines, std::numeric_limits<std::int64_t>::max());
   for (const SizeLine& line : lines) {
     ChartLine drawn{line.name, {}};
     for (const SizePoint& point : line.points) drawn.points.push_back({static_cast<double>(point.bytes), point.busbw});
     chart.lines.push_back(std::move(drawn));
-    if (!chart.threshold) chart.threshold = line.threshold;
+    if (chart.threshold || !line.threshold) continue;
+    chart.threshold = line.threshold;
+    chart.warning_from = line.warning_from;
+    // The expected value is for large messages. A comparison with earlier runs is for the largest size, too.
+    chart.threshold_from = ChartTick{static_cast<double>(kJudgedNcclBytes), bytes_text(kJudgedNcclBytes)};
   }
   return chart;
 }
@@ -83,7 +89,7 @@ LineChart bandwidth_chart(const std::string& title, const std::vector<SizeLine>&
 LineChart latency_chart(const std::string& title, const std::vector<SizeLine>& lines) {
   LineChart chart;
   chart.title = "NCCL time of small messages: " + title;
-  chart.x_title = "size";
+  chart.x_title = "size, B (logarithmic)";
   chart.y_title = "time, us";
   chart.ticks = ticks_of(lines, kMostSmallBytes);
   for (const SizeLine& line : lines) {

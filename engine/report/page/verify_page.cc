@@ -8,8 +8,10 @@
 #include "engine/report/checks/verify_verdict.h"
 #include "engine/report/page/cluster_sections.h"
 #include "engine/report/page/heat_map.h"
+#include "engine/report/page/history_section.h"
 #include "engine/report/page/html_report.h"
 #include "engine/report/page/problem_cards.h"
+#include "engine/verify/measured_history.h"
 
 namespace sparkplan {
 namespace {
@@ -133,6 +135,7 @@ std::string to_html(const VerifyReport& report, const PageContext& context) {
   add_cabling(page, cabling_with(context.cluster, report.snapshots, report.checks));
   add_heat_maps(page, report.checks);
   add_size_charts(page, report.checks);
+  add_history(page, report.measured, check_histories(context.cluster, report.measured), report.run.run);
   add_checks(page, report.checks);
   add_versions(page, report.snapshots);
   add_findings(page, report.run.diagnostics);

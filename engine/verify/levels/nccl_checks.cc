@@ -17,7 +17,6 @@ namespace {
 constexpr double kBitsPerGigabyte = 8e9;
 constexpr double kMicro = 1e6;
 constexpr std::string_view kLatencyCheck = "latency";
-constexpr std::int64_t kJudgedBytes = std::int64_t{1} << 30;
 
 RowId row_of(RankFault fault) {
   switch (fault) {
@@ -111,7 +110,7 @@ std::string way_text(const NcclTransport& transport) {
 /// A known value is for large messages of the operations it was measured with, and for one GPU per node.
 std::optional<double> threshold_of(const NcclGround& ground, const NcclMeasurement& measured) {
   const bool known = measured.collective == Collective::kAllReduce || measured.collective == Collective::kAllGather;
-  if (!known || measured.asked_bytes < kJudgedBytes) return std::nullopt;
+  if (!known || measured.asked_bytes < kJudgedNcclBytes) return std::nullopt;
   if (ground.threshold) return *ground.threshold / kBitsPerGigabyte;
   if (!ground.sparks || !ground.ranks.empty()) return std::nullopt;
   return ground.ring && ground.nodes.size() > 2 ? kSparkRingBusBandwidth : kSparkBusBandwidth;
@@ -181,7 +180,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   for (const auto& transport : outcome.transports) {
     seen.over_sockets = seen.over_sockets || over_sockets(transport);
     // NCCL may send small messages through one device.
-    if (transport.channels_ib == 0 || measured.asked_bytes < kJudgedBytes) continue;
+    if (transport.channels_ib == 0 || measured.asked_bytes < kJudgedNcclBytes) continue;
     const auto used = transport.devices.size();
     seen.hcas_used = seen.hcas_used == 0 ? used : std::min(seen.hcas_used, used);
   }
@@ -189,6 +188,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   check.value = measured.bandwidth.bus;
   check.unit = "GB/s";
   check.threshold = seen.threshold;
+  if (seen.threshold) check.warning_from = nccl_warning_from(*seen.threshold);
   // The value of a smaller size must not become the usual one: one node's claim of little memory is enough for it.
   check.reduced = measured.bytes > 0 && measured.asked_bytes / measured.bytes > 1;
   if (check.reduced) {

@@ -4,6 +4,7 @@
 
 #include "engine/markup/cabling_drawing.h"
 #include "engine/markup/line_chart.h"
+#include "engine/markup/sparkline.h"
 #include "tests/support/catch.h"
 #include "tests/support/page_rules.h"
 
@@ -132,6 +133,43 @@ TEST_CASE("a chart has a logarithmic axis, its threshold and a mark for each poi
   CHECK(svg.find("threshold 21.9") != std::string::npos);
   // 16 MiB is in the middle between 1 MiB and 256 MiB.
   CHECK(svg.find("x=\"405\" y=\"312\">16 MiB<") != std::string::npos);
+}
+
+TEST_CASE("a threshold that is for large sizes only begins there, with the band of warnings below it") {
+  LineChart chart{"busbw", "size", "GB/s", {{std::string(300, 'n'), {{1 << 20, 5}, {1 << 30, 24}}}}, {}, 20};
+  chart.threshold_from = ChartTick{1 << 30, "1 GiB"};
+  chart.warning_from = 10;
+  Markup markup;
+  draw(markup, chart, "c1");
+  const std::string svg = after(std::move(markup));
+  CHECK(test::complaints_about_markup(svg) == "");
+  // The axis ends at 740.
+  CHECK(svg.find("class=\"limit\" d=\"M700 ") != std::string::npos);
+  CHECK(svg.find("<rect class=\"band\" x=\"700\" ") != std::string::npos);
+  CHECK(svg.find(">threshold 20, from 1 GiB on<") != std::string::npos);
+  // A long name would leave the drawing.
+  CHECK(svg.find(std::string(61, 'n')) == std::string::npos);
+  chart.warning_from = 30;
+  Markup above;
+  draw(above, chart, "c1");
+  CHECK(after(std::move(above)).find("class=\"band\"") == std::string::npos);
+}
+
+TEST_CASE("a course of values is flat for noise, and has a line where the values change") {
+  Markup markup;
+  draw(markup, Sparkline{"4 <values>", {100, 101, 50, 50}, 2});
+  const std::string svg = after(std::move(markup));
+  CHECK(test::complaints_about_markup(svg) == "");
+  CHECK(svg.find("aria-label=\"4 &lt;values&gt;\"") != std::string::npos);
+  CHECK(svg.find("class=\"step\" d=\"M60 0V26\"") != std::string::npos);
+  Markup noise;
+  draw(noise, Sparkline{"", {100, 101}});
+  // From 90 to 110 is the whole height of 18: one is a pixel.
+  CHECK(after(std::move(noise)).find("d=\"M4 13L116 13\"") != std::string::npos);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Markup nothing;
+  draw(nothing, Sparkline{"", {nan, 1e300}, 1});
+  CHECK(after(std::move(nothing)).empty());
 }
 
 TEST_CASE("a chart leaves out numbers that no measurement has, and draws the others") {

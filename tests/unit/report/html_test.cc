@@ -112,6 +112,70 @@ TEST_CASE("a page shows NCCL's bandwidth over size as a chart and as a table") {
   CHECK_FALSE(has(verify_page(report, cluster), "NCCL over size"));
 }
 
+TEST_CASE("the threshold of NCCL and its band begin at the size that they are for") {
+  const Cluster cluster = sample_cluster(4);
+  const std::string page = verify_page(testing::sample_verify(cluster), cluster);
+  CHECK(has(page, ">threshold 21.9, from 1 GiB on</text>"));
+  CHECK(has(page, ">warning from 18 to the threshold, from 1 GiB on</text>"));
+  // The last size is at 740: the band and the line begin a little before it, and not at the axis.
+  CHECK(has(page, "<rect class=\"band\" x=\"700\" "));
+  CHECK(has(page, "class=\"limit\" d=\"M700 "));
+}
+
+TEST_CASE("the page of verify compares the run with the one before it, and shows the course of each check") {
+  const Cluster cluster = sample_cluster(4);
+  VerifyReport report = testing::sample_verify(cluster);
+  const std::string page = verify_page(report, cluster);
+  CHECK(has(page, "Compared with the run of 2026-11-23 06:15:00 UTC on spark-[01-04]."));
+  // The slower check comes first, with the time and what happened then.
+  const auto slower = place_in(page, "<th scope=\"row\">nccl/all/all_reduce</th>");
+  CHECK(slower < place_in(page, "<th scope=\"row\">nccl/all/all_gather</th>"));
+  CHECK(has(page.substr(slower, 1500),
+            "\u25bc slower</span> since 2026-11-23 06:15:00 UTC<br/>at that time: kernel "
+            "6.11.0-1016-nvidia -&gt; 6.14.0-1013-nvidia on spark-01"));
+  CHECK(has(page.substr(slower, 1500), "class=\"step\""));
+  // A reader that does not see the line hears its values.
+  CHECK(has(page.substr(slower, 1500), "aria-label=\"13 values, the last 10: "));
+  // Half B of the third node carries no packet: it keeps no value.
+  CHECK_FALSE(has(page, "<th scope=\"row\">tcp/spark-01/spark-03/B</th>"));
+  report.measured.clear();
+  CHECK_FALSE(has(verify_page(report, cluster), "History</h2>"));
+}
+
+TEST_CASE("the page of verify says which history could not be read, and that a first run has none before it") {
+  const Cluster cluster = sample_cluster(4);
+  VerifyReport report = testing::sample_verify(cluster);
+  report.measured = testing::sample_measurements(report, 0);
+  report.measured[3].measured = {};
+  report.measured[3].error = Error{ErrorCode::kFailed, "no answer", {}, {}, ""};
+  std::string page = verify_page(report, cluster);
+  CHECK(complaints_about_page(page) == "");
+  CHECK(has(page, "The history of spark-04 could not be read: no answer"));
+  CHECK(has(page, "The nodes keep no earlier run to compare with."));
+  CHECK(has(page, "<td>first value</td>"));
+  for (NodeMeasurements& node : report.measured) node.measured = {};
+  page = verify_page(report, cluster);
+  CHECK(complaints_about_page(page) == "");
+  CHECK(has(page, "The nodes keep no measurements."));
+}
+
+TEST_CASE("a run that one node invents is not the run before, and none of its checks comes before those of others") {
+  const Cluster cluster = sample_cluster(4);
+  VerifyReport report = testing::sample_verify(cluster);
+  auto& liar = report.measured[1].measured;
+  liar.runs.push_back({99, "20261124T000000Z-00000000", {}});
+  for (int number = 0; number < 3000; ++number) {
+    liar.checks.emplace("tcp/spark-02/a" + std::to_string(number),
+                        StoredValues{{100, 100, 100, 1, 1}, {9, 10, 11, 99, 99}});
+  }
+  const std::string page = verify_page(report, cluster);
+  CHECK(complaints_about_page(page) == "");
+  CHECK(has(page, "Compared with the run of 2026-11-23 06:15:00 UTC"));
+  CHECK(has(page, "<th scope=\"row\">nccl/all/all_gather</th>"));
+  CHECK(has(page, " more checks: verify --history --json has all."));
+  CHECK(page.size() < kLargestPage / 2);
+}
+
 TEST_CASE("a sweep has both placements and its latency as charts, one for each of many operations") {
   const Cluster cluster = sample_cluster(4);
   VerifyReport report = testing::sample_verify(cluster);
@@ -184,6 +248,23 @@ TEST_CASE("the page of doctor groups nodes with the same problem") {
   CHECK(place_in(page, "link-mtu: ") < place_in(page, "netplan-mode: "));
   CHECK(has(page, "spark-[01-03]: /etc/netplan/50.yaml has mode 0644"));
   CHECK(has(page, "to the switch: FAIL, spark-02: no carrier"));
+}
+
+TEST_CASE("the pages of doctor and plan of 64 nodes are smaller than 2 MB") {
+  const Cluster cluster = sample_cluster(64);
+  const std::string doctor = checked_page("doctor-64", to_html(testing::sample_doctor(cluster), {cluster, "1.2.3"}));
+  CHECK(complaints_about_page(doctor) == "");
+  CHECK(doctor.size() < kLargestPage);
+  std::vector<NodeReport> nodes;
+  for (const NodeSpec& spec : cluster.nodes) {
+    nodes.push_back(testing::first_plan_of_eight().nodes.front());
+    nodes.back().name = spec.name.str();
+  }
+  const auto snapshots = testing::sample_snapshots(cluster);
+  const std::string plan =
+      checked_page("plan-64", to_html(testing::sample_report("plan", nodes), snapshots, {cluster, "1.2.3"}));
+  CHECK(complaints_about_page(plan) == "");
+  CHECK(plan.size() < kLargestPage);
 }
 
 TEST_CASE("the page of doctor has the counts of the terminal") {

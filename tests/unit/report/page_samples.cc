@@ -1,11 +1,13 @@
 #include "tests/unit/report/page_samples.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/verify/measurements.h"
 #include "tests/support/catch.h"
 #include "tests/support/page_rules.h"
 
@@ -64,6 +66,7 @@ Check group_check(const std::vector<std::string>& nodes, const std::string& oper
   check.value = best;
   check.unit = "GB/s";
   check.threshold = 21.875;
+  check.warning_from = 18;
   double part = 0.25;
   for (std::int64_t bytes = 1 << 20; bytes <= std::int64_t{1} << 30; bytes *= 4) {
     check.series.push_back({bytes, static_cast<double>(bytes) / 1e4, best * part / 2, best * part});
@@ -183,7 +186,41 @@ VerifyReport sample_verify(const Cluster& cluster) {
     }
   }
   report.run.verification_failed = true;
+  report.measured = sample_measurements(report, 12);
   return report;
+}
+
+std::vector<NodeMeasurements> sample_measurements(const VerifyReport& report, std::size_t earlier) {
+  std::vector<NodeMeasurements> nodes;
+  for (const NodeReport& node : report.run.nodes) {
+    NodeMeasurements& kept = nodes.emplace_back();
+    kept.node = node.name;
+    for (std::size_t at = 0; at <= earlier; ++at) {
+      // One run a day, up to this one on the 24th of November.
+      const auto day = std::chrono::sys_days(std::chrono::year(2026) / 11 / 24) - std::chrono::days(earlier - at);
+      const std::chrono::year_month_day date(day);
+      const auto number = static_cast<int>(date.year()) * 10'000 + static_cast<int>(unsigned(date.month())) * 100 +
+                          static_cast<int>(unsigned(date.day()));
+      const bool is_new = at + 2 > earlier && node.name == report.run.nodes.front().name;
+      kept.measured.runs.push_back({static_cast<std::int64_t>(at) + 1,
+                                    std::to_string(number) + "T061500Z-4f9a1c07",
+                                    {{"kernel", is_new ? "6.14.0-1013-nvidia" : "6.11.0-1016-nvidia"}}});
+    }
+  }
+  for (const Check& check : report.checks) {
+    if (!is_measurement(check) || check.status == CheckStatus::kFail) continue;
+    const auto keeper = std::find_if(nodes.begin(), nodes.end(),
+                                     [&](const NodeMeasurements& one) { return one.node == check.nodes.front(); });
+    StoredValues stored;
+    for (std::size_t at = 0; at <= earlier; ++at) {
+      const bool is_slower = check.id == "nccl/all/all_reduce" && at + 2 <= earlier;
+      const double noise = static_cast<double>((at * 7 + check.id.size()) % 10) / 200;
+      stored.values.push_back(*check.value * (is_slower ? 1.25 : 1) * (1 + noise));
+      stored.runs.push_back(static_cast<std::int64_t>(at) + 1);
+    }
+    keeper->measured.checks.emplace(check.id, std::move(stored));
+  }
+  return nodes;
 }
 
 VerifyReport everything_failed(const Cluster& cluster) {
@@ -197,6 +234,8 @@ VerifyReport everything_failed(const Cluster& cluster) {
   for (NodeSnapshot& one : report.snapshots) {
     for (VersionFact& version : one.versions) version.text = one.node + std::string(3000, '<');
   }
+  // The checks of a node that keeps as much as it can.
+  report.measured = sample_measurements(sample_verify(cluster), 49);
   for (NodeReport& node : report.run.nodes) {
     node.status = NodeStatus::kUnreachable;
     node.error = Error{ErrorCode::kUnreachable, node.name + std::string(4000, 'e'), {}, {}, std::string(1000, 'h')};
@@ -226,6 +265,12 @@ VerifyReport hostile_verify(const Cluster& cluster) {
       half.state = HalfState::kDown;
     }
   }
+  for (NodeMeasurements& one : report.measured) {
+    for (MeasuredRun& run : one.measured.runs) run.versions["kernel"] += kHostileText;
+    StoredValues stored{{100, 100, 100, 50, 50}, {9, 10, 11, 12, 13}};
+    one.measured.checks.emplace("tcp/" + one.node + "/" + kHostileText, std::move(stored));
+  }
+  report.measured.back().error = Error{ErrorCode::kFailed, kHostileText, {kHostileText}, {}, kHostileText};
   Diagnostic one;
   one.message = one.hint = one.file = one.node = kHostileText;
   one.where = {1, 1, 2};

@@ -25,11 +25,15 @@ DoctorReport sample_doctor(const Cluster& cluster);
 /// The versions and halves of all nodes; the second node has another kernel.
 std::vector<NodeSnapshot> sample_snapshots(const Cluster& cluster);
 
+/// What the nodes keep of the checks with a value: this run, and `earlier` runs before it, one a day. Since the last
+/// but one, NCCL's first group check is slower; the kernel of the first node changed then.
+std::vector<NodeMeasurements> sample_measurements(const VerifyReport& report, std::size_t earlier);
+
 /// The place of `part` in the text. The test fails if it is not there: a comparison with npos would pass.
 std::size_t place_in(const std::string& text, const std::string& part);
 
-/// The page, which must keep the rules of pages. SPARKPLAN_PAGES=FOLDER also writes it to NAME.html, for a look at it
-/// in a browser.
+/// The page, which must keep the rules of pages. SPARKPLAN_PAGES=FOLDER also writes it to NAME.html, for tests/page and
+/// for a look at it in a browser.
 std::string checked_page(const std::string& name, std::string page);
 
 inline constexpr const char* kHostileText =
