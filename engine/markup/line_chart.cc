@@ -15,8 +15,8 @@ constexpr double kRight = 20;
 constexpr double kTop = 34;
 constexpr double kPlotHeight = 260;
 constexpr double kLegendRow = 20;
-constexpr double kMargin = 40;
-constexpr std::size_t kLongestName = 60;  // Wider ones would leave the drawing.
+constexpr double kLabelMargin = 40;
+constexpr std::size_t kLongestSeriesName = 60;  // Wider ones would leave the drawing.
 constexpr std::size_t kStyles = 4;
 constexpr int kMostSteps = 6;
 constexpr double kHighest = 1e9;  // coordinate() writes no larger number, and steps towards infinity never end.
@@ -82,7 +82,7 @@ class Chart {
   /// A little before the least x: that may be the last point.
   double threshold_left() const {
     if (!chart_.threshold_from || chart_.threshold_from->x <= least_) return kLeft;
-    return std::max(kLeft, x_of(std::min(chart_.threshold_from->x, most_)) - kMargin);
+    return std::max(kLeft, x_of(std::min(chart_.threshold_from->x, most_)) - kLabelMargin);
   }
   double x_of(double x) const {
     const double span = std::log2(most_) - std::log2(least_);
@@ -170,7 +170,7 @@ class Chart {
     };
     for (std::size_t at = 0; at < chart_.lines.size(); ++at) {
       const double here = y;
-      row(style_of(at), "curve", shown_text(chart_.lines[at].name, kLongestName));
+      row(style_of(at), "curve", shown_text(chart_.lines[at].name, kLongestSeriesName));
       markup_.open("g", {{"class", style_of(at)}});
       mark(at, kLeft + 22, here);
       markup_.close();
