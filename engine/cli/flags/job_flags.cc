@@ -67,7 +67,7 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_flag("--json", line.run.json, "the outcome as JSON, with the end of the output");
   add_node_selection(*run, line.run.selection);
   run->footer(
-      "Copies no program: COMMAND must be at the same path on all nodes. Each rank has RANK,\n"
+      "Copies no program: COMMAND must be on every node, or in the image. Each rank has RANK,\n"
       "LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and MASTER_PORT, the\n"
       "variables of `profile_env`, and those that NCCL needs on the fabric. If a rank fails,\n"
       "all others are ended, and the exit code is 10. A preflight that fails is 8: nothing\n"
