@@ -167,7 +167,7 @@ complete -c sparkplan -n '__sparkplan_command_is doctor' -F
 complete -c sparkplan -n '__sparkplan_command_is sync' -l yes -d 'replace other content, send files that only the source has, and prune, without asking'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l dry-run -d 'show what would be sent; send nothing'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l prune -d 'also remove what earlier syncs brought and the file no longer names'
-complete -c sparkplan -n '__sparkplan_command_is sync' -l verify -d 'read every file again and compare its digests'
+complete -c sparkplan -n '__sparkplan_command_is sync' -l verify -d 'read every file again, compare its digests, and send whole images'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l encrypt -d 'encrypt what travels over the fabric'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l limit -x -d 'send and receive at most RATE per node: 0.4 Gb/s, 50 MB/s'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l json -d 'the outcome as JSON; progress as JSON objects on standard error'

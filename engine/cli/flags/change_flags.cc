@@ -16,10 +16,10 @@ void add_init(CLI::App& app, CommandLine& line) {
       ->type_name("PATH");
   line.files.push_back(&line.init.output);
   init->footer(
-      "The file keeps what sparkplan already manages there, and the existing addresses.\n"
-      "init shows unknown host keys and asks once for all of them. If a machine accepts no\n"
-      "key, it asks for one password. On a machine it writes only the agent (a single static\n"
-      "file) if it is missing, and your public key if you agree.");
+      "The file keeps what sparkplan already manages there, and the existing addresses. init\n"
+      "shows unknown host keys and asks once for all of them. If a machine accepts no key, it\n"
+      "asks for one password, for the login and for sudo. On a machine it writes only the\n"
+      "agent (a single static file) if it is missing, and your public key if you agree.");
   init->callback([&] { line.command = [&](Console& c) { return run_init(line.init, line.global, c); }; });
 }
 
@@ -101,7 +101,7 @@ void add_sync(CLI::App& app, CommandLine& line) {
                  "replace other content, send files that only the source has, and prune, without asking");
   sync->add_flag("--dry-run", line.sync.dry_run, "show what would be sent; send nothing");
   sync->add_flag("--prune", line.sync.prune, "also remove what earlier syncs brought and the file no longer names");
-  sync->add_flag("--verify", line.sync.verify, "read every file again and compare its digests");
+  sync->add_flag("--verify", line.sync.verify, "read every file again, compare its digests, and send whole images");
   sync->add_flag("--encrypt", line.sync.encrypt, "encrypt what travels over the fabric");
   sync->add_option("--limit", line.sync.limit, "send and receive at most RATE per node: 0.4 Gb/s, 50 MB/s")
       ->type_name("RATE");
@@ -111,7 +111,8 @@ void add_sync(CLI::App& app, CommandLine& line) {
       "The data travels from node to node, and through this machine only with `from: here`.\n"
       "Each chunk is verified by SHA-256. A file gets its name only when it is whole. A sync\n"
       "that was interrupted continues where it ended. Files that only a receiver has are left\n"
-      "alone.");
+      "alone. On a node it writes only sparkplan-copy, the content, and records of what it\n"
+      "brought.");
   sync->callback([&] { line.command = [&](Console& c) { return run_sync(line.sync, line.global, c); }; });
 }
 

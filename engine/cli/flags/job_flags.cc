@@ -67,10 +67,12 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_flag("--json", line.run.json, "the outcome as JSON, with the end of the output");
   add_node_selection(*run, line.run.selection);
   run->footer(
-      "Each rank has RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and\n"
-      "MASTER_PORT, the variables of `profile_env`, and those that NCCL needs on the fabric. If\n"
-      "a rank fails, all others are ended, and the exit code is 10. A preflight that fails is 8:\n"
-      "nothing was started. No process of the job stays on a node.");
+      "Copies no program: COMMAND must be on every node, or in the image. Each rank has RANK,\n"
+      "LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK, MASTER_ADDR and MASTER_PORT, the\n"
+      "variables of `profile_env`, and those that NCCL needs on the fabric. If a rank fails,\n"
+      "all others are ended, and the exit code is 10. A preflight that fails is 8: nothing\n"
+      "was started. No process of the job stays on a node. On a node it writes only the agent\n"
+      "and the process starter.");
   run->callback([&] {
     line.started = &line.run.argv;
     line.command = [&](Console& c) { return run_job_command(line.run, line.global, c); };
