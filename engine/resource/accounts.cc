@@ -89,8 +89,7 @@ Result<GroupMembership> membership_of(const std::string& user, const std::string
   const auto entry = split(*group_line, ':');
   if (account.size() < 4 || entry.size() < 4) return membership;
   const auto members = split(trim(entry[3]), ',');
-  membership.member =
-      account[3] == entry[2] || std::find(members.begin(), members.end(), std::string_view(user)) != members.end();
+  membership.member = account[3] == entry[2] || std::ranges::find(members, std::string_view(user)) != members.end();
   return membership;
 }
 

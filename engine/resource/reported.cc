@@ -126,7 +126,7 @@ Result<void> check_artifact(const ArtifactId& id, const Observation& observation
   SPARK_CHECK(within(level, check_name(id.name)));
   if (is_text_artifact(id)) return within(level, check_observation(observation, text_artifact()));
   const auto& own = info.reported.artifacts;
-  const auto kind = std::find_if(own.begin(), own.end(), [&](const OwnArtifacts& one) { return one.kind == id.kind; });
+  const auto kind = std::ranges::find(own, id.kind, &OwnArtifacts::kind);
   if (kind != own.end()) return within(level, check_observation(observation, kind->value));
   return within(level, failure(invalid("no artifact of this type")));
 }

@@ -27,7 +27,7 @@ void compare(const std::string& path, const Value& desired, const Value* present
 }  // namespace
 
 const Resource* StepsInput::target_of(const ResourceId& id) const {
-  const auto found = std::find_if(target.begin(), target.end(), [&](const Resource& one) { return one.id == id; });
+  const auto found = std::ranges::find(target, id, &Resource::id);
   return found == target.end() ? nullptr : &found->get();
 }
 
@@ -75,7 +75,7 @@ Result<Value> ResourceType::exports(const Value& /*section*/, const NodeReader& 
 std::vector<FieldChange> ResourceType::diff(const Resource& resource, const Present& present) const {
   std::vector<FieldChange> changes;
   compare("", resource.desired, &present.value, present, changes);
-  std::sort(changes.begin(), changes.end(), [](const FieldChange& a, const FieldChange& b) { return a.path < b.path; });
+  std::ranges::sort(changes, {}, &FieldChange::path);
   return changes;
 }
 

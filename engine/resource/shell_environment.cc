@@ -44,8 +44,7 @@ constexpr std::array<SpecialName, 2> kRisky{{
 
 template <std::size_t N>
 std::optional<std::string_view> reason_in(const std::array<SpecialName, N>& names, std::string_view name) {
-  const auto* const found =
-      std::find_if(names.begin(), names.end(), [&](const SpecialName& special) { return special.name == name; });
+  const auto* const found = std::ranges::find(names, name, &SpecialName::name);
   if (found == names.end()) return std::nullopt;
   return found->reason;
 }
@@ -154,7 +153,7 @@ std::vector<ShellAssignment> interpret(std::span<const std::string> words, int l
 bool is_variable_name(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !text.empty() && letter(text.front()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || is_digit(c); });
+         std::ranges::all_of(text, [&](char c) { return letter(c) || is_digit(c); });
 }
 
 std::optional<std::string_view> why_not_for_all_logins(std::string_view name) { return reason_in(kRefused, name); }
@@ -181,7 +180,7 @@ Result<std::string> variable_value(const Value& value) {
                    "an environment variable takes text or an integer, not " + std::string(value.kind_name()),
                    "put the value in quotes");
   }
-  if (std::any_of(text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+  if (std::ranges::any_of(*text, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     return failure(ErrorCode::kInvalidInput, "a newline or control character cannot be part of a variable's value");
   }
   return *text;

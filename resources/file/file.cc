@@ -302,8 +302,7 @@ class FileType final : public ResourceType {
   }
 
   static bool is_changed(const ResourceId& id, const StepsInput& input) {
-    return std::any_of(input.changes.begin(), input.changes.end(),
-                       [&](const Change& change) { return change.id == id; });
+    return std::ranges::any_of(input.changes, [&](const Change& change) { return change.id == id; });
   }
 };
 

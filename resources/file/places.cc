@@ -155,8 +155,8 @@ std::optional<Objection> objection_to(const std::string& path) {
   if (fs::path(path).lexically_normal().string() != path || path.ends_with('/') || path.starts_with("//")) {
     return Objection{"file.path", "is not a plain file path", "write it without \"//\", \"/./\" or a trailing \"/\""};
   }
-  const auto found = std::find_if(kForbidden.begin(), kForbidden.end(),
-                                  [&](const Place& place) { return is_at_or_below(path, place.path); });
+  const auto found =
+      std::ranges::find_if(kForbidden, [&](const Place& place) { return is_at_or_below(path, place.path); });
   if (found == kForbidden.end()) return std::nullopt;
   return Objection{"file.place", std::string(found->reason), std::string(found->hint)};
 }

@@ -68,8 +68,8 @@ Value list_of(const std::set<std::string>& texts) {
 /// The rules of `wanted` that no foreign rule replaces.
 std::set<std::string> still_needed(const std::set<std::string>& wanted, const std::set<std::string>& others) {
   std::set<std::string> needed;
-  std::copy_if(wanted.begin(), wanted.end(), std::inserter(needed, needed.end()),
-               [&](const std::string& rule) { return !others.contains(without_comment(rule)); });
+  std::ranges::copy_if(wanted, std::inserter(needed, needed.end()),
+                       [&](const std::string& rule) { return !others.contains(without_comment(rule)); });
   return needed;
 }
 
@@ -201,9 +201,8 @@ class FirewallType final : public ResourceType {
     if (!node.live()) return NotApplicable{"no firewall is running there"};
     const auto ufw = read_ufw(node);
     if (!ufw) return ufw.error();
-    const bool there = std::any_of(ufw->rules.begin(), ufw->rules.end(), [&](const InboundRule& rule) {
-      return is_ours(rule) && text_of(rule) == artifact.name;
-    });
+    const bool there = std::ranges::any_of(
+        ufw->rules, [&](const InboundRule& rule) { return is_ours(rule) && text_of(rule) == artifact.name; });
     return there ? rule_there() : Observation(Absent{});
   }
 

@@ -64,7 +64,7 @@ class HostsType final : public TextEntriesType {
       if (!is_suffix(suffix)) continue;
       const auto names = names_of(view.cluster, suffix).addresses;
       const auto is_named = [&](const auto& one) { return names.contains(one.first); };
-      if (!std::all_of(applied.begin(), applied.end(), is_named)) continue;
+      if (!std::ranges::all_of(applied, is_named)) continue;
       return Value::map({{"suffix", suffix}});
     }
     return std::nullopt;

@@ -21,9 +21,7 @@ bool is_address(int family, std::string_view text) {
   return inet_pton(family, std::string(text).c_str(), &buffer) == 1;
 }
 
-bool has_fabric(const Cluster& cluster) {
-  return std::any_of(cluster.nodes.begin(), cluster.nodes.end(), declares_fabric);
-}
+bool has_fabric(const Cluster& cluster) { return std::ranges::any_of(cluster.nodes, declares_fabric); }
 
 /// Why nodes get no name: the end of a sentence about one node, and of one about several.
 struct Reason {
@@ -72,7 +70,7 @@ struct Unnamed {
 };
 
 void add_unnamed(std::vector<Unnamed>& all, const Reason* reason, const NodeSpec& node) {
-  auto known = std::find_if(all.begin(), all.end(), [&](const Unnamed& one) { return one.reason == reason; });
+  auto known = std::ranges::find(all, reason, &Unnamed::reason);
   if (known == all.end()) {
     known = all.insert(all.end(), Unnamed{reason, {}, node.fabric.empty() ? node.where : node.fabric.front().where});
   }
@@ -112,8 +110,7 @@ Names names_of(const Cluster& cluster, std::string_view suffix) {
   for (const NodeSpec& node : cluster.nodes) {
     const std::string name = node.name.str() + std::string(suffix);
     const std::vector<std::string_view> labels = split(name, '.');
-    if (std::any_of(labels.begin(), labels.end(),
-                    [](std::string_view label) { return label.size() > kLongestLabel; })) {
+    if (std::ranges::any_of(labels, [](std::string_view label) { return label.size() > kLongestLabel; })) {
       names.diagnostics.push_back(finding(Severity::kError, "hosts.name-too-long",
                                           "\"" + name + "\" is longer than a host name may be", "use a shorter suffix",
                                           node.where));

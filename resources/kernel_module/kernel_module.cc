@@ -49,9 +49,8 @@ Result<bool> is_built_in(const std::string& module, const NodeReader& node) {
   const fs::path list = fs::path("/lib/modules") / trim(*release) / "modules.builtin";
   SPARK_TRY(const std::string text, or_empty(node.read_file(list)));
   const auto lines = split_lines(text);
-  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
-    return kernel_name(fs::path(line).stem().string()) == kernel_name(module);
-  });
+  return std::ranges::any_of(
+      lines, [&](std::string_view line) { return kernel_name(fs::path(line).stem().string()) == kernel_name(module); });
 }
 
 Observation read_module(const std::string& module, const NodeReader& node) {

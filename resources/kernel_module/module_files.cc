@@ -29,7 +29,7 @@ std::string_view as_switch(std::string_view value) {
 
 std::string kernel_name(std::string_view name) {
   std::string kernel(name);
-  std::replace(kernel.begin(), kernel.end(), '-', '_');
+  std::ranges::replace(kernel, '-', '_');
   return kernel;
 }
 

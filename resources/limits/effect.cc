@@ -158,7 +158,7 @@ void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::v
   if (!reason) return;
   for (const auto& [name, limit] : wishes) {
     const std::string wish = name.str();
-    const bool is_told = std::any_of(findings.begin(), findings.end(), [&](const Ineffective& finding) {
+    const bool is_told = std::ranges::any_of(findings, [&](const Ineffective& finding) {
       return finding.name == wish && finding.code == "limits.not_effective";
     });
     if (is_told) continue;

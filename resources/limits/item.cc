@@ -109,8 +109,7 @@ std::optional<std::int64_t> leading_number(std::string_view text) {
 }  // namespace
 
 const Item* find_item(std::string_view name) {
-  const auto* const found =
-      std::find_if(kItems.begin(), kItems.end(), [&](const Item& item) { return item.name == name; });
+  const auto* const found = std::ranges::find(kItems, name, &Item::name);
   return found == kItems.end() ? nullptr : found;
 }
 

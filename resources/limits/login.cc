@@ -63,11 +63,11 @@ bool mentions_pam_limits(const std::string& service, int depth, const NodeReader
   if (!text || depth > kDeepestInclude) return false;
   for (const std::string_view line : split_lines(*text)) {
     std::string blanks(line.substr(0, line.find('#')));
-    std::replace(blanks.begin(), blanks.end(), '\t', ' ');
+    std::ranges::replace(blanks, '\t', ' ');
     const std::vector<std::string> words = words_of(blanks);
     if (words.size() < 2) continue;
     const bool of_session = words[0] == "session" || words[0] == "-session";
-    if (of_session && std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    if (of_session && std::ranges::any_of(words, [](const std::string& word) {
           return std::filesystem::path(word).filename() == "pam_limits.so";
         })) {
       return true;
@@ -96,7 +96,7 @@ std::map<std::string, ShownLimit> parse_proc_limits(std::string_view text) {
 bool is_user_name(std::string_view text) {
   const auto plain = [](char c) { return is_alphanumeric(c) || c == '_'; };
   return !text.empty() && plain(text.front()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
+         std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-' || c == '.'; });
 }
 
 std::optional<std::string> first_ordinary_user(std::string_view passwd, const NodeReader& node) {

@@ -104,7 +104,7 @@ Result<std::optional<std::string>> device_number(const std::string& path, const 
   const std::string name = path.substr(kDev.size());
   // "cciss/c0d0": a file name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
   std::string kernel_name = name;
-  std::replace(kernel_name.begin(), kernel_name.end(), '/', '!');
+  std::ranges::replace(kernel_name, '/', '!');
   SPARK_TRY(auto number, number_of(kernel_name, node));
   const std::string mapped = number ? std::string() : mapper_name(name);
   if (mapped.empty()) return number;

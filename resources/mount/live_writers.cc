@@ -32,7 +32,7 @@ struct WrittenVolumes {
 
 bool writes(const MountedFileSystem& mounted) {
   const auto& options = mounted.super_options;
-  return is_for_one_machine(mounted.type) && std::find(options.begin(), options.end(), "ro") == options.end();
+  return is_for_one_machine(mounted.type) && std::ranges::find(options, "ro") == options.end();
 }
 
 /// Adds the ext4 volumes of all mount namespaces. No readable mount table lists the mounts of a container.
@@ -80,14 +80,14 @@ Result<void> add_units(const NodeReader& node, WrittenVolumes& volumes) {
 /// "auto" or a list of types may resolve to a file system for one machine.
 bool may_be_for_one_machine(const std::string& type) {
   const auto types = split(type, ',');
-  return type.empty() || std::any_of(types.begin(), types.end(),
-                                     [](std::string_view one) { return one == "auto" || is_for_one_machine(one); });
+  return type.empty() ||
+         std::ranges::any_of(types, [](std::string_view one) { return one == "auto" || is_for_one_machine(one); });
 }
 
 /// Mounted at boot, or at the first access.
 bool mounts_by_itself(const FstabLine& line) {
   const auto has = [&](std::string_view option) {
-    return std::find(line.options.begin(), line.options.end(), option) != line.options.end();
+    return std::ranges::find(line.options, option) != line.options.end();
   };
   return !has("noauto") || has("x-systemd.automount");
 }
@@ -117,7 +117,7 @@ const Value* of_type(const NodeExports& exports) {
 bool writes_to(const Value& told, const std::string& link) {
   const Value* all = told.find(kWrites);
   const Value::List* links = all == nullptr ? nullptr : all->list_items();
-  return links != nullptr && std::any_of(links->begin(), links->end(), [&](const Value& one) {
+  return links != nullptr && std::ranges::any_of(*links, [&](const Value& one) {
            return one.string() != nullptr && *one.string() == link;
          });
 }

@@ -87,8 +87,8 @@ class MountChange {
   Result<void> refuse_if_held(const MountedFileSystem& gone) {
     if (!gone.source.starts_with("/dev/")) return {};
     SPARK_TRY(const auto mounts, mounted_file_systems(node_));
-    const bool seen_elsewhere = std::any_of(
-        mounts.begin(), mounts.end(), [&](const MountedFileSystem& other) { return other.device == gone.device; });
+    const bool seen_elsewhere =
+        std::ranges::any_of(mounts, [&](const MountedFileSystem& other) { return other.device == gone.device; });
     if (seen_elsewhere) return {};
     const auto held = is_held(gone.source, node_);
     if (held && !*held) return {};

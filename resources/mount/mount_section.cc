@@ -33,7 +33,7 @@ bool is_size(std::string_view option) { return option.starts_with(kSize); }
 bool is_added(std::string_view option) {
   static constexpr std::array<std::string_view, 6> kAdded{"bind",   "noload", "norecovery", "rescue=nologreplay",
                                                           "nofail", "_netdev"};
-  return std::find(kAdded.begin(), kAdded.end(), option) != kAdded.end();
+  return std::ranges::find(kAdded, option) != kAdded.end();
 }
 
 /// "8GiB" for 8589934592.
@@ -56,7 +56,7 @@ std::string device_name(const std::string& path) {
   for (const auto& [directory, tag] : kTags) {
     if (!path.starts_with(directory)) continue;
     const std::string name = path.substr(directory.size());
-    const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || is_alphanumeric(c); });
+    const bool plain = std::ranges::all_of(name, [](char c) { return c == '-' || is_alphanumeric(c); });
     if (plain && !name.empty()) return std::string(tag) + name;
   }
   return path;
@@ -86,7 +86,7 @@ std::optional<Value> nfs_source(const std::string& what) {
 }
 
 std::optional<Value> tmpfs_source(const Options& options) {
-  const auto size = std::find_if(options.begin(), options.end(), is_size);
+  const auto size = std::ranges::find_if(options, is_size);
   std::int64_t bytes = 0;
   if (size == options.end() || !read_number(std::string_view(*size).substr(kSize.size()), bytes)) return std::nullopt;
   return Value::map({{"tmpfs", Value::map({{"size", size_text(bytes)}})}});

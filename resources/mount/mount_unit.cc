@@ -18,7 +18,7 @@ constexpr const char* kPatience = "30";
 constexpr std::string_view kOwnSection = "X-Sparkplan";
 
 bool contains(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return std::ranges::find(list, word) != list.end();
 }
 
 /// Quotes the text as one word. Source: systemd.syntax(7), "Quoting".

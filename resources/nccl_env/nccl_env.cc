@@ -132,8 +132,8 @@ class NcclEnvType final : public ResourceType {
  private:
   static std::function<bool(const Change&)> changes_field(std::vector<std::string_view> fields) {
     return [fields = std::move(fields)](const Change& change) {
-      return std::any_of(change.fields.begin(), change.fields.end(), [&](const FieldChange& field) {
-        return std::find(fields.begin(), fields.end(), field.path) != fields.end();
+      return std::ranges::any_of(change.fields, [&](const FieldChange& field) {
+        return std::ranges::find(fields, field.path) != fields.end();
       });
     };
   }
@@ -160,7 +160,7 @@ class NcclEnvType final : public ResourceType {
   static bool keeps(const std::optional<std::string>& later, const std::optional<std::string>& directory) {
     if (!later || !directory) return false;
     const std::vector<std::string_view> parts = split(*later, ':');
-    return std::find(parts.begin(), parts.end(), *directory) != parts.end();
+    return std::ranges::find(parts, *directory) != parts.end();
   }
 };
 

@@ -47,7 +47,7 @@ void check_library(const Value& library, std::vector<Diagnostic>& findings) {
     findings.push_back(finding(Severity::kError, "nccl.library", std::move(message), std::move(hint), library.where));
   };
   const std::filesystem::path path(*text);
-  if (std::any_of(text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+  if (std::ranges::any_of(*text, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     wrong("a path with a control character in it cannot be searched for libraries", "");
   } else if (text->find_first_of(":;$") != std::string::npos) {
     wrong("a path with \":\", \";\" or \"$\" in it cannot be searched for libraries", "move the library");

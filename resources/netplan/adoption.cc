@@ -37,7 +37,7 @@ std::vector<std::string> keys_to_empty(const std::string& path, const std::strin
   if (!tree) return keys;
   for (const Definition& one : definitions_in(path, *tree)) {
     if (keys.size() == kMostKeys) break;
-    if (std::find(sources.begin(), sources.end(), one.source) != sources.end()) keys.push_back(one.id);
+    if (std::ranges::find(sources, one.source) != sources.end()) keys.push_back(one.id);
   }
   return keys;
 }
@@ -68,7 +68,7 @@ Adopt adopt_of(const std::string& interface, const Value& section, const Cluster
 bool takes_over(Adopt adopt, const std::vector<Definition>& others) {
   if (adopt == Adopt::kTakeOver) return true;
   return adopt == Adopt::kUnsaid && !others.empty() &&
-         std::all_of(others.begin(), others.end(), [](const Definition& one) { return one.generated; });
+         std::ranges::all_of(others, [](const Definition& one) { return one.generated; });
 }
 
 std::vector<Definition> in_the_way_of(const Stanza& stanza, std::vector<Definition> others) {
@@ -130,8 +130,8 @@ void add_stale_bonds(const ResourceId& id, const std::vector<LinkFacts>& links, 
   for (const LinkFacts& bond : links) {
     if (bond.kind != "bond" || bond.carrier || !bond.up) continue;
     std::vector<std::string> kept;
-    std::copy_if(bond.addresses.begin(), bond.addresses.end(), std::back_inserter(kept),
-                 [](const std::string& address) { return !address.starts_with("fe80:"); });
+    std::ranges::copy_if(bond.addresses, std::back_inserter(kept),
+                         [](const std::string& address) { return !address.starts_with("fe80:"); });
     if (kept.empty()) continue;
     claims.push_back(claim_about(
         id, "", bond.name,

@@ -14,8 +14,7 @@ namespace {
 
 /// The sort key of an interface: ports, and the halves of a port, are in the order of a node's fabric.
 std::tuple<std::string, std::string, bool, std::string> place_of(const std::string& name, const Facts& own) {
-  const auto link =
-      std::find_if(own.links.begin(), own.links.end(), [&](const LinkFacts& one) { return one.name == name; });
+  const auto link = std::ranges::find(own.links, name, &LinkFacts::name);
   const auto number = name.rfind("np");
   std::string port = number == std::string::npos ? "" : name.substr(number + 1);
   if (link == own.links.end()) return {std::move(port), "", !name.starts_with("enp"), name};
@@ -63,15 +62,15 @@ std::optional<Value> interfaces_from(const std::map<std::string, Value>& applied
     took_over = took_over || value.find("also_defined_in") != nullptr;
     names.push_back(name);
   }
-  std::sort(names.begin(), names.end(),
-            [&](const std::string& a, const std::string& b) { return place_of(a, own) < place_of(b, own); });
+  std::ranges::sort(names,
+                    [&](const std::string& a, const std::string& b) { return place_of(a, own) < place_of(b, own); });
   std::vector<Stanza> stanzas;
   for (const std::string& name : names) {
     stanzas.push_back(decode_stanza(*applied.at(name).find("persistent")));
     if (stanzas.back().addresses.size() > 1) return std::nullopt;
   }
-  const bool addressed = std::any_of(stanzas.begin(), stanzas.end(),
-                                     [](const Stanza& one) { return one.fabric && !one.addresses.empty(); });
+  const bool addressed =
+      std::ranges::any_of(stanzas, [](const Stanza& one) { return one.fabric && !one.addresses.empty(); });
   Value interfaces = Value::list();
   Value others = Value::list();
   for (std::size_t i = 0; i < names.size(); ++i) {

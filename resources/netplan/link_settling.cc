@@ -29,7 +29,7 @@ bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
 /// Fields that are missing in `wanted` are not compared.
 bool has_all_of(const Value& state, const Value& wanted) {
   const Value::Map* fields = wanted.entries();
-  return fields != nullptr && std::all_of(fields->begin(), fields->end(), [&](const MapEntry& field) {
+  return fields != nullptr && std::ranges::all_of(*fields, [&](const MapEntry& field) {
            const Value* shown = state.find(field.key);
            return shown != nullptr && *shown == field.value;
          });
@@ -53,8 +53,7 @@ Result<Value> state_for(const LinkFacts& link, const Value& wanted, const NodeRe
 
 Result<std::optional<LinkFacts>> find_link(const std::string& interface, const NodeReader& node) {
   SPARK_TRY(const auto links, node.links());
-  const auto found =
-      std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == interface; });
+  const auto found = std::ranges::find(links, interface, &LinkFacts::name);
   return found == links.end() ? std::optional<LinkFacts>() : std::optional(*found);
 }
 
@@ -68,7 +67,7 @@ bool networkd_is_done(const std::string& interface, const NodeReader& node) {
   const auto text = node.read_file(said);
   if (!text) return false;
   const auto lines = split_lines(*text);
-  return std::find(lines.begin(), lines.end(), "ADMIN_STATE=configured") != lines.end();
+  return std::ranges::find(lines, "ADMIN_STATE=configured") != lines.end();
 }
 
 Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,

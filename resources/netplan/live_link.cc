@@ -81,7 +81,7 @@ LinkState state_for_netlink(const std::string& interface, const Value& wanted, c
   LinkState state{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), wanted.boolean_or("up", now.up),
                   texts_in(wanted.find("addresses"))};
   if (wanted.boolean_or("link_local", false)) {
-    std::copy_if(now.addresses.begin(), now.addresses.end(), std::back_inserter(state.addresses), is_ipv4_link_local);
+    std::ranges::copy_if(now.addresses, std::back_inserter(state.addresses), is_ipv4_link_local);
   }
   return state;
 }
@@ -256,7 +256,7 @@ Value encode_link_state(const LinkFacts& link) {
     link_local = link_local || is_ipv4_link_local(address);
     if (!is_ipv4_link_local(address) && !is_ipv6_link_local(address)) addresses.push_back(address);
   }
-  std::sort(addresses.begin(), addresses.end());
+  std::ranges::sort(addresses);
   return Value::map(
       {{"mtu", link.mtu}, {"up", link.up}, {"addresses", list_of_texts(addresses)}, {"link_local", link_local}});
 }

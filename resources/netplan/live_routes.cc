@@ -71,7 +71,7 @@ Result<std::vector<std::string>> shown_routes(const std::string& interface, cons
     if (const auto route = route_in(line, interface)) routes.push_back(*route);
   }
   for (const Route& one : declared) {
-    if (std::any_of(routes.begin(), routes.end(), [&](const KernelRoute& route) { return is(one, route); })) {
+    if (std::ranges::any_of(routes, [&](const KernelRoute& route) { return is(one, route); })) {
       shown.push_back(one.str());
     }
   }

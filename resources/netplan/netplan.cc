@@ -203,8 +203,7 @@ class NetplanType final : public ResourceType {
     for (const Step& step : steps) {
       if (is_text_artifact(step.artifact)) changed[step.artifact.name] = content_of(step.after);
     }
-    const bool writes =
-        std::any_of(changed.begin(), changed.end(), [](const auto& file) { return file.second.has_value(); });
+    const bool writes = std::ranges::any_of(changed, [](const auto& file) { return file.second.has_value(); });
     if (!writes || !node.live()) return {};
     const auto tried = try_netplan_files(changed, node);
     std::vector<Objection> objections;
@@ -231,7 +230,7 @@ class NetplanType final : public ResourceType {
   static BeforeTakeOver before_take_over(const std::string& interface, const std::vector<Definition>& definitions,
                                          const Value& exported) {
     const auto configured = texts_in(exported.find(kConfigured));
-    const bool is_ours = std::find(configured.begin(), configured.end(), interface) != configured.end();
+    const bool is_ours = std::ranges::find(configured, interface) != configured.end();
     const Value* name_servers = exported.find(kNameServers);
     return {definitions, is_ours, texts_in(name_servers == nullptr ? nullptr : name_servers->find(interface))};
   }

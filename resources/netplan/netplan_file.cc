@@ -114,16 +114,16 @@ Result<Stanzas> parse_file(std::string_view text) {
     Stanza& stanza = stanzas[entry.key];
     stanza.mtu = number_in(entry.value.find("mtu"));
     stanza.addresses = texts_in(entry.value.find("addresses"));
-    std::sort(stanza.addresses.begin(), stanza.addresses.end());
+    std::ranges::sort(stanza.addresses);
     const auto families = texts_in(entry.value.find("link-local"));
-    stanza.link_local = std::find(families.begin(), families.end(), "ipv4") != families.end();
+    stanza.link_local = std::ranges::find(families, "ipv4") != families.end();
     stanza.renderer = renderer_from(entry.value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
     stanza.fabric = text.find("\n    " + entry.key + ":" + std::string(kNoFabric) + "\n") == std::string_view::npos;
     for (const Value& route : items_of(entry.value.find("routes"))) {
       stanza.routes.push_back(
           {route.text_or("to", ""), route.text_or("via", ""), number_in<std::int64_t>(route.find("metric"))});
     }
-    std::sort(stanza.routes.begin(), stanza.routes.end());
+    std::ranges::sort(stanza.routes);
   }
   return stanzas;
 }

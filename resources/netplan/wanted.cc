@@ -29,9 +29,9 @@ std::vector<Route> routes_of(const Value& record) {
     if (const Value* metric = one.find("metric"); metric != nullptr && metric->integer() != nullptr) {
       route.metric = *metric->integer();
     }
-    if (std::find(routes.begin(), routes.end(), route) == routes.end()) routes.push_back(std::move(route));
+    if (std::ranges::find(routes, route) == routes.end()) routes.push_back(std::move(route));
   }
-  std::sort(routes.begin(), routes.end());
+  std::ranges::sort(routes);
   return routes;
 }
 
@@ -49,7 +49,7 @@ WantedInterfaces wanted_interfaces(const ClusterView& view, const Value& section
   }
   const Value::List& records = items_of(section.find(kOtherInterfaces));
   for (ObservedPort& port : others.interfaces) {
-    const bool in_fabric = std::any_of(wanted.all.begin(), wanted.all.end(), [&](const WantedInterface& one) {
+    const bool in_fabric = std::ranges::any_of(wanted.all, [&](const WantedInterface& one) {
       return one.stanza.fabric && one.port.interface == port.interface;
     });
     if (in_fabric) {

@@ -38,7 +38,7 @@ WantedConnection wanted_from(const Observation& after) {
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 bool has_one_of(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
+  return std::ranges::any_of(parts, [&](std::string_view part) { return has(text, part); });
 }
 
 enum class Cause { kUnknown, kNoModule, kRefused, kNothingListens, kSilent };
@@ -213,8 +213,8 @@ class ConnectionChange {
   Result<void> make_links() {
     const std::string prefix = std::string(kNvmeLinkPrefix.substr(kNvmeLinkPrefix.rfind('/') + 1)) + subsystem_ + "-";
     const auto names = node_.list_directory("/dev/disk/by-id");
-    const bool there = names && std::any_of(names->begin(), names->end(),
-                                            [&](const std::string& name) { return name.starts_with(prefix); });
+    const bool there =
+        names && std::ranges::any_of(*names, [&](const std::string& name) { return name.starts_with(prefix); });
     if (there) return {};
     const std::vector<std::string> argv{"udevadm", "trigger", "--settle", "--subsystem-match=block",
                                         "--sysname-match=nvme*"};

@@ -31,7 +31,7 @@ std::set<std::string> targets_behind(const std::string& subsystem, const std::ve
   std::set<std::string> targets;
   const auto waits = [&](const StorageMount& mount) {
     if (mount.nvme && mount.nvme->subsystem == subsystem) return true;
-    return std::any_of(targets.begin(), targets.end(), [&](const std::string& target) {
+    return std::ranges::any_of(targets, [&](const std::string& target) {
       return is_within(mount.target, target) || (mount.kind == StorageKind::kBind && is_within(mount.what, target));
     });
   };
@@ -49,8 +49,8 @@ std::vector<Connection> connections(const Value& section) {
   const std::vector<StorageMount> mounts = storage_mounts(section);
   for (const StorageMount& mount : mounts) {
     if (!mount.nvme) continue;
-    auto found = std::find_if(all.begin(), all.end(),
-                              [&](const Connection& one) { return one.server.subsystem == mount.nvme->subsystem; });
+    auto found =
+        std::ranges::find_if(all, [&](const Connection& one) { return one.server.subsystem == mount.nvme->subsystem; });
     if (found == all.end()) {
       all.push_back({*mount.nvme, {}, mount.source_where});
       found = std::prev(all.end());
@@ -60,7 +60,7 @@ std::vector<Connection> connections(const Value& section) {
     for (const std::string& target : targets_behind(one.server.subsystem, mounts)) {
       one.mount_units.push_back(escaped_unit_path(target) + ".mount");
     }
-    std::sort(one.mount_units.begin(), one.mount_units.end());
+    std::ranges::sort(one.mount_units);
   }
   return all;
 }

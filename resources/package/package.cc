@@ -299,8 +299,8 @@ class PackageType final : public ResourceType {
     if (package == nullptr) return {};
     if (!package->broken() && std::holds_alternative<Absent>(artifact_of(artifact.kind, package))) return {};
     SPARK_TRY(const Simulation simulation, simulate_removal(artifact.name, node));
-    const bool needed = std::any_of(simulation.removes.begin(), simulation.removes.end(),
-                                    [&](const std::string& name) { return name != status.name_to_apt(artifact.name); });
+    const bool needed = std::ranges::any_of(
+        simulation.removes, [&](const std::string& name) { return name != status.name_to_apt(artifact.name); });
     return needed ? mark_automatic(artifact.name, node) : remove(artifact.name, node);
   }
 

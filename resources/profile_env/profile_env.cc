@@ -134,8 +134,7 @@ class ProfileEnvType final : public TextEntriesType {
       }
     }
     // A value that stands in clear where a secret is wanted is probably the same one: it is replaced, and not shown.
-    std::sort(changes.begin(), changes.end(),
-              [](const FieldChange& one, const FieldChange& other) { return one.path < other.path; });
+    std::ranges::sort(changes, {}, &FieldChange::path);
     return changes;
   }
 

@@ -25,9 +25,9 @@ Error in_file(Error error, const Account& account) {
 
 /// The user may put anything between our markers. Binary or very large content is replaced by a one-line summary.
 bool can_be_listed(std::string_view block) {
-  const bool plain = std::none_of(block.begin(), block.end(),
-                                  [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });
-  return block.size() <= kLargestListed && std::count(block.begin(), block.end(), '\n') <= kMostLinesListed && plain &&
+  const bool plain =
+      std::ranges::none_of(block, [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });
+  return block.size() <= kLargestListed && std::ranges::count(block, '\n') <= kMostLinesListed && plain &&
          is_valid_utf8(block);
 }
 

@@ -19,7 +19,7 @@ constexpr const char* kType = "ssh_trust";
 
 /// Findings about all nodes are reported once, by the first node that has answered and is not in maintenance.
 bool speaks_for_all(const std::vector<Peer>& peers, const std::string& self) {
-  const auto first = std::find_if(peers.begin(), peers.end(), [](const Peer& peer) {
+  const auto first = std::ranges::find_if(peers, [](const Peer& peer) {
     return !peer.spec->maintenance && (peer.exported != nullptr || !peer.excess.empty());
   });
   return first != peers.end() && first->name() == self;
@@ -138,7 +138,7 @@ class TrustOfUser {
   }
 
   std::vector<std::string> sharing_our_home() const {
-    const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.name() == self(); });
+    const auto peer = std::ranges::find_if(peers_, [&](const Peer& one) { return one.name() == self(); });
     return peer == peers_.end() ? std::vector<std::string>() : homes_.sharing_with(*peer);
   }
 
@@ -146,7 +146,7 @@ class TrustOfUser {
   std::vector<std::string> together(const std::vector<std::string>& others) const {
     std::vector<std::string> names;
     for (const Peer& peer : peers_) {
-      const bool one = peer.name() == self() || std::find(others.begin(), others.end(), peer.name()) != others.end();
+      const bool one = peer.name() == self() || std::ranges::find(others, peer.name()) != others.end();
       if (one) names.push_back(peer.name());
     }
     return names;
@@ -162,8 +162,8 @@ class TrustOfUser {
     }
     if (speaks_for_all(peers_, self())) {
       std::vector<Peer> apart;  // A shared home has one key and its own finding.
-      std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(apart),
-                   [&](const Peer& peer) { return !homes_.is_shared(peer); });
+      std::ranges::copy_if(peers_, std::back_inserter(apart),
+                           [&](const Peer& peer) { return !homes_.is_shared(peer); });
       for (Diagnostic& warning : same_user_keys(apart, user_)) about_several.push_back(std::move(warning));
     }
     if (auto note = root_on_all()) about_several.push_back(*std::move(note));

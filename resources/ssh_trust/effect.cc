@@ -34,13 +34,12 @@ std::vector<std::string> values_of(const ServerSettings& settings, const std::st
 }
 
 bool fits_any(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return glob_match(pattern, name); });
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
 /// "USER@HOST" restricts the rule to some hosts, which may or may not be ours. It counts only if `with_hosts` is true.
 bool names_user(const std::vector<std::string>& patterns, const std::string& user, bool with_hosts) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
     const std::size_t at = pattern.rfind('@');
     if (glob_match(pattern, user)) return true;
     return with_hosts && at != std::string::npos && glob_match(pattern.substr(0, at), user);
@@ -48,11 +47,11 @@ bool names_user(const std::vector<std::string>& patterns, const std::string& use
 }
 
 bool fits_any_group(const std::vector<std::string>& patterns, const std::vector<std::string>& groups) {
-  return std::any_of(groups.begin(), groups.end(), [&](const std::string& group) { return fits_any(patterns, group); });
+  return std::ranges::any_of(groups, [&](const std::string& group) { return fits_any(patterns, group); });
 }
 
 bool reads_authorized_keys(const std::vector<std::string>& files) {
-  return files.empty() || std::any_of(files.begin(), files.end(), [](const std::string& file) {
+  return files.empty() || std::ranges::any_of(files, [](const std::string& file) {
            return file == kAuthorizedKeys || file == "%h/" + std::string(kAuthorizedKeys);
          });
 }
@@ -114,8 +113,8 @@ bool includes_our_file(std::string_view ssh_config) {
   for (const std::string_view line : split_lines(ssh_config)) {
     std::string text(line);
     // Keyword and arguments may be separated by "=", and arguments may be quoted.
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '=' || c == '\t' || c == '"'; }, ' ');
+    std::ranges::replace_if(
+        text, [](char c) { return c == '=' || c == '\t' || c == '"'; }, ' ');
     const std::vector<std::string> words = words_of(text);
     if (words.empty()) continue;
     const std::string keyword = lower(words.front());

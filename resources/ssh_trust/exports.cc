@@ -86,8 +86,7 @@ Value addresses(const NodeReader& node) {
 std::vector<Value> users_of(const Value& section) {
   std::vector<Value> users;
   const Value::List& listed = items_of(section.find("users"));
-  std::copy_if(listed.begin(), listed.end(), std::back_inserter(users),
-               [](const Value& user) { return user.is_string(); });
+  std::ranges::copy_if(listed, std::back_inserter(users), [](const Value& user) { return user.is_string(); });
   return users;
 }
 

@@ -54,8 +54,7 @@ Result<std::optional<std::string>> read_public_file(const UserPath& path, const 
 /// and are stored.
 bool is_one_public_key(std::string_view file) {
   const std::string_view line = trim(file);
-  const bool one_line =
-      std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7F; });
+  const bool one_line = std::ranges::none_of(line, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7F; });
   return one_line && parse_public_key(line).has_value();
 }
 

@@ -28,7 +28,7 @@ void add(Holders& holders, std::string key, const std::string& node) {
 std::vector<std::vector<std::string>> groups_in(const Holders& holders) {
   std::vector<std::vector<std::string>> groups;
   for (const auto& [key, nodes] : holders) {
-    if (nodes.size() > 1 && std::find(groups.begin(), groups.end(), nodes) == groups.end()) groups.push_back(nodes);
+    if (nodes.size() > 1 && std::ranges::find(groups, nodes) == groups.end()) groups.push_back(nodes);
   }
   return groups;
 }

@@ -116,7 +116,7 @@ class SshTrustType final : public ResourceType {
       if (is_of_a_node(field.key) && resource.desired.find(field.key) == nullptr)
         changes.push_back({field.key, field.value, {}});
     }
-    std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    std::ranges::sort(changes, {}, &FieldChange::path);
     return changes;
   }
 

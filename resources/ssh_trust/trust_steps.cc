@@ -121,8 +121,8 @@ class TrustSteps {
   /// observed. Then users with changes decide, after them observed users.
   std::optional<std::string> known_hosts() const {
     const auto rank = [&](const std::string& user) {
-      const bool changes = std::any_of(input_.changes.begin(), input_.changes.end(),
-                                       [&](const Change& change) { return change.id.name == user; });
+      const bool changes =
+          std::ranges::any_of(input_.changes, [&](const Change& change) { return change.id.name == user; });
       if (changes) return 0;
       return input_.seen(user) != nullptr ? 1 : 2;
     };

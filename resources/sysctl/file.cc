@@ -21,10 +21,10 @@ bool is_size(std::string_view word) {
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
 }
 
-bool is_number(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_digit); }
+bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
 
 bool has_control_character(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
+  return std::ranges::any_of(text, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
 }
 
 /// Sizes become bytes only if every word is a number: "|/usr/bin/dump 1MB" is a command line.
@@ -103,7 +103,7 @@ std::vector<Line> parse_file(std::string_view content) {
 
 std::string render_file(const std::map<Key, std::string>& settings) {
   std::vector<std::pair<Key, std::string>> sorted(settings.begin(), settings.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
   std::string text = ownership_header();
   for (const auto& [key, value] : sorted) {
     // An interface that is missing at boot is no failure: udev sets its parameters when it appears.

@@ -39,7 +39,7 @@ std::string swap_separators(std::string_view text) {
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& list, std::string_view path) {
-  return std::find(list.begin(), list.end(), path) != list.end();
+  return std::ranges::find(list, path) != list.end();
 }
 
 /// A higher rank is set later. A switch of forwarding for all interfaces also sets it, and more, on each interface. So

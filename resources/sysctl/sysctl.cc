@@ -191,7 +191,7 @@ class SysctlType final : public ResourceType {
       const Result<Key> key = parse_key(change.id.name);
       if (key) keys.emplace_back(*key, change.id);
     }
-    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
+    std::ranges::sort(keys, [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
     return keys;
   }
 

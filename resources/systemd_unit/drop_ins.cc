@@ -33,7 +33,7 @@ Result<std::optional<Override>> override_of(const std::string& name, const UnitS
     return Override{true, fragment, fragment, "is the unit file that systemd uses instead"};
   }
   const std::vector<std::string>& files = unit.running->drop_ins;
-  const auto ours = std::find(files.begin(), files.end(), drop_in_path(name));
+  const auto ours = std::ranges::find(files, drop_in_path(name));
   for (auto file = has_content ? files.begin() : ours; file != files.end(); ++file) {
     if (file == ours) continue;
     const std::string& text = has_content ? *unit.content : *unit.drop_in;

@@ -47,7 +47,7 @@ bool is_missing(const std::string& path, const NodeReader& node) {
 std::optional<std::string> complaint_about(const std::string& program, const ChangesAhead& ahead,
                                            const NodeReader& node) {
   if (program.find('/') == std::string::npos) {
-    const bool comes = std::any_of(kSearched.begin(), kSearched.end(), [&](std::string_view directory) {
+    const bool comes = std::ranges::any_of(kSearched, [&](std::string_view directory) {
       const std::string path = std::string(directory) + "/" + program;
       return may_bring_file(ahead, path) || !is_missing(path, node);
     });
@@ -65,10 +65,10 @@ std::optional<std::string> complaint_about(const std::string& program, const Cha
 
 std::set<std::string> programs_needed(std::string_view unit_text) {
   const std::vector<Assignment> all = parse_unit(unit_text);
-  if (std::any_of(all.begin(), all.end(), hides_programs)) return {};
+  if (std::ranges::any_of(all, hides_programs)) return {};
   std::map<std::string, std::vector<std::string>> by_key;
   for (const Assignment& one : all) {
-    if (one.section != "Service" || std::find(kKeys.begin(), kKeys.end(), one.key) == kKeys.end()) continue;
+    if (one.section != "Service" || std::ranges::find(kKeys, one.key) == kKeys.end()) continue;
     if (one.value.empty()) by_key[one.key].clear();
     if (auto program = program_of(one.value)) by_key[one.key].push_back(*std::move(program));
   }

@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, 4> kNotices{"deprecated", "obsolete", "le
 /// so a finding about it is no notice.
 bool is_notice(std::string_view finding) {
   return finding.find("is not executable") == std::string_view::npos &&
-         std::any_of(kNotices.begin(), kNotices.end(),
-                     [&](std::string_view word) { return finding.find(word) != std::string_view::npos; });
+         std::ranges::any_of(kNotices,
+                             [&](std::string_view word) { return finding.find(word) != std::string_view::npos; });
 }
 
 /// "NAME: Command PROGRAM is not executable: reason"
@@ -105,7 +105,7 @@ std::vector<std::string> findings_about_all(std::span<const Candidate> candidate
   std::vector<std::string> all;
   for (const Candidate& candidate : candidates) {
     for (std::string& finding : findings_about(candidate, output, directory, ahead)) {
-      if (std::find(all.begin(), all.end(), finding) == all.end()) all.push_back(std::move(finding));
+      if (std::ranges::find(all, finding) == all.end()) all.push_back(std::move(finding));
     }
   }
   return all;
