@@ -62,16 +62,6 @@ Value ClusterView::export_or_unknown(const NodeName& node, std::string_view type
                         node.str() + "/" + std::string(type) + "/" + what};
 }
 
-std::optional<Value> ResourceType::section_from(const ClusterView& /*view*/,
-                                                const std::map<std::string, Value>& /*applied*/,
-                                                const Facts& /*own*/) const {
-  return std::nullopt;
-}
-
-std::vector<Diagnostic> ResourceType::validate(const Value& /*section*/) const { return {}; }
-
-Result<Value> ResourceType::exports(const Value& /*section*/, const NodeReader& /*node*/) const { return Value(); }
-
 std::vector<FieldChange> ResourceType::diff(const Resource& resource, const Present& present) const {
   std::vector<FieldChange> changes;
   compare("", resource.desired, &present.value, present, changes);
@@ -79,16 +69,8 @@ std::vector<FieldChange> ResourceType::diff(const Resource& resource, const Pres
   return changes;
 }
 
-std::optional<Error> ResourceType::refuses(const std::vector<Change>& /*changes*/, const Facts& /*own*/) const {
-  return std::nullopt;
-}
-
 Observation ResourceType::read_artifact(const ArtifactId& artifact, const NodeReader& /*node*/) const {
   return make_error(ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind);
-}
-
-bool ResourceType::may_follow_from_other_steps(const Observation& /*before*/, const Observation& /*now*/) const {
-  return false;
 }
 
 ChangesAhead changes_ahead(std::span<const Step> steps) {
@@ -98,20 +80,6 @@ ChangesAhead changes_ahead(std::span<const Step> steps) {
     for (const ResourceId& resource : step.resources) ahead[resource.type].try_emplace(resource.name);
   }
   return ahead;
-}
-
-std::vector<Ineffective> ResourceType::foresee(const ChangesAhead& /*ahead*/, const NodeReader& /*node*/) const {
-  return {};
-}
-
-std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, const ChangesAhead& /*ahead*/,
-                                             Node& /*node*/) const {
-  return {};
-}
-
-std::vector<Ineffective> ResourceType::check_effect(const std::map<std::string, Value>& /*desired*/,
-                                                    const NodeReader& /*node*/) const {
-  return {};
 }
 
 Resource ResourceType::make_resource(std::string name, Value desired, SourceRange where) const {

@@ -84,7 +84,7 @@ class FileType final : public ResourceType {
     return compile(view, section, info_);
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [path, value] : applied) {

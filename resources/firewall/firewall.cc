@@ -235,8 +235,7 @@ class FirewallType final : public ResourceType {
     return failure(ErrorCode::kVerifyFailed, "ufw reports success, but the rule is missing: " + artifact.name);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     const auto wanted = desired.find(kName);
     const auto ufw = read_ufw(node);
     if (wanted == desired.end() || !ufw) return {};

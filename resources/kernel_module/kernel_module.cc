@@ -108,7 +108,7 @@ class KernelModuleType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
@@ -207,8 +207,7 @@ class KernelModuleType final : public ResourceType {
     return is_loaded(after) ? load(artifact.name, node) : unload_if_unused(artifact.name, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     std::vector<Ineffective> ineffective;
     for (const auto& [module, value] : desired) {
       for (const std::string& option : words_of(value.text_or(kOptions, ""))) {

@@ -19,7 +19,7 @@ namespace {
 
 using Wishes = std::map<LimitName, Limit>;
 
-Wishes wishes_of(const std::map<std::string, Value>& desired) {
+Wishes wishes_of(const ValuesByName& desired) {
   Wishes wishes;
   for (const auto& [text, value] : desired) {
     const std::optional<LimitName> name = parse_name(text);
@@ -169,7 +169,7 @@ void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::v
 
 }  // namespace
 
-std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node,
+std::vector<Ineffective> limits_not_effective(const ValuesByName& desired, const NodeReader& node,
                                               std::chrono::milliseconds longest_look) {
   if (!node.live()) return {};
   const Wishes wishes = wishes_of(desired);

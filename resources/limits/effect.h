@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,7 @@ inline constexpr std::chrono::seconds kLongestLook{30};
 /// every limit that such a login does not get, with the reason. Also reports limits that sshd sets for no login.
 /// Groups, and items without a soft and hard value, are not tested. Users whose login would begin after `longest_look`
 /// are reported as not checked.
-std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node,
+std::vector<Ineffective> limits_not_effective(const ValuesByName& desired, const NodeReader& node,
                                               std::chrono::milliseconds longest_look = kLongestLook);
 
 }  // namespace sparkplan::limits

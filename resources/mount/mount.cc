@@ -104,7 +104,7 @@ class MountType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     return section_of(applied);
   }

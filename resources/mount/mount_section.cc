@@ -136,7 +136,7 @@ std::optional<Value> entry_of(const std::string& target, const std::string& text
 
 }  // namespace
 
-std::optional<Value> section_of(const std::map<std::string, Value>& applied) {
+std::optional<Value> section_of(const ValuesByName& applied) {
   Value section = Value::list();
   for (const auto& [target, value] : applied) {
     auto entry = entry_of(target, value.text_or(field::kContent, ""));

@@ -67,7 +67,7 @@ class NcclEnvType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& view, const ValuesByName& applied,
                                     const Facts& own) const override {
     std::map<std::string, Setting> settings;
     for (const auto& [name, value] : applied) settings[name] = decode_setting(value);

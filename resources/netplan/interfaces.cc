@@ -54,7 +54,7 @@ Value other_record_of(const std::string& name, const Stanza& stanza) {
 
 }  // namespace
 
-std::optional<Value> interfaces_from(const std::map<std::string, Value>& applied, const Facts& own) {
+std::optional<Value> interfaces_from(const ValuesByName& applied, const Facts& own) {
   std::vector<std::string> names;
   bool took_over = false;
   for (const auto& [name, value] : applied) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -14,7 +13,7 @@ namespace sparkplan::netplan {
 /// {interfaces: [{name, address?, mtu, link_local?}]}. Those beside the fabric are below kOtherInterfaces, as records
 /// of the node's `interfaces`. `adopt` is added if foreign definitions were taken over. An MTU that is not managed is
 /// null. Nothing if a value cannot be declared, such as one with several addresses.
-std::optional<Value> interfaces_from(const std::map<std::string, Value>& applied, const Facts& own);
+std::optional<Value> interfaces_from(const ValuesByName& applied, const Facts& own);
 
 /// The shapes of values that a node may report of fabric interfaces and links, and export of other netplan files.
 ReportedShapes reported_interfaces();

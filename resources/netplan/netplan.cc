@@ -113,7 +113,7 @@ class NetplanType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& own) const override {
     return interfaces_from(applied, own);
   }

@@ -150,8 +150,7 @@ class NvmeTcpType final : public ResourceType {
     return make_connection(artifact.name, after, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     std::vector<Ineffective> ineffective;
     for (const auto& [subsystem, value] : desired) {
       const auto connection = look_at_connection(subsystem, node);

@@ -102,7 +102,7 @@ class PackageType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {

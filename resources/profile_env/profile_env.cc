@@ -86,7 +86,7 @@ class ProfileEnvType final : public TextEntriesType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::map();
     for (const auto& [name, value] : applied) {
@@ -139,7 +139,7 @@ class ProfileEnvType final : public TextEntriesType {
   }
 
  protected:
-  std::string render(const Entries& entries) const override {
+  std::string render(const ValuesByName& entries) const override {
     std::map<std::string, std::string> variables;
     std::string secrets;
     for (const auto& [name, value] : entries) {
@@ -150,8 +150,8 @@ class ProfileEnvType final : public TextEntriesType {
     return render_file(variables) + secrets;
   }
 
-  Entries parse(std::string_view text) const override {
-    Entries entries;
+  ValuesByName parse(std::string_view text) const override {
+    ValuesByName entries;
     for (ShellAssignment& one : parse_shell_assignments(text)) {
       entries.erase(one.name);
       if (one.value) entries[one.name] = Value::map({{kField, *std::move(one.value)}});
@@ -167,7 +167,7 @@ class ProfileEnvType final : public TextEntriesType {
     return entries;
   }
 
-  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
+  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const ValuesByName& ours,
                                            const NodeReader& node) const override {
     SPARK_TRY(const std::vector<ConfigFile> later, profile_files_after(kOwnFile, node));
     std::vector<ForeignClaim> claims;

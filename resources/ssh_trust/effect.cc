@@ -128,7 +128,7 @@ bool includes_our_file(std::string_view ssh_config) {
   return false;
 }
 
-std::vector<Ineffective> find_ineffective(const std::map<std::string, Value>& desired, const NodeReader& node) {
+std::vector<Ineffective> find_ineffective(const ValuesByName& desired, const NodeReader& node) {
   std::vector<Ineffective> found;
   const Result<std::string> client = node.read_file(kClientConfig);
   const bool reads_ours = !client || includes_our_file(*client);

@@ -22,6 +22,6 @@ std::string why_refused(const ServerSettings& settings, const std::string& user,
 bool includes_our_file(std::string_view ssh_config);
 
 /// Settings outside of our files that prevent logins of the users in `desired`.
-std::vector<Ineffective> find_ineffective(const std::map<std::string, Value>& desired, const NodeReader& node);
+std::vector<Ineffective> find_ineffective(const ValuesByName& desired, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

@@ -66,7 +66,7 @@ class SshTrustType final : public ResourceType {
     return desired_trust(view, section);
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value users = Value::list();
     for (const auto& [name, value] : applied) users.push_back(name);
@@ -135,8 +135,7 @@ class SshTrustType final : public ResourceType {
     return apply_authorized_keys(account, after, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     return find_ineffective(desired, node);
   }
 

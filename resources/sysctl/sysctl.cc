@@ -96,7 +96,7 @@ class SysctlType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::map();
     for (const auto& [name, value] : applied) {
