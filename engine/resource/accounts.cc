@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookUpDeadline{10};
 constexpr int kGetentNotFound = 2;
+constexpr std::size_t kLongestAccountDatabase = std::size_t{16} << 20;
 
 /// Without nsswitch.conf, or without the line of the database, glibc asks the files first.
 bool files_come_first(const std::string& database, const NodeReader& node) {
@@ -53,6 +56,17 @@ Result<std::optional<std::string>> any_line_of(const std::string& database, cons
   return line;
 }
 
+/// The third field of the line for `name`. Source: passwd(5), group(5).
+std::optional<std::int64_t> number_in(std::string_view text, const std::string& name) {
+  for (const std::string_view line : split_lines(text)) {
+    if (!line.starts_with(name + ":")) continue;
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() <= 2) continue;
+    if (const auto number = parse_number<std::uint32_t>(fields[2])) return *number;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> passwd_file(const NodeReader& node) { return file_of("passwd", node); }
@@ -91,6 +105,22 @@ Result<GroupMembership> membership_of(const std::string& user, const std::string
   const auto members = split(trim(entry[3]), ',');
   membership.member = account[3] == entry[2] || std::ranges::find(members, std::string_view(user)) != members.end();
   return membership;
+}
+
+Result<std::optional<std::int64_t>> account_number(const std::string& database, const std::string& name,
+                                                   const NodeReader& node) {
+  SPARK_TRY(const std::string text, or_empty(node.read_file("/etc/" + database, kLongestAccountDatabase)));
+  if (const auto number = number_in(text, name)) return number;
+  if (!node.live()) return std::optional<std::int64_t>();
+  // Not in the files: a directory service may have it.
+  const std::vector<std::string> argv{"getent", database, "--", name};
+  SPARK_TRY(const auto output, if_there(node.query(argv, kLookUpDeadline)));
+  if (!output) return std::optional<std::int64_t>();
+  if (output->exit_status != 0 && output->exit_status != kGetentNotFound) {
+    return failure(ErrorCode::kFailed,
+                   "getent " + database + " " + name + " ended with status " + std::to_string(output->exit_status));
+  }
+  return number_in(output->standard_output, name);
 }
 
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -30,5 +31,11 @@ struct GroupMembership {
 };
 /// Reads the node's own files, and asks getent(1) for what they lack. Errors: as getent_line().
 Result<GroupMembership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
+
+/// The number of a name in the database "passwd" or "group"; nothing for an unknown name. getent runs only for names
+/// that the node's own files do not have.
+/// Errors: as NodeReader::read_file() and query(); kFailed for an unexpected exit status of getent.
+Result<std::optional<std::int64_t>> account_number(const std::string& database, const std::string& name,
+                                                   const NodeReader& node);
 
 }  // namespace sparkplan

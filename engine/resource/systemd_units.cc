@@ -6,7 +6,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {

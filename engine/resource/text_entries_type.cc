@@ -6,7 +6,6 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan {
 namespace {

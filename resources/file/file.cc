@@ -9,11 +9,10 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/core/utf8.h"
-#include "engine/resource/account_numbers.h"
+#include "engine/resource/accounts.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/file/compilation.h"
 #include "resources/file/drop_ins.h"
 #include "resources/file/places.h"
@@ -32,7 +31,8 @@ constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
 
 /// The names that the records have below `key`, with their numbers on the node. Unknown names are left out.
-Result<Value> numbers_of(const Value& section, std::string_view key, AccountDatabase database, const NodeReader& node) {
+Result<Value> numbers_of(const Value& section, std::string_view key, const std::string& database,
+                         const NodeReader& node) {
   Value numbers = Value::map();
   for (const Value& record : items_of(section)) {
     const std::string name = record.text_or(key, kRoot);
@@ -138,8 +138,8 @@ class FileType final : public ResourceType {
       const bool is_made = !own_folder(path).empty() && !missing(directory_of(directory));
       if (!is_made) without_directory.emplace_back(path);
     }
-    SPARK_TRY(Value users, numbers_of(section, "owner", AccountDatabase::kUsers, node));
-    SPARK_TRY(Value groups, numbers_of(section, "group", AccountDatabase::kGroups, node));
+    SPARK_TRY(Value users, numbers_of(section, "owner", "passwd", node));
+    SPARK_TRY(Value groups, numbers_of(section, "group", "group", node));
     Value exported = Value::map({{kAbsent, std::move(absent)},
                                  {kGroups, std::move(groups)},
                                  {kUsers, std::move(users)},

@@ -12,7 +12,6 @@
 #include "engine/domain/ahead/provision.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/kernel_module/module_files.h"
 
 /// Kernel modules, loaded now and at every boot: `kernel_modules: [nvme-tcp]`.

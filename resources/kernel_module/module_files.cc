@@ -8,7 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/resource/config_files.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan::kernel_module {
 namespace {

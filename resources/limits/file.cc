@@ -6,7 +6,7 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/resource/accounts.h"
@@ -103,10 +103,8 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
   for (const std::string_view line : split_lines(passwd)) {
     const std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() != kFieldsOfPasswd || !is_user_name(fields[0])) continue;
-    int uid = 0;
-    const auto [end, error] = std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), uid);
-    if (error != std::errc() || end != fields[2].data() + fields[2].size()) continue;
-    if (uid < kFirstOrdinaryUid || uid > kLastOrdinaryUid) continue;
+    const auto uid = parse_number<int>(fields[2]);
+    if (!uid || *uid < kFirstOrdinaryUid || *uid > kLastOrdinaryUid) continue;
     if (!is_directory(fields[kHomeField], node)) continue;
     if (is_real_shell(std::string(fields[6]), node)) return std::string(fields[0]);
   }
@@ -165,10 +163,8 @@ bool may_raise_hard_limits(const NodeReader& node) {
   constexpr std::string_view kLine = "CapBnd:";
   for (const std::string_view line : split_lines(*text)) {
     if (!line.starts_with(kLine)) continue;
-    const std::string_view digits = trim(line.substr(kLine.size()));
-    std::uint64_t bounding = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bounding, 16);
-    return error != std::errc() || end != digits.data() + digits.size() || ((bounding >> kCapSysResource) & 1U) != 0;
+    const auto bounding = parse_number<std::uint64_t>(trim(line.substr(kLine.size())), 16);
+    return !bounding || ((*bounding >> kCapSysResource) & 1U) != 0;
   }
   return true;
 }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text_list.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
@@ -21,11 +21,6 @@ namespace {
 using Options = std::vector<std::string>;
 
 constexpr std::string_view kSize = "size=";
-
-bool read_number(std::string_view text, std::int64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 bool is_size(std::string_view option) { return option.starts_with(kSize); }
 
@@ -65,13 +60,13 @@ std::string device_name(const std::string& path) {
 std::optional<Value> nvme_source(const MountUnit& unit) {
   const std::string name = unit.what.substr(kNvmeLinkPrefix.size());
   const std::size_t dash = name.rfind('-');
-  std::int64_t number = 0;
-  if (dash == std::string::npos || !read_number(std::string_view(name).substr(dash + 1), number)) return std::nullopt;
+  const auto number = dash == std::string::npos ? std::nullopt : parse_number(std::string_view(name).substr(dash + 1));
+  if (!number) return std::nullopt;
   const NvmeTcpVolume defaults;
   Value source = Value::map({{"address", unit.server->address}});
   if (unit.server->port != defaults.port) source.set("port", unit.server->port);
   source.set("subsystem", name.substr(0, dash));
-  if (number != defaults.namespace_id) source.set("namespace", number);
+  if (*number != defaults.namespace_id) source.set("namespace", *number);
   return Value::map({{"nvme_tcp", std::move(source)}});
 }
 
@@ -87,9 +82,9 @@ std::optional<Value> nfs_source(const std::string& what) {
 
 std::optional<Value> tmpfs_source(const Options& options) {
   const auto size = std::ranges::find_if(options, is_size);
-  std::int64_t bytes = 0;
-  if (size == options.end() || !read_number(std::string_view(*size).substr(kSize.size()), bytes)) return std::nullopt;
-  return Value::map({{"tmpfs", Value::map({{"size", size_text(bytes)}})}});
+  const auto bytes = size == options.end() ? std::nullopt : parse_number(std::string_view(*size).substr(kSize.size()));
+  if (!bytes) return std::nullopt;
+  return Value::map({{"tmpfs", Value::map({{"size", size_text(*bytes)}})}});
 }
 
 std::optional<Value> source_of(const MountUnit& unit) {

@@ -5,8 +5,8 @@
 
 #include "engine/core/text.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::mount {
 namespace {

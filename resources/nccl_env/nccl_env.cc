@@ -9,7 +9,6 @@
 #include "engine/resource/artifact.h"
 #include "engine/resource/shell_environment.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::nccl_env {
 namespace {

@@ -8,7 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/refusals.h"
 #include "resources/netplan/take_over.h"

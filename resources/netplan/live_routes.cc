@@ -3,10 +3,10 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/model/ipv4.h"
 
@@ -25,17 +25,9 @@ struct KernelRoute {
   std::int64_t metric = 0;
 };
 
-template <class Number>
-std::optional<Number> number_in(std::string_view text, int base) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// The kernel prints addresses as numbers in the byte order of the machine.
 std::optional<std::uint32_t> address_in(std::string_view text) {
-  const auto number = number_in<std::uint32_t>(text, 16);
+  const auto number = parse_number<std::uint32_t>(text, 16);
   return number ? std::optional(ntohl(*number)) : std::nullopt;
 }
 
@@ -45,7 +37,7 @@ std::optional<KernelRoute> route_in(std::string_view line, const std::string& in
   if (words.size() < kColumns || words[0] != interface) return std::nullopt;
   const auto destination = address_in(words[1]);
   const auto gateway = address_in(words[2]);
-  const auto metric = number_in<std::int64_t>(words[6], 10);
+  const auto metric = parse_number(words[6]);
   const auto mask = address_in(words[7]);
   if (!destination || !gateway || !metric || !mask) return std::nullopt;
   return KernelRoute{*destination, *gateway, *mask, *metric};

@@ -8,7 +8,6 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/interfaces.h"

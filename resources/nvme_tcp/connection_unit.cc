@@ -1,13 +1,13 @@
 #include "resources/nvme_tcp/connection_unit.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::nvme_tcp {
 namespace {
@@ -90,10 +90,8 @@ std::optional<Server> server_in(std::string_view unit) {
   if (!line || !line->starts_with(kConnect)) return std::nullopt;
   const auto words = words_of(std::string_view(*line).substr(kConnect.size()));
   if (words.size() != 3) return std::nullopt;
-  Server server{words[1], 0};
-  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), server.port);
-  if (error != std::errc() || end != words[2].data() + words[2].size()) return std::nullopt;
-  return server;
+  const auto port = parse_number<int>(words[2]);
+  return port ? std::optional(Server{words[1], *port}) : std::nullopt;
 }
 
 std::string render_rules() {

@@ -5,7 +5,6 @@
 #include "engine/domain/storage/storage_network.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"
 #include "resources/nvme_tcp/host_identity.h"

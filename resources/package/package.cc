@@ -10,7 +10,6 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/package/apt.h"
 #include "resources/package/artifacts.h"
 #include "resources/package/dpkg_status.h"

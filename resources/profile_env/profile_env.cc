@@ -7,12 +7,11 @@
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/resource/account_numbers.h"
+#include "engine/resource/accounts.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "engine/resource/text_entries_type.h"
 #include "resources/profile_env/secret_variables.h"
 
@@ -106,7 +105,7 @@ class ProfileEnvType final : public TextEntriesType {
     for (const MapEntry& entry : entries_of(section)) {
       for (const Value& user : items_of(entry.value.find(kUsers))) {
         const std::string& name = text_of(&user);
-        SPARK_TRY(const auto number, account_number(AccountDatabase::kUsers, name, node));
+        SPARK_TRY(const auto number, account_number("passwd", name, node));
         if (number) users.set(name, *number);
       }
     }

@@ -1,10 +1,10 @@
 #include "resources/ssh_trust/account.h"
 
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/resource/accounts.h"
 
@@ -14,13 +14,6 @@ namespace {
 constexpr std::uint32_t kGroupWrites = 0020;
 constexpr std::uint32_t kOthersWrite = 0002;
 
-std::optional<std::uint32_t> number_of(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 tl::unexpected<Error> no_such_user(const std::string& user) {
   return failure(ErrorCode::kNotFound, "there is no user " + user, "create the account, or take it out of users");
 }
@@ -29,8 +22,8 @@ Result<Account> parse_account(const std::string& user, std::string_view line) {
   const std::vector<std::string_view> fields = split(line, ':');
   // "getent passwd 1000" also prints the user with that number.
   if (fields.size() < 7 || fields[0] != user) return no_such_user(user);
-  const std::optional<std::uint32_t> uid = number_of(fields[2]);
-  const std::optional<std::uint32_t> gid = number_of(fields[3]);
+  const auto uid = parse_number<std::uint32_t>(fields[2]);
+  const auto gid = parse_number<std::uint32_t>(fields[3]);
   if (!uid || !gid) return failure(ErrorCode::kFailed, "user " + user + " has no numeric user and group ID");
   std::filesystem::path home = std::filesystem::path(fields[5]).lexically_normal();
   if (!home.has_filename()) home = home.parent_path();

@@ -5,7 +5,7 @@
 
 #include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/authorized_keys.h"
 #include "resources/ssh_trust/effect.h"

@@ -10,7 +10,6 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/ssh_trust.h"

@@ -7,7 +7,8 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan::ssh_trust {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 #include "resources/sysctl/sysctl.h"
 
 namespace sparkplan::sysctl {

@@ -5,7 +5,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
