@@ -1,4 +1,4 @@
-#include "resources/limits/effect.h"
+#include "resources/limits/login.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,6 @@
 #include "engine/resource/accounts.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
-#include "resources/limits/limits_files.h"
-#include "resources/limits/login.h"
 
 namespace sparkplan::limits {
 namespace {

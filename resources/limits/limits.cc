@@ -6,9 +6,8 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_entries_type.h"
-#include "resources/limits/effect.h"
 #include "resources/limits/item.h"
-#include "resources/limits/limits_files.h"
+#include "resources/limits/login.h"
 
 namespace sparkplan::limits {
 namespace {

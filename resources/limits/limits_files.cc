@@ -1,4 +1,4 @@
-#include "resources/limits/limits_files.h"
+#include "resources/limits/limits.h"
 
 #include <array>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "resources/mount/mount_section.h"
+#include "resources/mount/mount_unit.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,6 @@
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
-#include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {
 namespace {

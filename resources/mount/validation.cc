@@ -1,4 +1,4 @@
-#include "resources/mount/mount_section.h"
+#include "resources/mount/mount_unit.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,6 @@
 #include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/record_list.h"
-#include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {
 namespace {

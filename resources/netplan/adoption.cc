@@ -10,9 +10,9 @@
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
 #include "resources/netplan/live_link.h"
+#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
 #include "resources/netplan/take_over.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {

@@ -13,9 +13,9 @@
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/config_files.h"
+#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/take_over.h"
 #include "resources/netplan/taken_away.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {

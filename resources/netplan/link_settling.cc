@@ -1,4 +1,4 @@
-#include "resources/netplan/link_settling.h"
+#include "resources/netplan/live_link.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +6,6 @@
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
-#include "resources/netplan/live_link.h"
-#include "resources/netplan/live_routes.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {

@@ -10,8 +10,6 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "resources/netplan/foreign_files.h"
-#include "resources/netplan/link_settling.h"
-#include "resources/netplan/live_routes.h"
 #include "resources/netplan/network_manager.h"
 #include "resources/netplan/trial.h"
 

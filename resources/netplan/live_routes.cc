@@ -1,4 +1,4 @@
-#include "resources/netplan/live_routes.h"
+#include "resources/netplan/live_link.h"
 
 #include <arpa/inet.h>
 

@@ -14,10 +14,8 @@
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
-#include "resources/netplan/route_collisions.h"
 #include "resources/netplan/taken_away.h"
 #include "resources/netplan/trial.h"
-#include "resources/netplan/wanted.h"
 
 /// The fabric's interfaces, and those of `interfaces` beside it, in one netplan file and in the kernel.
 namespace sparkplan::netplan {

@@ -8,7 +8,6 @@
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {

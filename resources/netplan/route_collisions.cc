@@ -1,4 +1,4 @@
-#include "resources/netplan/route_collisions.h"
+#include "resources/netplan/interfaces.h"
 
 #include <algorithm>
 #include <optional>

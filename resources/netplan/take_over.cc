@@ -9,7 +9,6 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "resources/netplan/netplan_file.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {

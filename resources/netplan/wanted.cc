@@ -1,4 +1,4 @@
-#include "resources/netplan/wanted.h"
+#include "resources/netplan/interfaces.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "resources/netplan/yaml_tree.h"
+#include "resources/netplan/netplan_file.h"
 
 #include <yaml.h>
 

@@ -14,7 +14,6 @@
 #include "resources/package/artifacts.h"
 #include "resources/package/dpkg_status.h"
 #include "resources/package/preparation.h"
-#include "resources/package/sources.h"
 
 /// Installed Debian packages, and those that no upgrade may change: `packages: [nvme-cli, {name: perftest, hold:
 /// true}]`.

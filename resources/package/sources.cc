@@ -1,4 +1,4 @@
-#include "resources/package/sources.h"
+#include "resources/package/apt.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +6,6 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "resources/package/apt.h"
 
 namespace sparkplan::package {
 namespace {

@@ -1,4 +1,4 @@
-#include "resources/ssh_trust/authorized_keys.h"
+#include "resources/ssh_trust/key_files.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,7 @@
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/managed_block.h"
-#include "resources/ssh_trust/user_file.h"
+#include "resources/ssh_trust/account.h"
 
 namespace sparkplan::ssh_trust {
 namespace {

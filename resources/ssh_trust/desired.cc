@@ -8,7 +8,6 @@
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/peers.h"
 #include "resources/ssh_trust/public_key.h"
-#include "resources/ssh_trust/same_keys.h"
 #include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_text.h"
 

@@ -1,4 +1,4 @@
-#include "resources/ssh_trust/effect.h"
+#include "resources/ssh_trust/ssh_trust.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,6 @@
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "resources/ssh_trust/account.h"
-#include "resources/ssh_trust/ssh_trust.h"
 
 namespace sparkplan::ssh_trust {
 namespace {

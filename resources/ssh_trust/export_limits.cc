@@ -1,5 +1,5 @@
-#include "resources/ssh_trust/export_limits.h"
 #include "engine/core/tree.h"
+#include "resources/ssh_trust/exports.h"
 
 #include <utility>
 

@@ -10,7 +10,6 @@
 #include "engine/core/tree.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/addresses.h"
-#include "resources/ssh_trust/export_limits.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"

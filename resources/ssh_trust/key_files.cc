@@ -8,8 +8,8 @@
 
 #include "engine/core/file_mode.h"
 #include "engine/core/text.h"
+#include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/public_key.h"
-#include "resources/ssh_trust/user_file.h"
 
 namespace sparkplan::ssh_trust {
 namespace {

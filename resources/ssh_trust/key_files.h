@@ -12,7 +12,6 @@
 // the public file has another key, `public_file` with its whole text replaces `comment`. If the public file has no
 // public key, `public_file_is_no_public_key` replaces it, because the text may be secret. Without a public file, all
 // three are missing.
-
 namespace sparkplan::ssh_trust {
 
 inline constexpr std::string_view kKeyType = "ed25519";
@@ -39,5 +38,19 @@ std::string describe_key(const std::string& user, const Observation& key);
 
 /// "ssh-ed25519 BASE64" of the existing private key; nothing without a private key. Errors: as read_key().
 Result<std::optional<std::string>> public_key_of(const Account& account, const NodeReader& node);
+
+/// Field that replaces `content` if the block has over 1 MiB or 4096 lines, control characters, or invalid UTF-8: a
+/// one-line summary. The user can put anything there.
+inline constexpr std::string_view kNotListed = "not_listed";
+
+/// Our block of a user's authorized_keys: Present with {content} or {not_listed}, or Absent. The file may have up to
+/// kLargestFileWithBlock bytes. Errors: kInvalidInput for a damaged block; as NodeReader::read_user_file().
+Observation read_authorized_keys(const Account& account, const NodeReader& node);
+
+/// Makes the block equal to `after`. The rest of the file, its mode and its owner stay. A new file belongs to the user,
+/// with mode 0600; a file that becomes empty is removed. If `after` has {not_listed}, its content is unknown and the
+/// block is removed. Removing lines is never refused for the file's size. Errors: as read_authorized_keys() and
+/// Node::write_user_file().
+Result<void> apply_authorized_keys(const Account& account, const Observation& after, Node& node);
 
 }  // namespace sparkplan::ssh_trust

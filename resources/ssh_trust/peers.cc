@@ -7,7 +7,6 @@
 
 #include "engine/core/text_list.h"
 #include "resources/ssh_trust/addresses.h"
-#include "resources/ssh_trust/export_limits.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "resources/ssh_trust/authorized_keys.h"
+#include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_steps.h"
 

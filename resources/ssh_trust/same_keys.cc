@@ -1,4 +1,4 @@
-#include "resources/ssh_trust/same_keys.h"
+#include "resources/ssh_trust/peers.h"
 
 #include <algorithm>
 #include <map>

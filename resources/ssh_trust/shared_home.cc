@@ -6,7 +6,7 @@
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
-#include "resources/ssh_trust/export_limits.h"
+#include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
 
 namespace sparkplan::ssh_trust {

@@ -7,11 +7,9 @@
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
 #include "resources/ssh_trust/account.h"
-#include "resources/ssh_trust/authorized_keys.h"
-#include "resources/ssh_trust/effect.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
-#include "resources/ssh_trust/same_keys.h"
+#include "resources/ssh_trust/peers.h"
 #include "resources/ssh_trust/trust_steps.h"
 #include "resources/ssh_trust/trust_text.h"
 

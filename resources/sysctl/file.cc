@@ -1,5 +1,8 @@
 #include <algorithm>
+
+#include <array>
 #include <cctype>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -122,6 +125,13 @@ std::optional<Override> overriding(const Key& key, std::span<const ConfigFile> l
     }
   }
   return last;
+}
+
+Result<std::vector<ConfigFile>> later_config_files(const NodeReader& node) {
+  static constexpr std::array<std::string_view, 5> kDirectories{
+      "/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"};
+  const std::string own = std::filesystem::path(kOwnFile).filename();
+  return read_config_files(kDirectories, ".conf", node, [&](const std::string& name) { return name > own; });
 }
 
 }  // namespace sparkplan::sysctl

@@ -1,4 +1,4 @@
-#include "resources/sysctl/foresight.h"
+#include "resources/sysctl/sysctl.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,6 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "resources/sysctl/foresight.h"
 
 namespace sparkplan::sysctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "resources/systemd_unit/drop_ins.h"
+#include "resources/systemd_unit/unit_state.h"
 
 #include <algorithm>
 #include <utility>

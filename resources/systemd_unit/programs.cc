@@ -1,4 +1,4 @@
-#include "resources/systemd_unit/programs.h"
+#include "resources/systemd_unit/verification.h"
 
 #include <algorithm>
 #include <array>

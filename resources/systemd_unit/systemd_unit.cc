@@ -1,8 +1,6 @@
 #include <utility>
 
 #include "engine/core/tree.h"
-#include "resources/systemd_unit/drop_ins.h"
-#include "resources/systemd_unit/programs.h"
 #include "resources/systemd_unit/unit_change.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_steps.h"
