@@ -1,6 +1,5 @@
 #include "engine/resource/artifact.h"
 
-#include <array>
 #include <utility>
 
 #include "engine/core/digest.h"

@@ -8,7 +8,6 @@
 
 #include "engine/core/ids.h"
 #include "engine/core/result.h"
-#include "engine/model/plan.h"
 #include "engine/model/resource.h"
 #include "engine/node/node.h"
 #include "engine/resource/resource_type.h"

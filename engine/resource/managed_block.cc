@@ -1,6 +1,5 @@
 #include "engine/resource/managed_block.h"
 
-#include <string>
 #include <utility>
 
 #include "engine/core/text.h"

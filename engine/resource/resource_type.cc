@@ -1,7 +1,6 @@
 #include "engine/resource/resource_type.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace sparkplan {
 namespace {

@@ -1,7 +1,6 @@
 #include "engine/resource/systemd_units.h"
 
 #include <array>
-#include <chrono>
 #include <vector>
 
 #include "engine/core/ascii.h"

@@ -7,8 +7,8 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "engine/resource/config_files.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/config_files.h"
 
 namespace sparkplan::kernel_module {
 namespace {

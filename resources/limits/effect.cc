@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "engine/core/text.h"

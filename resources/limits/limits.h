@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -14,7 +13,6 @@
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 #include "engine/node/node.h"
-#include "engine/resource/resource_type.h"
 
 /// Limits of logins: `limits: [{domain, item, type, value}]`. Pure except for limits_files().
 namespace sparkplan::limits {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"

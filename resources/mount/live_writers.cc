@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/core/tree.h"

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text_list.h"
-#include "engine/domain/storage/storage.h"
-#include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
 
 namespace sparkplan::mount {

@@ -1,9 +1,7 @@
 #include "resources/mount/mount_steps.h"
 
 #include <algorithm>
-#include <set>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "engine/core/text.h"

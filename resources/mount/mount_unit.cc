@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/storage.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/domain/storage/storage.h"
 #include "engine/resource/record_list.h"
 
 namespace sparkplan::mount {

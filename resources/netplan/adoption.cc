@@ -10,7 +10,6 @@
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
 #include "resources/netplan/live_link.h"
-#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
 #include "resources/netplan/take_over.h"
 

@@ -6,14 +6,12 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <map>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/config_files.h"
-#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/take_over.h"
 #include "resources/netplan/taken_away.h"
 

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "engine/core/tree.h"
-#include "engine/domain/fabric/fabric_interfaces.h"
-#include "resources/netplan/netplan_file.h"
 
 namespace sparkplan::netplan {
 namespace {

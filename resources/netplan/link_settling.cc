@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"

@@ -1,9 +1,6 @@
 #include "resources/netplan/live_link.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <optional>
 #include <set>
 #include <utility>
 

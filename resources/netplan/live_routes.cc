@@ -3,8 +3,6 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/taken_away.h"
 
 namespace sparkplan::netplan {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/live_link.h"

@@ -1,7 +1,6 @@
 #include "resources/netplan/interfaces.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "engine/core/finding.h"
 #include "engine/core/tree.h"

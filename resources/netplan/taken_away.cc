@@ -1,7 +1,6 @@
 #include "resources/netplan/taken_away.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string_view>
 
 #include "engine/core/finding.h"

@@ -2,8 +2,6 @@
 
 #include <yaml.h>
 
-#include <string>
-
 namespace sparkplan::netplan {
 namespace {
 

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "engine/core/number_format.h"
-#include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
-#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"

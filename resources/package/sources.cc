@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +10,6 @@
 #include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
 #include "engine/model/secret_place.h"
-#include "engine/resource/resource_type.h"
 
 /// Environment variables of login shells: `profile_env: {NAME: value}`. Everything in this header is pure.
 namespace sparkplan::profile_env {

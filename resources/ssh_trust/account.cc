@@ -1,6 +1,5 @@
 #include "resources/ssh_trust/account.h"
 
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -1,15 +1,12 @@
 #include "resources/ssh_trust/key_files.h"
 
 #include <algorithm>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/managed_block.h"
-#include "resources/ssh_trust/account.h"
 
 namespace sparkplan::ssh_trust {
 namespace {

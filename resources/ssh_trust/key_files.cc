@@ -8,7 +8,6 @@
 
 #include "engine/core/file_mode.h"
 #include "engine/core/text.h"
-#include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/public_key.h"
 
 namespace sparkplan::ssh_trust {

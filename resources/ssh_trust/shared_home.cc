@@ -2,7 +2,6 @@
 
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"

@@ -1,8 +1,6 @@
 #include "resources/sysctl/sysctl.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
 #include <utility>
 
 #include "engine/core/number_format.h"

@@ -1,7 +1,6 @@
 #include "resources/systemd_unit/unit_state.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "resources/systemd_unit/unit_text.h"
 

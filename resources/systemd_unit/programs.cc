@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "engine/core/tree.h"
 #include "engine/domain/ahead/provision.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_text.h"

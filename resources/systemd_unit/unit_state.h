@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/core/value.h"
 #include "engine/node/node.h"
 
 namespace sparkplan::systemd_unit {
