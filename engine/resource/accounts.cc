@@ -4,7 +4,6 @@
 #include <chrono>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
@@ -105,6 +104,12 @@ Result<GroupMembership> membership_of(const std::string& user, const std::string
   const auto members = split(trim(entry[3]), ',');
   membership.member = account[3] == entry[2] || std::ranges::find(members, std::string_view(user)) != members.end();
   return membership;
+}
+
+std::vector<std::string> groups_of(const std::string& user, const NodeReader& node) {
+  const std::vector<std::string> argv{"id", "-Gn", "--", user};
+  const Result<CommandOutput> output = node.query(argv, kLookUpDeadline);
+  return output && output->exit_status == 0 ? words_of(output->standard_output) : std::vector<std::string>();
 }
 
 Result<std::optional<std::int64_t>> account_number(const std::string& database, const std::string& name,

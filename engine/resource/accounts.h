@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
@@ -31,6 +32,9 @@ struct GroupMembership {
 };
 /// Reads the node's own files, and asks getent(1) for what they lack. Errors: as getent_line().
 Result<GroupMembership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
+
+/// The names of a user's groups; none if they are unknown.
+std::vector<std::string> groups_of(const std::string& user, const NodeReader& node);
 
 /// The number of a name in the database "passwd" or "group"; nothing for an unknown name. getent runs only for names
 /// that the node's own files do not have.

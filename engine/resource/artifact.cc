@@ -42,11 +42,8 @@ Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path
     return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is not a regular file"),
                    "sparkplan replaces regular files only: move it away or put a regular file there");
   }
-  Result<std::string> bytes = node.read_file(path, max_bytes);
-  if (!bytes) {
-    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();  // Removed since status().
-    return failure(std::move(bytes).error());
-  }
+  SPARK_TRY(auto bytes, if_there(node.read_file(path, max_bytes)));
+  if (!bytes) return std::optional<FileContent>();  // Removed since status().
   return FileContent{*std::move(bytes), status->mode, status->uid, status->gid};
 }
 

@@ -162,13 +162,7 @@ std::optional<std::string_view> risk_for_all_logins(std::string_view name) { ret
 
 std::string shell_quote(std::string_view text) {
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 

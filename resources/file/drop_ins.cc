@@ -30,9 +30,8 @@ Result<bool> logind_runs(const NodeReader& node) {
 
 Result<std::optional<bool>> logind_has_read(const std::string& path, const NodeReader& node) {
   if (!node.live()) return std::nullopt;
-  const auto started = node.status(kLogindStarted);
-  if (!started && started.error().code == ErrorCode::kNotFound) return std::nullopt;
-  if (!started) return failure(started.error());
+  SPARK_TRY(const auto started, if_there(node.status(kLogindStarted)));
+  if (!started) return std::nullopt;
   SPARK_TRY(const FileStatus written, node.status(path));
   return started->changed_at_nanos >= written.changed_at_nanos;
 }

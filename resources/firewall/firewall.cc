@@ -45,14 +45,8 @@ std::string without_comment(const std::string& text) { return text.substr(0, tex
 /// "192.168.100.11" and 24 -> "192.168.100.0/24"
 std::string network_text(const FabricPort& address) {
   if (address.address.empty()) return std::string(kLinkLocalNetwork);
-  const auto number = ipv4_number(address.address);
-  if (!number || address.prefix_length <= 0 || address.prefix_length > 32) return {};
-  const std::uint32_t network = *number & (~std::uint32_t{0} << (32 - address.prefix_length));
-  std::string text;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    text += std::to_string((network >> shift) & 0xFFU) + (shift > 0 ? "." : "");
-  }
-  return text + "/" + std::to_string(address.prefix_length);
+  const auto network = parse_ipv4_network(address.address_text());
+  return network && network->prefix_length > 0 ? network->str() : std::string();
 }
 
 std::set<std::string> texts_below(const Value& map, const char* key) {

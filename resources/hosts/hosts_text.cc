@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "engine/core/text.h"
@@ -8,15 +6,6 @@
 #include "resources/hosts/hosts.h"
 
 namespace sparkplan::hosts {
-namespace {
-
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-}  // namespace
 
 std::vector<Entry> parse_hosts(std::string_view text) {
   std::vector<Entry> entries;
@@ -40,7 +29,7 @@ std::string render_block(const std::map<std::string, std::string>& addresses) {
 std::optional<Entry> claimed_above(std::string_view text, std::string_view name, bool ipv6) {
   for (const Entry& entry : parse_hosts(text_above_block(text))) {
     const bool same_family = ipv6 ? is_ipv6(entry.address) : is_ipv4(entry.address);
-    if (same_family && same_name(entry.name, name)) return entry;
+    if (same_family && lower_case(entry.name) == lower_case(name)) return entry;
   }
   return std::nullopt;
 }

@@ -54,11 +54,9 @@ Result<bool> is_built_in(const std::string& module, const NodeReader& node) {
 
 Observation read_module(const std::string& module, const NodeReader& node) {
   if (!node.live()) return NotApplicable{"no kernel is running there"};
-  const auto status = node.status(directory_of(module));
-  if (status) return module_state(true);
-  if (status.error().code != ErrorCode::kNotFound) return status.error();
-  const auto built_in = is_built_in(module, node);
-  return built_in ? module_state(*built_in) : Observation(built_in.error());
+  auto loaded = node.is_there(directory_of(module));
+  if (loaded && !*loaded) loaded = is_built_in(module, node);
+  return loaded ? module_state(*loaded) : Observation(loaded.error());
 }
 
 /// The failure of modprobe as an Error.

@@ -117,7 +117,10 @@ class LoginCheck {
   }
 
   const std::set<std::string>& groups() {
-    if (!groups_) groups_ = groups_of(user_, node_);
+    if (!groups_) {
+      const std::vector<std::string> names = groups_of(user_, node_);
+      groups_.emplace(names.begin(), names.end());
+    }
     return *groups_;
   }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 #include <utility>
 
@@ -15,13 +14,6 @@ namespace {
 
 constexpr std::size_t kWordsOfALine = 4;
 
-/// pam_limits ignores case in all words except the domain.
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 std::optional<Line> line_of(const std::vector<std::string>& words, int number) {
   Line line;
   line.number = number;
@@ -32,13 +24,14 @@ std::optional<Line> line_of(const std::vector<std::string>& words, int number) {
   }
   if (words.size() < kWordsOfALine) return std::nullopt;
   line.domain = words[0];
-  line.item = lower(words[2]);
+  // pam_limits ignores case in all words except the domain.
+  line.item = lower_case(words[2]);
   const Item* item = find_item(line.item);
   if (item == nullptr) return std::nullopt;
-  const std::string type = lower(words[1]);
+  const std::string type = lower_case(words[1]);
   line.soft = type == kSoft || type == "-" || item->has_one_value();
   line.hard = type == kHard || type == "-" || item->has_one_value();
-  std::optional<std::string> value = value_as_read(*item, lower(words[3]));
+  std::optional<std::string> value = value_as_read(*item, lower_case(words[3]));
   if (!value || (!line.soft && !line.hard)) return std::nullopt;
   line.value = *std::move(value);
   return line;

@@ -45,12 +45,8 @@ bool is_directory(std::string_view path, const NodeReader& node) {
 /// Nothing for an unknown user, for whom su prints a better error.
 std::optional<std::string> home_of(const std::string& user, const NodeReader& node) {
   std::optional<std::string> line = passwd_line(user, node);
-  if (!line) {
-    const std::array<std::string, 4> argv{"getent", "passwd", "--", user};
-    const Result<CommandOutput> output = node.query(argv, kLongestLogin);
-    if (!output || output->exit_status != 0) return std::nullopt;
-    line = output->standard_output.substr(0, output->standard_output.find('\n'));
-  }
+  if (!line) line = getent_line("passwd", user, node).value_or(std::nullopt);
+  if (!line) return std::nullopt;
   const std::vector<std::string_view> fields = split(*line, ':');
   if (fields.size() != kFieldsOfPasswd) return std::nullopt;
   return std::string(fields[kHomeField]);
@@ -124,14 +120,6 @@ Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& use
   if (reason.empty()) reason = first_line(output.standard_output);
   if (reason.empty()) reason = "su ended with exit status " + std::to_string(output.exit_status);
   return failure(ErrorCode::kFailed, std::move(reason));
-}
-
-std::set<std::string> groups_of(const std::string& user, const NodeReader& node) {
-  const std::array<std::string, 4> argv{"id", "-Gn", "--", user};
-  const Result<CommandOutput> output = node.query(argv, kLongestLogin);
-  if (!output || output->exit_status != 0) return {};
-  const std::vector<std::string> names = words_of(first_line(output->standard_output));
-  return {names.begin(), names.end()};
 }
 
 bool su_uses_pam_limits(const NodeReader& node) {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,9 +36,6 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
 /// Errors: kFailed if the user cannot log in; kNotFound if the user has no home, because a login might make it; as
 /// NodeReader::query().
 Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& user, const NodeReader& node);
-
-/// The groups of a user; none if they are unknown.
-std::set<std::string> groups_of(const std::string& user, const NodeReader& node);
 
 /// True if pam_limits sets the limits of processes that su(1) starts, or if that is unknown.
 bool su_uses_pam_limits(const NodeReader& node);

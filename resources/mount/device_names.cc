@@ -60,12 +60,8 @@ Result<std::string> nvme_link(const std::string& device, const NodeReader& node)
 /// A file system stays mounted after its device was pulled out, or its server was given up. Its writes go nowhere.
 Result<bool> is_lost(const std::string& number, const NodeReader& node) {
   const std::string all = "/sys/dev/block";
-  const auto device = node.status(all + "/" + number);
-  if (device) return false;
-  if (device.error().code != ErrorCode::kNotFound) return failure(device.error());
-  const auto devices = node.status(all);
-  if (!devices && devices.error().code != ErrorCode::kNotFound) return failure(devices.error());
-  return devices.has_value();
+  SPARK_TRY(const bool there, node.is_there(all + "/" + number));
+  return there ? Result<bool>(false) : node.is_there(all);
 }
 
 /// The links of the device with this number: empty if the device is lost, nothing if udev has no record of it.

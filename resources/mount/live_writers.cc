@@ -8,6 +8,7 @@
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/device_names.h"
@@ -114,11 +115,8 @@ const Value* of_type(const NodeExports& exports) {
 }
 
 bool writes_to(const Value& told, const std::string& link) {
-  const Value* all = told.find(kWrites);
-  const Value::List* links = all == nullptr ? nullptr : all->list_items();
-  return links != nullptr && std::ranges::any_of(*links, [&](const Value& one) {
-           return one.string() != nullptr && *one.string() == link;
-         });
+  const Value::List& links = items_of(told.find(kWrites));
+  return std::ranges::find(links, Value(link)) != links.end();
 }
 
 /// The file that would mount the volume; empty if it is mounted.
@@ -129,11 +127,7 @@ std::string place_of(const Value& told, const std::string& link) {
 
 /// An export above the limit counts as no export.
 bool says_too_much(const Value& told) {
-  const Value* links = told.find(kWrites);
-  const Value* places = told.find(kPlaces);
-  const bool many_links =
-      links != nullptr && links->list_items() != nullptr && links->list_items()->size() > kMostVolumes;
-  return many_links || (places != nullptr && places->entries() != nullptr && places->entries()->size() > kMostVolumes);
+  return items_of(told.find(kWrites)).size() > kMostVolumes || entries_of(told.find(kPlaces)).size() > kMostVolumes;
 }
 
 /// The node has the volume mounted writable, or has our unit for this mount. All other nodes see that unit in the
@@ -189,9 +183,7 @@ Result<Value> written_volumes(const NodeReader& node) {
   if (links.size() > kMostVolumes) {
     return failure(ErrorCode::kUnsupported, "there are more than " + std::to_string(kMostVolumes) + " volume names");
   }
-  Value::List list;
-  for (const std::string& link : links) list.emplace_back(link);
-  return Value::map({{kWrites, std::move(list)}, {kPlaces, std::move(places)}});
+  return Value::map({{kWrites, Value::List(links.begin(), links.end())}, {kPlaces, std::move(places)}});
 }
 
 Shape exported_volumes() {

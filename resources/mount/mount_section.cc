@@ -99,9 +99,7 @@ Value entry_with(const std::string& target, const MountUnit& unit, const Value& 
 }
 
 bool makes(const Value& entry, const std::string& unit) {
-  Value section = Value::list();
-  section.push_back(entry);
-  const auto mounts = storage_mounts(section);
+  const auto mounts = storage_mounts(Value::list({entry}));
   return mounts.size() == 1 && render_unit(mounts.front()) == unit;
 }
 

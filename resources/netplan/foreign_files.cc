@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <utility>
 
@@ -27,12 +26,6 @@ std::string text_or_joined(const Value& match, std::string_view key) {
   const Value* value = match.find(key);
   if (value == nullptr) return "";
   return value->string() != nullptr ? *value->string() : join(texts_in(value), " ");
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
 }
 
 bool matches(const std::string& glob, const std::string& text) { return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0; }

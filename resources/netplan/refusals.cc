@@ -115,9 +115,8 @@ Result<std::vector<std::string>> virtual_functions_of(const NodeReader& node) {
   if (!node.live()) return names;
   SPARK_TRY(const auto links, node.links());
   for (const LinkFacts& link : links) {
-    const auto parent = node.status("/sys/class/net/" + link.name + "/device/physfn");
-    if (parent) names.push_back(link.name);
-    if (!parent && parent.error().code != ErrorCode::kNotFound) return failure(parent.error());
+    SPARK_TRY(const bool has_parent, node.is_there("/sys/class/net/" + link.name + "/device/physfn"));
+    if (has_parent) names.push_back(link.name);
   }
   return names;
 }

@@ -24,9 +24,7 @@ std::vector<PlacedNetwork> networks_of(const std::vector<ObservedPort>& fabric, 
     if (network && !known) networks.push_back({*network, where});
   };
   for (const ObservedPort& one : fabric) {
-    if (!one.address.empty()) {
-      add(one.address + "/" + std::to_string(one.prefix_length), one.where);
-    }
+    if (!one.address.empty()) add(one.address_text(), one.where);
   }
   for (const Value& one : items_of(section.find("subnets"))) {
     if (one.string() != nullptr) add(*one.string(), one.where.known() ? one.where : section.where);

@@ -47,13 +47,10 @@ std::vector<Connection> connections(const Value& section) {
   std::vector<Connection> all;
   const std::vector<StorageMount> mounts = storage_mounts(section);
   for (const StorageMount& mount : mounts) {
-    if (!mount.nvme) continue;
-    auto found =
-        std::ranges::find_if(all, [&](const Connection& one) { return one.server.subsystem == mount.nvme->subsystem; });
-    if (found == all.end()) {
-      all.push_back({*mount.nvme, {}, mount.source_where});
-      found = std::prev(all.end());
-    }
+    const bool is_new = mount.nvme && std::ranges::none_of(all, [&](const Connection& one) {
+                          return one.server.subsystem == mount.nvme->subsystem;
+                        });
+    if (is_new) all.push_back({*mount.nvme, {}, mount.source_where});
   }
   for (Connection& one : all) {
     for (const std::string& target : targets_behind(one.server.subsystem, mounts)) {

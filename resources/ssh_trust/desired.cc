@@ -131,9 +131,7 @@ class TrustOfUser {
     for (const Peer& peer : peers_) {
       for (const Destination& destination : destinations_of(peer)) destinations.insert(to_text(destination));
     }
-    Value list = Value::list();
-    for (const std::string& destination : destinations) list.push_back(destination);
-    return list;
+    return Value::List(destinations.begin(), destinations.end());
   }
 
   std::vector<std::string> sharing_our_home() const {

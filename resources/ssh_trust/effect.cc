@@ -1,12 +1,12 @@
 #include "resources/ssh_trust/ssh_trust.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/resource/accounts.h"
 #include "resources/ssh_trust/account.h"
 
 namespace sparkplan::ssh_trust {
@@ -15,13 +15,6 @@ namespace {
 constexpr std::chrono::seconds kDeadline{10};
 constexpr const char* kCode = "ssh_trust.not_effective";
 constexpr const char* kClientConfig = "/etc/ssh/ssh_config";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 std::vector<std::string> values_of(const ServerSettings& settings, const std::string& keyword) {
   std::vector<std::string> values;
@@ -68,13 +61,6 @@ ServerSettings server_settings(const std::string& user, const NodeReader& node) 
   return parse_server_settings(output->standard_output);
 }
 
-std::vector<std::string> groups_of(const std::string& user, const NodeReader& node) {
-  const std::vector<std::string> argv{"id", "-Gn", "--", user};
-  const Result<CommandOutput> output = node.query(argv, kDeadline);
-  if (!output || output->exit_status != 0) return {};
-  return words_of(trim(output->standard_output));
-}
-
 bool opens_no_session(const std::string& shell) { return shell.ends_with("/nologin") || shell.ends_with("/false"); }
 
 }  // namespace
@@ -83,7 +69,7 @@ ServerSettings parse_server_settings(std::string_view text) {
   ServerSettings settings;
   for (const std::string_view line : split_lines(text)) {
     const std::size_t blank = std::min(line.find(' '), line.size());
-    settings.emplace(lower(line.substr(0, blank)), trim(line.substr(blank)));
+    settings.emplace(lower_case(line.substr(0, blank)), trim(line.substr(blank)));
   }
   return settings;
 }
@@ -116,7 +102,7 @@ bool includes_our_file(std::string_view ssh_config) {
         text, [](char c) { return c == '=' || c == '\t' || c == '"'; }, ' ');
     const std::vector<std::string> words = words_of(text);
     if (words.empty()) continue;
-    const std::string keyword = lower(words.front());
+    const std::string keyword = lower_case(words.front());
     if (keyword == "host" || keyword == "match") return false;
     if (keyword != "include") continue;
     for (std::size_t i = 1; i < words.size(); ++i) {

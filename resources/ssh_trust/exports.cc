@@ -74,12 +74,6 @@ Result<Value> host_keys(const NodeReader& node) {
   return list;
 }
 
-Value addresses(const NodeReader& node) {
-  Value list = Value::list();
-  for (const std::string& address : most_useful_addresses(node, kMostAddresses)) list.push_back(address);
-  return list;
-}
-
 }  // namespace
 
 std::vector<Value> users_of(const Value& section) {
@@ -99,7 +93,9 @@ Result<Value> export_trust(const Value& section, const NodeReader& node) {
     users.set(*name.string(), export_of_user(*name.string(), node));
   }
   SPARK_TRY(Value keys, host_keys(node));
-  return Value::map({{"users", std::move(users)}, {"host_keys", std::move(keys)}, {"addresses", addresses(node)}});
+  const std::set<std::string> found = most_useful_addresses(node, kMostAddresses);
+  Value::List addresses(found.begin(), found.end());
+  return Value::map({{"users", std::move(users)}, {"host_keys", std::move(keys)}, {"addresses", std::move(addresses)}});
 }
 
 }  // namespace sparkplan::ssh_trust

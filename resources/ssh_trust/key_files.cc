@@ -43,10 +43,7 @@ Result<std::optional<PrivateKey>> read_private_key(const UserPath& path, const N
 }
 
 Result<std::optional<std::string>> read_public_file(const UserPath& path, const NodeReader& node) {
-  Result<std::string> text = node.read_user_file(path, kLargestKeyFile);
-  if (text) return std::optional<std::string>(*std::move(text));
-  if (text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  return failure(std::move(text).error());
+  return if_there(node.read_user_file(path, kLargestKeyFile));
 }
 
 /// True if the public file's text may be copied into a Value. Other text may contain a private key, and Values travel

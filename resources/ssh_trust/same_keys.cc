@@ -95,13 +95,12 @@ std::vector<ForeignClaim> same_key_remarks(const std::string& user, const Author
       std::vector<std::string> others = nodes;
       std::erase(others, node);
       others.resize(std::min(others.size(), kMostNames));
-      ForeignClaim remark;
-      remark.id = {"ssh_trust", user};
-      remark.field = std::string(kAuthorizedPrefix) + node;
-      remark.source = "~" + user + "/.ssh/authorized_keys";
-      remark.message = "accepts for " + node + " a key that is also the key of " + fold_names(others);
-      remark.harmless = true;
-      remarks.push_back(std::move(remark));
+      remarks.push_back({{"ssh_trust", user},
+                         std::string(kAuthorizedPrefix) + node,
+                         Value(),
+                         "~" + user + "/.ssh/authorized_keys",
+                         "accepts for " + node + " a key that is also the key of " + fold_names(others),
+                         true});
     }
   }
   return remarks;

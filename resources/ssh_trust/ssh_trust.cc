@@ -31,9 +31,7 @@ struct SharedFiles {
 void add_shared_fields(const std::string& user, const SharedFiles& files, Value& value) {
   const std::string known_hosts = content_of(files.known_hosts).value_or("");
   for (const auto& [node, lines] : parse_known_hosts(known_hosts)) {
-    Value list = Value::list();
-    for (const std::string_view line : lines) list.push_back(line);
-    value.set(std::string(kKnownHostsPrefix).append(node), std::move(list));
+    value.set(std::string(kKnownHostsPrefix).append(node), Value::List(lines.begin(), lines.end()));
   }
   std::vector<std::string> destinations;
   for (const auto& [destination, users] : parse_config(content_of(files.config).value_or(""))) {

@@ -25,12 +25,9 @@ std::filesystem::path proc_path(const Key& key) { return std::string(kProcSys) +
 /// Distinguishes a missing interface (not applicable) from a key that this kernel does not have (an error).
 Observation missing_parameter(const Key& key, const NodeReader& node) {
   if (const std::optional<std::string> interface = interface_of(key)) {
-    const std::filesystem::path folder = proc_path(key).parent_path();
-    const Result<FileStatus> status = node.status(folder);
-    if (!status && status.error().code == ErrorCode::kNotFound) {
-      return NotApplicable{"there is no interface " + *interface + " now; the value is set when it appears"};
-    }
-    if (!status) return status.error();
+    const auto there = node.is_there(proc_path(key).parent_path());
+    if (!there) return there.error();
+    if (!*there) return NotApplicable{"there is no interface " + *interface + " now; the value is set when it appears"};
   }
   return make_error(
       ErrorCode::kNotFound, "this kernel has no parameter " + dotted(key),
