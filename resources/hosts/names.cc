@@ -111,9 +111,8 @@ Names names_of(const Cluster& cluster, std::string_view suffix) {
     const std::string name = node.name.str() + std::string(suffix);
     const std::vector<std::string_view> labels = split(name, '.');
     if (std::ranges::any_of(labels, [](std::string_view label) { return label.size() > kLongestLabel; })) {
-      names.diagnostics.push_back(finding(Severity::kError, "hosts.name-too-long",
-                                          "\"" + name + "\" is longer than a host name may be", "use a shorter suffix",
-                                          node.where));
+      names.diagnostics.push_back(finding("hosts.name-too-long", "\"" + name + "\" is longer than a host name may be",
+                                          "use a shorter suffix", node.where));
       continue;
     }
     auto address = address_of(node, fabric);

@@ -145,7 +145,7 @@ Diagnostic other_writer(const std::string& name, bool stays, const std::string& 
                            : "release that node first: `sparkplan release " + name + "`";
   if (by_fstab) hint = "remove the line from fstab on " + name + ", or add `ro` or `noauto` to its options";
   return finding(
-      Severity::kError, "mount.other-writer",
+      "mount.other-writer",
       name + (place.empty() ? " still writes to \"" : " would write again, through " + printable(place) + ", to \"") +
           printable(shared_volume(mount)) + "\", which " + self + " is to mount writable: two writers destroy it",
       std::move(hint), mount.where);

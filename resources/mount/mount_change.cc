@@ -18,25 +18,6 @@ namespace {
 
 constexpr std::chrono::seconds kDeadline{60};
 
-/// The mount that an Observation describes.
-struct WantedMount {
-  std::optional<std::string> content;
-  bool enabled = false;
-  std::string state = state::kNotMounted;
-
-  bool mounted() const { return state.starts_with(state::kMounted); }
-};
-
-WantedMount wanted_from(const Observation& after) {
-  WantedMount wanted;
-  if (!std::holds_alternative<Present>(after)) return wanted;
-  const Value& value = present_value(after);
-  wanted.content = text_below(value, field::kContent);
-  wanted.enabled = value.boolean_or(field::kEnabled, false);
-  wanted.state = value.text_or(field::kState, state::kNotMounted);
-  return wanted;
-}
-
 /// The error with the last mount message of the unit's journal since then, for a reader who is not on the node.
 Error with_messages(const std::string& unit, const std::string& since, Error error, const NodeReader& node) {
   std::vector<std::string> told;
@@ -53,20 +34,22 @@ Error with_messages(const std::string& unit, const std::string& since, Error err
 
 class MountChange {
  public:
-  MountChange(const std::string& target, const MountState& now, WantedMount wanted, Node& node)
+  MountChange(const std::string& target, const MountState& now, WantedUnitState wanted, Node& node)
       : target_(target), unit_(unit_name(target)), now_(now), wanted_(std::move(wanted)), node_(node) {}
 
   Result<void> carry_out() {
-    if (now_.mounted() && !wanted_.mounted()) SPARK_CHECK(unmount());
+    if (now_.mounted() && !wants_mount()) SPARK_CHECK(unmount());
     if (!wanted_.content) return remove_unit(unit_, now_.unit, node_);
     SPARK_CHECK(make_room());
     SPARK_CHECK(write_unit(unit_, *wanted_.content, wanted_.enabled, now_.unit, node_));
-    if (!node_.live() || !wanted_.mounted()) return {};
+    if (!node_.live() || !wants_mount()) return {};
     SPARK_CHECK(mount_or_remount());
     return put_drift_back();
   }
 
  private:
+  bool wants_mount() const { return wanted_.state.starts_with(state::kMounted); }
+
   Result<void> unmount() {
     SPARK_TRY(const auto all, mounted_file_systems(node_));
     const MountedFileSystem* there = mounted_at(all, target_);
@@ -103,7 +86,7 @@ class MountChange {
   /// Unmounts our old mount if the new unit mounts another source.
   Result<void> make_room() {
     const bool own = now_.mounted() && now_.unit.ours() && !now_.state.starts_with(state::kFrom);
-    if (!own || !wanted_.mounted() || now_.unit.content == wanted_.content) return {};
+    if (!own || !wants_mount() || now_.unit.content == wanted_.content) return {};
     SPARK_TRY(const auto all, mounted_file_systems(node_));
     const MountedFileSystem* there = mounted_at(all, target_);
     if (there == nullptr) return {};
@@ -193,7 +176,7 @@ class MountChange {
   const std::string& target_;
   std::string unit_;
   const MountState& now_;
-  WantedMount wanted_;
+  WantedUnitState wanted_;
   Node& node_;
 };
 
@@ -209,7 +192,7 @@ Result<void> run(std::vector<std::string> argv, Node& node) {
 
 Result<void> make_mount(const std::string& target, const Observation& after, Node& node) {
   SPARK_TRY(const MountState now, look_at_mount(target, node));
-  return MountChange(target, now, wanted_from(after), node).carry_out();
+  return MountChange(target, now, wanted_unit_state(after), node).carry_out();
 }
 
 Observation observe_directory(const std::string& path, const NodeReader& node) {

@@ -54,22 +54,8 @@ std::string as_pattern(const std::string& path) {
 
 /// "python3 (4711)" per process with an open file or its working directory there. An Error if find fails.
 Result<std::vector<std::string>> processes_at(const std::string& target, const NodeReader& node) {
-  const std::vector<std::string> argv{"find",
-                                      "/proc",
-                                      "-mindepth",
-                                      "2",
-                                      "-maxdepth",
-                                      "3",
-                                      "-path",
-                                      "/proc/[0-9]*",
-                                      "(",
-                                      "-lname",
-                                      as_pattern(target),
-                                      "-o",
-                                      "-lname",
-                                      as_pattern(target) + "/*",
-                                      ")",
-                                      "-print"};
+  auto argv = words_of("find /proc -mindepth 2 -maxdepth 3 -path /proc/[0-9]* ( -lname");
+  argv.insert(argv.end(), {as_pattern(target), "-o", "-lname", as_pattern(target) + "/*", ")", "-print"});
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
   // find exits with 1 if a process ends meanwhile.
   if (output.exit_status > 1) {

@@ -129,6 +129,23 @@ std::string line_of(const std::vector<std::string>& context) {
   return "";
 }
 
+Value encode(const std::vector<UnreadableFile>& files) {
+  Value list(Value::List{});
+  for (const UnreadableFile& one : files) {
+    list.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
+  }
+  return list;
+}
+
+std::vector<UnreadableFile> decode_unreadable(const Value* list) {
+  std::vector<UnreadableFile> files;
+  for (const Value& one : items_of(list)) files.push_back({one.text_or("source", ""), one.text_or("message", "")});
+  return files;
+}
+
+/// 0 for a number outside the range of int.
+int in_int(std::int64_t number) { return std::in_range<int>(number) ? static_cast<int>(number) : 0; }
+
 }  // namespace
 
 Result<std::vector<std::string>> merged_files(const NodeReader& node) {
@@ -247,24 +264,6 @@ Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& 
   return shared;
 }
 
-namespace {
-
-Value encode(const std::vector<UnreadableFile>& files) {
-  Value list(Value::List{});
-  for (const UnreadableFile& one : files) {
-    list.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
-  }
-  return list;
-}
-
-std::vector<UnreadableFile> decode_unreadable(const Value* list) {
-  std::vector<UnreadableFile> files;
-  for (const Value& one : items_of(list)) files.push_back({one.text_or("source", ""), one.text_or("message", "")});
-  return files;
-}
-
-}  // namespace
-
 Value encode(const ForeignFiles& files) {
   Value definitions(Value::List{});
   for (const Definition& one : files.definitions) {
@@ -292,13 +291,6 @@ Value encode(const ForeignFiles& files) {
   if (!files.unread_profiles.empty()) value.set("unread_profiles", encode(files.unread_profiles));
   return value;
 }
-
-namespace {
-
-/// 0 for a number outside the range of int.
-int in_int(std::int64_t number) { return std::in_range<int>(number) ? static_cast<int>(number) : 0; }
-
-}  // namespace
 
 ForeignFiles decode_foreign_files(const Value& value) {
   ForeignFiles files;

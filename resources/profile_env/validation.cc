@@ -13,12 +13,12 @@ namespace {
 std::vector<Diagnostic> check_name(const MapEntry& entry) {
   const std::string& name = entry.key;
   if (!is_variable_name(name)) {
-    return {finding(Severity::kError, "profile_env.name", "\"" + name + "\" is not an environment variable name",
+    return {finding("profile_env.name", "\"" + name + "\" is not an environment variable name",
                     "use letters, digits and \"_\", and no digit at the beginning", entry.key_where)};
   }
   if (const auto reason = why_not_for_all_logins(name)) {
-    return {finding(Severity::kError, "profile_env.refused-name",
-                    name + " cannot be set for all logins: " + std::string(*reason), {}, entry.key_where)};
+    return {finding("profile_env.refused-name", name + " cannot be set for all logins: " + std::string(*reason), {},
+                    entry.key_where)};
   }
   if (const auto risk = risk_for_all_logins(name)) {
     return {finding(Severity::kWarning, "profile_env.risky-name",
@@ -60,8 +60,7 @@ std::vector<Diagnostic> validate_section(const Value& section) {
     if (auto clear = warn_of_clear_secret(entry.key, entry.key_where, "profile_env.clear-secret"))
       findings.push_back(*std::move(clear));
     if (const Result<std::string> value = variable_value(entry.value); !value) {
-      findings.push_back(
-          finding(Severity::kError, "profile_env.value", value.error().message, value.error().hint, entry.value.where));
+      findings.push_back(finding("profile_env.value", value.error().message, value.error().hint, entry.value.where));
     }
   }
   return findings;

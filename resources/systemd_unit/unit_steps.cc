@@ -267,10 +267,10 @@ std::vector<FieldChange> complete_diff(const Resource& resource, const Present& 
   const auto add = [&](std::string_view key, Value after) {
     compared.push_back({std::string(key), *present.value.find(key), std::move(after)});
   };
-  const Value* content = seen(field::kContent);
-  if (content != nullptr && content->string() != nullptr && is_ours(*content->string())) add(field::kContent, Value());
-  const Value* drop_in = seen(field::kDropIn);
-  if (drop_in != nullptr && drop_in->string() != nullptr && is_ours(*drop_in->string())) add(field::kDropIn, Value());
+  for (const std::string_view key : {field::kContent, field::kDropIn}) {
+    const Value* text = seen(key);
+    if (text != nullptr && text->string() != nullptr && is_ours(*text->string())) add(key, Value());
+  }
   const bool writes = wanted.find(field::kContent) != nullptr || wanted.find(field::kDropIn) != nullptr;
   if (const Value* attributes = writes ? seen(field::kAttributes) : nullptr) {
     // The path is below the applied text, so that the difference counts as drift.

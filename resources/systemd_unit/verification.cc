@@ -79,6 +79,18 @@ Result<std::string> analyze(std::span<const Candidate> candidates, const std::st
   return output.standard_error + output.standard_output;
 }
 
+/// Each finding once, even if it concerns both the unit file and its drop-in.
+std::vector<std::string> findings_about_all(std::span<const Candidate> candidates, std::string_view output,
+                                            const std::string& directory, const ChangesAhead& ahead) {
+  std::vector<std::string> all;
+  for (const Candidate& candidate : candidates) {
+    for (std::string& finding : findings_about(candidate, output, directory, ahead)) {
+      if (std::ranges::find(all, finding) == all.end()) all.push_back(std::move(finding));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::vector<std::string> findings_about(const Candidate& candidate, std::string_view output,
@@ -96,22 +108,6 @@ std::vector<std::string> findings_about(const Candidate& candidate, std::string_
   }
   return findings;
 }
-
-namespace {
-
-/// Each finding once, even if it concerns both the unit file and its drop-in.
-std::vector<std::string> findings_about_all(std::span<const Candidate> candidates, std::string_view output,
-                                            const std::string& directory, const ChangesAhead& ahead) {
-  std::vector<std::string> all;
-  for (const Candidate& candidate : candidates) {
-    for (std::string& finding : findings_about(candidate, output, directory, ahead)) {
-      if (std::ranges::find(all, finding) == all.end()) all.push_back(std::move(finding));
-    }
-  }
-  return all;
-}
-
-}  // namespace
 
 std::vector<Objection> verify_candidates(std::span<const Step> steps, const ChangesAhead& ahead, Node& node) {
   if (!node.live()) return {};
