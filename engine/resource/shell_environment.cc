@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/ascii.h"
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -156,9 +157,21 @@ bool is_variable_name(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return letter(c) || is_digit(c); });
 }
 
-std::optional<std::string_view> why_not_for_all_logins(std::string_view name) { return reason_in(kRefused, name); }
-
-std::optional<std::string_view> risk_for_all_logins(std::string_view name) { return reason_in(kRisky, name); }
+std::optional<Diagnostic> check_variable_name(const MapEntry& entry, const std::string& section) {
+  const std::string& name = entry.key;
+  if (!is_variable_name(name)) {
+    return finding(section + ".name", "\"" + name + "\" is not an environment variable name",
+                   "use letters, digits and \"_\", and no digit at the beginning", entry.key_where);
+  }
+  if (const auto reason = reason_in(kRefused, name)) {
+    return finding(section + ".refused-name", name + " cannot be set for all logins: " + std::string(*reason), {},
+                   entry.key_where);
+  }
+  const auto risk = reason_in(kRisky, name);
+  if (!risk) return std::nullopt;
+  return finding(Severity::kWarning, section + ".risky-name", name + " is set for all logins: " + std::string(*risk),
+                 {}, entry.key_where);
+}
 
 std::string shell_quote(std::string_view text) {
   std::string quoted = "'";

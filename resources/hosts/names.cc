@@ -7,7 +7,9 @@
 #include "engine/core/ascii.h"
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/resource/managed_block.h"
 #include "resources/hosts/hosts.h"
 
 namespace sparkplan::hosts {
@@ -124,6 +126,33 @@ Names names_of(const Cluster& cluster, std::string_view suffix) {
   }
   for (const Unnamed& nodes : unnamed) names.diagnostics.push_back(warning_of(nodes));
   return names;
+}
+
+std::vector<Entry> parse_hosts(std::string_view text) {
+  std::vector<Entry> entries;
+  int number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    ++number;
+    const std::vector<std::string> words = words_of(line.substr(0, line.find('#')));
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      entries.push_back({words.front(), words[i], number});
+    }
+  }
+  return entries;
+}
+
+std::string render_block(const std::map<std::string, std::string>& addresses) {
+  std::string text;
+  for (const auto& [name, address] : addresses) text += address + " " + name + "\n";
+  return text;
+}
+
+std::optional<Entry> claimed_above(std::string_view text, std::string_view name, bool ipv6) {
+  for (const Entry& entry : parse_hosts(text_above_block(text))) {
+    const bool same_family = ipv6 ? is_ipv6(entry.address) : is_ipv4(entry.address);
+    if (same_family && lower_case(entry.name) == lower_case(name)) return entry;
+  }
+  return std::nullopt;
 }
 
 }  // namespace sparkplan::hosts

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <optional>
 
 #include "engine/core/text.h"
-#include "engine/core/tree.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_checks.h"

@@ -30,6 +30,11 @@ std::string as_one_word(std::string_view text) {
   return result + "\"";
 }
 
+/// The target that the [Install] section names; its .wants directory has the link.
+std::string wanting_target(const std::vector<std::string>& options) {
+  return contains(options, "_netdev") ? "remote-fs.target" : "local-fs.target";
+}
+
 }  // namespace
 
 std::string unit_name(std::string_view target) { return escaped_unit_path(target) + ".mount"; }
@@ -49,7 +54,7 @@ std::string render_unit(const StorageMount& mount) {
     text += "\n[" + std::string(kOwnSection) + "]\nServer=" + mount.nvme->address +
             "\nPort=" + std::to_string(mount.nvme->port) + "\n";
   } else {
-    text += "\n[Install]\nWantedBy=" + std::string(wanting_target(mount.options)) + "\n";
+    text += "\n[Install]\nWantedBy=" + wanting_target(mount.options) + "\n";
   }
   return text;
 }
@@ -77,10 +82,6 @@ MountUnit parse_unit(std::string_view text) {
     unit.server = VolumeServer{*address, number};
   }
   return unit;
-}
-
-std::string_view wanting_target(const std::vector<std::string>& options) {
-  return contains(options, "_netdev") ? "remote-fs.target" : "local-fs.target";
 }
 
 }  // namespace sparkplan::mount

@@ -42,9 +42,6 @@ struct MountUnit {
 /// The inverse of render_unit(), as far as possible.
 MountUnit parse_unit(std::string_view text);
 
-/// The target that the [Install] section names; its .wants directory has the link.
-std::string_view wanting_target(const std::vector<std::string>& options);
-
 /// Pure. The section `storage` with these mounts (target -> the last applied value): the inverse of render_unit().
 /// Nothing if a unit is not one that a section renders.
 std::optional<Value> section_of(const ValuesByName& applied);

@@ -11,21 +11,6 @@
 namespace sparkplan::nccl_env {
 namespace {
 
-void check_name(const MapEntry& entry, std::vector<Diagnostic>& findings) {
-  const std::string& name = entry.key;
-  if (!is_variable_name(name)) {
-    findings.push_back(finding("nccl.name", "\"" + name + "\" is not an environment variable name",
-                               "use letters, digits and \"_\", and no digit at the beginning", entry.key_where));
-  } else if (const auto reason = why_not_for_all_logins(name)) {
-    findings.push_back(finding("nccl.refused-name", name + " cannot be set for all logins: " + std::string(*reason), {},
-                               entry.key_where));
-  } else if (const auto risk = risk_for_all_logins(name)) {
-    findings.push_back(
-        finding(Severity::kWarning, "nccl.risky-name", name + " is set for all logins: " + std::string(*risk),
-                name == kLibraryPath ? "use nccl: library: instead: it prepends one directory" : "", entry.key_where));
-  }
-}
-
 void check_value(const MapEntry& entry, std::vector<Diagnostic>& findings) {
   const Result<std::string> value = variable_value(entry.value);
   if (!value) {
@@ -64,7 +49,10 @@ std::vector<Diagnostic> validate_section(const Value& section) {
   if (const Value* library = section.find("library")) check_library(*library, findings);
   for (const MapEntry& entry : entries_of(section.find("env"))) {
     if (entry.value.is_null()) continue;
-    check_name(entry, findings);
+    if (auto wrong = check_variable_name(entry, "nccl")) {
+      findings.push_back(*std::move(wrong));
+      if (entry.key == kLibraryPath) findings.back().hint = "use nccl: library: instead: it prepends one directory";
+    }
     check_value(entry, findings);
   }
   return findings;

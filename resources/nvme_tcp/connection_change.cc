@@ -2,11 +2,9 @@
 #include <array>
 #include <chrono>
 #include <initializer_list>
-#include <optional>
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/nvme_tcp/connection_state.h"

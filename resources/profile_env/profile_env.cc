@@ -31,6 +31,11 @@ struct SecretFile {
   std::uint32_t uid = 0;
 };
 
+/// "/etc/sparkplan/secrets/nvidia/HF_TOKEN"
+std::string secret_path(std::string_view user, std::string_view variable) {
+  return std::string(kSecretDirectory) + "/" + std::string(user) + "/" + std::string(variable);
+}
+
 /// The user of the file is a part of its path, and its number a part of the resource.
 std::vector<SecretFile> secret_files(const Resource& resource) {
   std::vector<SecretFile> files;
@@ -286,10 +291,6 @@ std::string render_file(const std::map<std::string, std::string>& variables) {
 }
 
 std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<ProfileEnvType>(); }
-
-std::string secret_path(std::string_view user, std::string_view variable) {
-  return std::string(kSecretDirectory) + "/" + std::string(user) + "/" + std::string(variable);
-}
 
 std::string secret_line(const std::string& user, const std::string& variable) {
   const std::string path = shell_quote(secret_path(user, variable));

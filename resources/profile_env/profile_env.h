@@ -30,9 +30,6 @@ inline constexpr std::string_view kSecretDirectory = kSecretVariables;
 /// The field of a resource with the token of each user's file, by the user's name.
 inline constexpr const char* kSecretField = "secret";
 
-/// "/etc/sparkplan/secrets/nvidia/HF_TOKEN"
-std::string secret_path(std::string_view user, std::string_view variable);
-
 /// Pure. The line of our script for one user. Only that user's login shell runs its second half.
 std::string secret_line(const std::string& user, const std::string& variable);
 

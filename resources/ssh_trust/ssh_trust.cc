@@ -43,6 +43,10 @@ void add_shared_fields(const std::string& user, const SharedFiles& files, Value&
 /// The one-line summary in place of the block's content; empty if the content is listed.
 std::string not_listed_in(const Observation& block) { return present_value(block).text_or(kNotListed, ""); }
 
+bool is_settled_by_what_is_there(const Value& value) {
+  return value.unknown() != nullptr && value.unknown()->producer.empty();
+}
+
 class SshTrustType final : public ResourceType {
  public:
   SshTrustType() {
@@ -180,6 +184,18 @@ class SshTrustType final : public ResourceType {
   }
 };
 
+Shape word() { return Shape::text(Shape::kMostLineBytes); }
+
+/// A person may have written lines of any length into our blocks.
+Shape lines() { return Shape::list(Shape::text()); }
+
+Shape user() {
+  const Shape home =
+      Shape::map({{"path", word()}, {"network", word()}, {"machine", word()}, {"local", word()}, {"remote", word()}});
+  return Shape::map(
+      {{"public_key", Shape::text()}, {"makes_key", Shape::boolean()}, {"root", Shape::boolean()}, {"home", home}});
+}
+
 }  // namespace
 
 bool is_of_a_node(std::string_view field) {
@@ -188,10 +204,26 @@ bool is_of_a_node(std::string_view field) {
 
 Value settled_by_what_is_there(std::string reason) { return Value::Unknown{std::move(reason), {}}; }
 
-bool is_settled_by_what_is_there(const Value& value) {
-  return value.unknown() != nullptr && value.unknown()->producer.empty();
-}
-
 std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<SshTrustType>(); }
+
+ReportedShapes reported_trust() {
+  ReportedShapes reported;
+  reported.resource = Shape::map({{kKeyField, Shape::text()},
+                                  {"authorized.*", Shape::text()},
+                                  {"known_hosts.*", lines()},
+                                  {kUnexpectedField, lines()},
+                                  {kConfigField, lines()}});
+  reported.artifacts = {{std::string(kKeyKind), Shape::map({{"type", word()},
+                                                            {"owner", word()},
+                                                            {"mode", word()},
+                                                            {"comment", Shape::text()},
+                                                            {"public_file", Shape::text()},
+                                                            {"public_file_is_no_public_key", Shape::boolean()}})},
+                        {std::string(kAuthorizedKeysKind),
+                         Shape::map({{"content", Shape::text()}, {std::string(kNotListed), Shape::line()}})}};
+  reported.exported = Shape::map(
+      {{"users", Shape::map_of(user())}, {"host_keys", Shape::list(Shape::text())}, {"addresses", Shape::texts()}});
+  return reported;
+}
 
 }  // namespace sparkplan::ssh_trust

@@ -28,7 +28,6 @@ bool is_of_a_node(std::string_view field);
 
 /// An Unknown without a producer: this run does not resolve it, and the node's current value is accepted.
 Value settled_by_what_is_there(std::string reason);
-bool is_settled_by_what_is_there(const Value& value);
 
 /// Pure. ResourceType::desired() of this type.
 Desired desired_trust(const ClusterView& view, const Value& section);
