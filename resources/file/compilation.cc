@@ -8,7 +8,7 @@
 #include "engine/core/finding.h"
 #include "engine/core/tree.h"
 #include "engine/resource/secret_artifact.h"
-#include "resources/file/drop_ins.h"
+#include "resources/file/places.h"
 
 namespace sparkplan::file {
 namespace {

@@ -13,7 +13,6 @@
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/steps.h"
 #include "resources/file/compilation.h"
-#include "resources/file/drop_ins.h"
 #include "resources/file/places.h"
 
 /// Whole text files: `files: [{path: /etc/motd, content: "Two Sparks\n"}]`.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,5 +58,9 @@ std::map<std::string, std::set<std::string>> parse_policy(std::string_view outpu
 /// I/O, read-only. The packages of `ahead` that no source of the node has, or not in the declared version. Empty if
 /// nothing is known: no lists, no answer from apt, or a plan that writes below /etc/apt.
 std::vector<Ineffective> packages_without_source(const ChangesAhead& ahead, const NodeReader& node);
+
+/// I/O. apt's objections to the steps of a run. Package lists are updated at most once, if they are old or an install
+/// fails.
+std::vector<Objection> objections_to(std::span<const Step> steps, Node& node);
 
 }  // namespace sparkplan::package

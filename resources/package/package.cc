@@ -12,7 +12,6 @@
 #include "resources/package/apt.h"
 #include "resources/package/artifacts.h"
 #include "resources/package/dpkg_status.h"
-#include "resources/package/preparation.h"
 
 /// Installed Debian packages, and those that no upgrade may change: `packages: [nvme-cli, {name: perftest, hold:
 /// true}]`.
@@ -210,21 +209,7 @@ class PackageType final : public ResourceType {
 
   std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
                                  Node& node) const override {
-    std::set<std::string> removed;
-    for (const Step& step : steps) {
-      const bool gone = step.artifact.kind != kHoldKind && std::holds_alternative<Absent>(step.after);
-      if (gone) removed.insert(step.artifact.name);
-    }
-    std::vector<Objection> objections;
-    Preparation preparation(node);
-    for (const Step& step : steps) {
-      if (step.artifact.kind == kHoldKind) continue;
-      auto error = std::holds_alternative<Absent>(step.after)
-                       ? preparation.objection_to_removal(step.artifact.name, removed)
-                       : preparation.objection_to_install(step);
-      if (error) objections.push_back({step.artifact, *std::move(error)});
-    }
-    return objections;
+    return objections_to(steps, node);
   }
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {

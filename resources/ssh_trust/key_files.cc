@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "engine/core/digest.h"
 #include "engine/core/file_mode.h"

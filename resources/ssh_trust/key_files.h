@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/model/resource.h"
 #include "engine/node/node.h"
+#include "engine/resource/resource_type.h"
 #include "resources/ssh_trust/account.h"
 
 // The two files of a user's key as one artifact. Its Value is {type, owner, mode, comment}, never the key itself. If
@@ -52,5 +54,18 @@ Observation read_authorized_keys(const Account& account, const NodeReader& node)
 /// block is removed. Removing lines is never refused for the file's size. Errors: as read_authorized_keys() and
 /// Node::write_user_file().
 Result<void> apply_authorized_keys(const Account& account, const Observation& after, Node& node);
+
+inline constexpr std::string_view kKeyKind = "ssh_key";
+inline constexpr std::string_view kAuthorizedKeysKind = "authorized_keys";
+
+/// Both are named by user, "~nvidia/.ssh/authorized_keys", because a home may move.
+ArtifactId key_artifact(const std::string& user);
+ArtifactId authorized_keys_artifact(const std::string& user);
+/// The user in such a name.
+std::string user_of(const ArtifactId& artifact);
+
+/// Pure. ResourceType::steps() of this type. Each user's files in the home are one group, and the files of all users
+/// are another.
+std::vector<Step> trust_steps(const StepsInput& input, const TypeInfo& info);
 
 }  // namespace sparkplan::ssh_trust

@@ -10,7 +10,6 @@
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/peers.h"
-#include "resources/ssh_trust/trust_steps.h"
 #include "resources/ssh_trust/trust_text.h"
 
 namespace sparkplan::ssh_trust {

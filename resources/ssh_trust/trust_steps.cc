@@ -1,17 +1,14 @@
-#include "resources/ssh_trust/trust_steps.h"
+#include "resources/ssh_trust/key_files.h"
 
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "resources/ssh_trust/account.h"
-#include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_text.h"
 

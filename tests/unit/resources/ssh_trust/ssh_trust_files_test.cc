@@ -4,7 +4,6 @@
 #include "engine/resource/artifact.h"
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/peers.h"
-#include "resources/ssh_trust/trust_steps.h"
 #include "tests/unit/resources/ssh_trust/ssh_trust_fleet.h"
 
 namespace sparkplan::test {
