@@ -110,22 +110,20 @@ std::string describe(const Value& state) {
          (state.find("routes") == nullptr ? "" : ", routes " + display(*state.find("routes")));
 }
 
-std::string where_to_look(const std::string& interface, Renderer renderer) {
-  return renderer == Renderer::kNetworkManager
-             ? "nmcli device show " + interface + " and journalctl -u NetworkManager show details"
-             : "networkctl status " + interface + " and journalctl -u systemd-networkd show details";
-}
-
 /// The error for a state that the kernel does not show, with the kernel's reason if it refuses the MTU.
-Error why_not(const std::string& interface, const Value& wanted, const LinkFacts& now, Renderer renderer, Node& node) {
-  Error error{ErrorCode::kVerifyFailed,
-              interface + " shows " + describe(encode_link_state(now)) + " 10 s after netplan should have set it to " +
-                  describe(wanted),
-              {},
-              {},
-              where_to_look(interface, renderer)};
-  if (now.mtu != wanted.integer_or("mtu", now.mtu)) {
-    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), now.up, now.addresses};
+Error not_shown(const std::string& interface, const Value& wanted, Renderer renderer, Node& node) {
+  const auto now = find_link(interface, node);
+  if (!now) return now.error();
+  if (!*now) return make_error(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
+  const LinkFacts& link = **now;
+  Error error =
+      make_error(ErrorCode::kVerifyFailed, interface + " shows " + describe(encode_link_state(link)) +
+                                               " 10 s after netplan should have set it to " + describe(wanted));
+  error.hint = renderer == Renderer::kNetworkManager
+                   ? "nmcli device show " + interface + " and journalctl -u NetworkManager show details"
+                   : "networkctl status " + interface + " and journalctl -u systemd-networkd show details";
+  if (link.mtu != wanted.integer_or("mtu", link.mtu)) {
+    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", link.mtu)), link.up, link.addresses};
     if (auto tried = node.restore_link(only_mtu); !tried) {
       error.message = "the driver of " + interface + " refuses MTU " + std::to_string(only_mtu.mtu) + ": " +
                       tried.error().describe();
@@ -133,13 +131,6 @@ Error why_not(const std::string& interface, const Value& wanted, const LinkFacts
     }
   }
   return error;
-}
-
-Error not_shown(const std::string& interface, const Value& wanted, Renderer renderer, Node& node) {
-  const auto now = find_link(interface, node);
-  if (!now) return now.error();
-  if (!*now) return make_error(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
-  return why_not(interface, wanted, **now, renderer, node);
 }
 
 Result<void> have_networkd_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {

@@ -133,8 +133,7 @@ class TrustSteps {
     if (speaker == nullptr || speaker->entries() == nullptr) return std::nullopt;
     KnownHosts hosts;
     for (const MapEntry& field : *speaker->entries()) {
-      if (!field.key.starts_with(kKnownHostsPrefix)) continue;
-      if (!field.value.is_list()) continue;
+      if (!field.key.starts_with(kKnownHostsPrefix) || !field.value.is_list()) continue;
       auto& of_node = hosts[std::string_view(field.key).substr(kKnownHostsPrefix.size())];
       for (const Value& line : items_of(field.value)) {
         if (line.string() != nullptr) of_node.push_back(*line.string());
