@@ -51,6 +51,9 @@ std::string fold_numbers(std::vector<std::string> numbers);
 /// appearance.
 std::string fold_names(std::span<const std::string> names);
 
+/// With a to z in place of A to Z, in every locale.
+std::string lower_case(std::string_view text);
+
 /// Shell-style '*' and '?' over the whole text; '/' has no special meaning.
 bool glob_match(std::string_view pattern, std::string_view text);
 

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/core/ascii.h"
+#include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
@@ -9,14 +10,6 @@
 
 namespace sparkplan {
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 void check_names_and_ids(const UnresolvedCluster& draft, Findings& findings) {
   std::map<std::string, SourceRange> names;

@@ -11,7 +11,7 @@
 #include "engine/core/keyed_digest.h"
 #include "engine/plan/resource_state.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "engine/core/text.h"
 #include "engine/plan/reach.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {

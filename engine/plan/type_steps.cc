@@ -7,7 +7,7 @@
 
 #include "engine/plan/resource_state.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {

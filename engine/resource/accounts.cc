@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
-#include <vector>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookUpDeadline{10};
 constexpr int kGetentNotFound = 2;
+constexpr std::size_t kLongestAccountDatabase = std::size_t{16} << 20;
 
 /// Without nsswitch.conf, or without the line of the database, glibc asks the files first.
 bool files_come_first(const std::string& database, const NodeReader& node) {
@@ -53,6 +55,17 @@ Result<std::optional<std::string>> any_line_of(const std::string& database, cons
   return line;
 }
 
+/// The third field of the line for `name`. Source: passwd(5), group(5).
+std::optional<std::int64_t> number_in(std::string_view text, const std::string& name) {
+  for (const std::string_view line : split_lines(text)) {
+    if (!line.starts_with(name + ":")) continue;
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() <= 2) continue;
+    if (const auto number = parse_number<std::uint32_t>(fields[2])) return *number;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> passwd_file(const NodeReader& node) { return file_of("passwd", node); }
@@ -89,9 +102,30 @@ Result<GroupMembership> membership_of(const std::string& user, const std::string
   const auto entry = split(*group_line, ':');
   if (account.size() < 4 || entry.size() < 4) return membership;
   const auto members = split(trim(entry[3]), ',');
-  membership.member =
-      account[3] == entry[2] || std::find(members.begin(), members.end(), std::string_view(user)) != members.end();
+  membership.member = account[3] == entry[2] || std::ranges::find(members, std::string_view(user)) != members.end();
   return membership;
+}
+
+std::vector<std::string> groups_of(const std::string& user, const NodeReader& node) {
+  const std::vector<std::string> argv{"id", "-Gn", "--", user};
+  const Result<CommandOutput> output = node.query(argv, kLookUpDeadline);
+  return output && output->exit_status == 0 ? words_of(output->standard_output) : std::vector<std::string>();
+}
+
+Result<std::optional<std::int64_t>> account_number(const std::string& database, const std::string& name,
+                                                   const NodeReader& node) {
+  SPARK_TRY(const std::string text, or_empty(node.read_file("/etc/" + database, kLongestAccountDatabase)));
+  if (const auto number = number_in(text, name)) return number;
+  if (!node.live()) return std::optional<std::int64_t>();
+  // Not in the files: a directory service may have it.
+  const std::vector<std::string> argv{"getent", database, "--", name};
+  SPARK_TRY(const auto output, if_there(node.query(argv, kLookUpDeadline)));
+  if (!output) return std::optional<std::int64_t>();
+  if (output->exit_status != 0 && output->exit_status != kGetentNotFound) {
+    return failure(ErrorCode::kFailed,
+                   "getent " + database + " " + name + " ended with status " + std::to_string(output->exit_status));
+  }
+  return number_in(output->standard_output, name);
 }
 
 }  // namespace sparkplan

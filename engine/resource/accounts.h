@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
@@ -30,5 +32,14 @@ struct GroupMembership {
 };
 /// Reads the node's own files, and asks getent(1) for what they lack. Errors: as getent_line().
 Result<GroupMembership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
+
+/// The names of a user's groups; none if they are unknown.
+std::vector<std::string> groups_of(const std::string& user, const NodeReader& node);
+
+/// The number of a name in the database "passwd" or "group"; nothing for an unknown name. getent runs only for names
+/// that the node's own files do not have.
+/// Errors: as NodeReader::read_file() and query(); kFailed for an unexpected exit status of getent.
+Result<std::optional<std::int64_t>> account_number(const std::string& database, const std::string& name,
+                                                   const NodeReader& node);
 
 }  // namespace sparkplan

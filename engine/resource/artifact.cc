@@ -1,11 +1,10 @@
 #include "engine/resource/artifact.h"
 
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include "engine/core/digest.h"
 #include "engine/core/file_mode.h"
+#include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "engine/resource/managed_block.h"
 
@@ -18,12 +17,9 @@ constexpr std::uint32_t kAllModeBits = 07777;
 constexpr std::uint32_t kDefaultMode = 0644;
 
 Result<std::uint32_t> parse_mode(std::string_view text) {
-  std::uint32_t mode = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
-  if (error != std::errc() || end != text.data() + text.size() || mode > kAllModeBits) {
-    return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is not a file mode");
-  }
-  return mode;
+  const auto mode = parse_number<std::uint32_t>(text, 8);
+  if (mode && *mode <= kAllModeBits) return *mode;
+  return failure(ErrorCode::kInvalidInput, "\"" + std::string(text) + "\" is not a file mode");
 }
 
 Result<std::uint32_t> decode_owner(const Value& value, std::string_view key) {
@@ -46,11 +42,8 @@ Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path
     return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is not a regular file"),
                    "sparkplan replaces regular files only: move it away or put a regular file there");
   }
-  Result<std::string> bytes = node.read_file(path, max_bytes);
-  if (!bytes) {
-    if (bytes.error().code == ErrorCode::kNotFound) return std::optional<FileContent>();  // Removed since status().
-    return failure(std::move(bytes).error());
-  }
+  SPARK_TRY(auto bytes, if_there(node.read_file(path, max_bytes)));
+  if (!bytes) return std::optional<FileContent>();  // Removed since status().
   return FileContent{*std::move(bytes), status->mode, status->uid, status->gid};
 }
 
@@ -93,6 +86,12 @@ Result<void> apply_block(const std::filesystem::path& path, const std::optional<
 ArtifactId file_artifact(const std::filesystem::path& path) { return {std::string(kFileKind), path.string()}; }
 
 ArtifactId block_artifact(const std::filesystem::path& path) { return {std::string(kBlockKind), path.string()}; }
+
+std::string ownership_header(std::string_view comment) {
+  const std::string lead = std::string(comment) + " ";
+  return lead + "Written by sparkplan from cluster.yaml: changes made here are overwritten.\n" + lead +
+         "To change a value, edit cluster.yaml and run \"sparkplan apply\".\n";
+}
 
 bool is_text_artifact(const ArtifactId& artifact) { return artifact.kind == kFileKind || artifact.kind == kBlockKind; }
 

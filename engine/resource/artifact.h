@@ -8,7 +8,6 @@
 
 #include "engine/core/ids.h"
 #include "engine/core/result.h"
-#include "engine/model/plan.h"
 #include "engine/model/resource.h"
 #include "engine/node/node.h"
 #include "engine/resource/resource_type.h"
@@ -30,6 +29,10 @@ ArtifactId file_artifact(const std::filesystem::path& path);
 /// Our marked block in a foreign file: kind "block", name = absolute path of that file.
 /// Its Value is {content}. Only the block is compared, so the rest of the file may be edited.
 ArtifactId block_artifact(const std::filesystem::path& path);
+
+/// The first lines of every file that sparkplan owns as a whole; `comment` is the format's comment character. They must
+/// not change from run to run: a date in a header would make every run a change.
+std::string ownership_header(std::string_view comment = "#");
 
 /// True for the kinds that the engine reads and writes itself. The type handles all others.
 bool is_text_artifact(const ArtifactId& artifact);

@@ -1,6 +1,6 @@
 #include "engine/resource/managed_block.h"
 
-#include <string>
+#include <algorithm>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -60,10 +60,8 @@ Result<std::optional<Block>> locate(std::string_view text) {
 }
 
 bool has_marker(std::string_view body) {
-  for (const std::string_view line : split_lines(body)) {
-    if (line.starts_with(kBegin) || line.starts_with(kEnd)) return true;
-  }
-  return false;
+  return std::ranges::any_of(split_lines(body),
+                             [](std::string_view line) { return line.starts_with(kBegin) || line.starts_with(kEnd); });
 }
 
 std::string without(std::string_view text, const Block& block) {

@@ -15,12 +15,11 @@ constexpr std::array<std::string_view, 14> kKnownSections = {
 }  // namespace
 
 Registry::Registry(std::vector<std::unique_ptr<const ResourceType>> types) : types_(std::move(types)) {
-  std::sort(types_.begin(), types_.end(), [](const auto& a, const auto& b) { return a->info().name < b->info().name; });
+  std::ranges::sort(types_, [](const auto& a, const auto& b) { return a->info().name < b->info().name; });
 }
 
 const ResourceType* Registry::find(std::string_view name) const {
-  const auto found =
-      std::find_if(types_.begin(), types_.end(), [name](const auto& type) { return type->info().name == name; });
+  const auto found = std::ranges::find_if(types_, [name](const auto& type) { return type->info().name == name; });
   return found == types_.end() ? nullptr : found->get();
 }
 
@@ -43,7 +42,7 @@ std::vector<std::string> Registry::sections() const {
   std::vector<std::string> all(kKnownSections.begin(), kKnownSections.end());
   for (const auto& type : types_) {
     const std::string& section = type->info().section;
-    if (std::find(all.begin(), all.end(), section) == all.end()) all.push_back(section);
+    if (std::ranges::find(all, section) == all.end()) all.push_back(section);
   }
   return all;
 }

@@ -1,7 +1,6 @@
 #include "engine/resource/reported.h"
 
 #include <algorithm>
-#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -72,51 +71,40 @@ Result<void> check_original(const ArtifactId& id, const ManagedArtifact& artifac
   return check_observation(artifact.original, anything());
 }
 
-/// Checks a node's answer about one type; `asked` are the requested names.
-class CheckOfType {
- public:
-  CheckOfType(const ResourceType& type, const std::vector<std::string>& asked)
-      : type_(type), asked_(asked.begin(), asked.end()) {}
+/// A node could otherwise have one claim counted as many.
+void drop_repeated(std::vector<ForeignClaim>& claims) {
+  std::set<std::tuple<std::string, std::string, std::string, std::string, std::string, bool>> known;
+  std::erase_if(claims, [&](const ForeignClaim& one) {
+    return !known.emplace(one.id.name, one.field, one.source, sha256(one.message), digest(one.value), one.harmless)
+                .second;
+  });
+}
 
-  Result<void> check(ObservedType& found) const {
-    const std::string& name = type_.info().name;
-    std::erase_if(found.resources, [&](const auto& one) { return !asked_.contains(one.first); });
-    SPARK_CHECK(within(name, check_count("artifacts", found.artifacts.size(), type_.info().reported.most)));
-    SPARK_CHECK(within(name, check_count("claims of other files", found.foreign.size(), type_.info().reported.most)));
-    for (const auto& [resource, observation] : found.resources) {
-      SPARK_CHECK(within("observed " + name + " " + shown(resource),
-                         check_observation(observation, type_.info().reported.resource)));
-    }
-    for (const auto& [id, observation] : found.artifacts) SPARK_CHECK(check_artifact(id, observation, type_));
-    std::erase_if(found.foreign,
-                  [&](const ForeignClaim& claim) { return claim.id.type != name || !asked_.contains(claim.id.name); });
-    for (const ForeignClaim& claim : found.foreign)
-      SPARK_CHECK(within("another file's claim on " + name + " " + shown(claim.id.name), check_claim(claim)));
-    drop_repeated(found.foreign);
-    return {};
+Result<void> check_claim(const ForeignClaim& claim) {
+  SPARK_CHECK(check_count("bytes", claim.field.size(), kLongestName));
+  SPARK_CHECK(check_count("bytes", claim.source.size() + claim.message.size(), kMostClaimBytes));
+  return check_shape(claim.value, anything());
+}
+
+/// Checks a node's answer about one type; `names` are the requested ones.
+Result<void> check_answer(const ResourceType& type, const std::vector<std::string>& names, ObservedType& found) {
+  const std::string& name = type.info().name;
+  const ReportedShapes& shapes = type.info().reported;
+  const std::set<std::string> asked(names.begin(), names.end());
+  std::erase_if(found.resources, [&](const auto& one) { return !asked.contains(one.first); });
+  SPARK_CHECK(within(name, check_count("artifacts", found.artifacts.size(), shapes.most)));
+  SPARK_CHECK(within(name, check_count("claims of other files", found.foreign.size(), shapes.most)));
+  for (const auto& [resource, observation] : found.resources) {
+    SPARK_CHECK(within("observed " + name + " " + shown(resource), check_observation(observation, shapes.resource)));
   }
-
- private:
-  /// A node could otherwise have one claim counted as many.
-  static void drop_repeated(std::vector<ForeignClaim>& claims) {
-    std::set<std::tuple<std::string, std::string, std::string, std::string, std::string, bool>> known;
-    std::erase_if(claims, [&](const ForeignClaim& claim) {
-      return !known
-                  .emplace(claim.id.name, claim.field, claim.source, sha256(claim.message), digest(claim.value),
-                           claim.harmless)
-                  .second;
-    });
-  }
-
-  static Result<void> check_claim(const ForeignClaim& claim) {
-    SPARK_CHECK(check_count("bytes", claim.field.size(), kLongestName));
-    SPARK_CHECK(check_count("bytes", claim.source.size() + claim.message.size(), kMostClaimBytes));
-    return check_shape(claim.value, anything());
-  }
-
-  const ResourceType& type_;
-  std::set<std::string, std::less<>> asked_;
-};
+  for (const auto& [id, observation] : found.artifacts) SPARK_CHECK(check_artifact(id, observation, type));
+  std::erase_if(found.foreign,
+                [&](const ForeignClaim& claim) { return claim.id.type != name || !asked.contains(claim.id.name); });
+  for (const ForeignClaim& claim : found.foreign)
+    SPARK_CHECK(within("another file's claim on " + name + " " + shown(claim.id.name), check_claim(claim)));
+  drop_repeated(found.foreign);
+  return {};
+}
 
 }  // namespace
 
@@ -126,7 +114,7 @@ Result<void> check_artifact(const ArtifactId& id, const Observation& observation
   SPARK_CHECK(within(level, check_name(id.name)));
   if (is_text_artifact(id)) return within(level, check_observation(observation, text_artifact()));
   const auto& own = info.reported.artifacts;
-  const auto kind = std::find_if(own.begin(), own.end(), [&](const OwnArtifacts& one) { return one.kind == id.kind; });
+  const auto kind = std::ranges::find(own, id.kind, &OwnArtifacts::kind);
   if (kind != own.end()) return within(level, check_observation(observation, kind->value));
   return within(level, failure(invalid("no artifact of this type")));
 }
@@ -135,8 +123,7 @@ Result<void> check_observed(const std::map<std::string, std::vector<std::string>
                             ObservedState& observed) {
   std::erase_if(observed.types,
                 [&](const auto& one) { return !asked.contains(one.first) || registry.find(one.first) == nullptr; });
-  for (auto& [name, found] : observed.types)
-    SPARK_CHECK(CheckOfType(*registry.find(name), asked.at(name)).check(found));
+  for (auto& [name, found] : observed.types) SPARK_CHECK(check_answer(*registry.find(name), asked.at(name), found));
   return {};
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/core/shape.h"
 #include "engine/model/manifest.h"
 #include "engine/model/plan.h"
 #include "engine/model/resource.h"

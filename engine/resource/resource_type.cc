@@ -1,7 +1,6 @@
 #include "engine/resource/resource_type.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace sparkplan {
 namespace {
@@ -27,7 +26,7 @@ void compare(const std::string& path, const Value& desired, const Value* present
 }  // namespace
 
 const Resource* StepsInput::target_of(const ResourceId& id) const {
-  const auto found = std::find_if(target.begin(), target.end(), [&](const Resource& one) { return one.id == id; });
+  const auto found = std::ranges::find(target, id, &Resource::id);
   return found == target.end() ? nullptr : &found->get();
 }
 
@@ -62,33 +61,15 @@ Value ClusterView::export_or_unknown(const NodeName& node, std::string_view type
                         node.str() + "/" + std::string(type) + "/" + what};
 }
 
-std::optional<Value> ResourceType::section_from(const ClusterView& /*view*/,
-                                                const std::map<std::string, Value>& /*applied*/,
-                                                const Facts& /*own*/) const {
-  return std::nullopt;
-}
-
-std::vector<Diagnostic> ResourceType::validate(const Value& /*section*/) const { return {}; }
-
-Result<Value> ResourceType::exports(const Value& /*section*/, const NodeReader& /*node*/) const { return Value(); }
-
 std::vector<FieldChange> ResourceType::diff(const Resource& resource, const Present& present) const {
   std::vector<FieldChange> changes;
   compare("", resource.desired, &present.value, present, changes);
-  std::sort(changes.begin(), changes.end(), [](const FieldChange& a, const FieldChange& b) { return a.path < b.path; });
+  std::ranges::sort(changes, {}, &FieldChange::path);
   return changes;
-}
-
-std::optional<Error> ResourceType::refuses(const std::vector<Change>& /*changes*/, const Facts& /*own*/) const {
-  return std::nullopt;
 }
 
 Observation ResourceType::read_artifact(const ArtifactId& artifact, const NodeReader& /*node*/) const {
   return make_error(ErrorCode::kBug, "type " + info().name + " has no artifacts of kind " + artifact.kind);
-}
-
-bool ResourceType::may_follow_from_other_steps(const Observation& /*before*/, const Observation& /*now*/) const {
-  return false;
 }
 
 ChangesAhead changes_ahead(std::span<const Step> steps) {
@@ -98,20 +79,6 @@ ChangesAhead changes_ahead(std::span<const Step> steps) {
     for (const ResourceId& resource : step.resources) ahead[resource.type].try_emplace(resource.name);
   }
   return ahead;
-}
-
-std::vector<Ineffective> ResourceType::foresee(const ChangesAhead& /*ahead*/, const NodeReader& /*node*/) const {
-  return {};
-}
-
-std::vector<Objection> ResourceType::prepare(std::span<const Step> /*steps*/, const ChangesAhead& /*ahead*/,
-                                             Node& /*node*/) const {
-  return {};
-}
-
-std::vector<Ineffective> ResourceType::check_effect(const std::map<std::string, Value>& /*desired*/,
-                                                    const NodeReader& /*node*/) const {
-  return {};
 }
 
 Resource ResourceType::make_resource(std::string name, Value desired, SourceRange where) const {

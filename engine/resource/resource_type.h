@@ -144,9 +144,12 @@ struct StepsInput {
   const Observation* original(const ArtifactId& artifact) const;
 };
 
-/// The resources that a plan makes or changes on a node: type -> resource name -> desired value. The value is null for
-/// types without foresee(), because it may be large or secret.
-using ChangesAhead = std::map<std::string, std::map<std::string, Value>>;
+/// Resource name -> its value.
+using ValuesByName = std::map<std::string, Value>;
+
+/// The desired values of the resources that a plan makes or changes on a node, by type. The value is null for types
+/// without foresee(), because it may be large or secret.
+using ChangesAhead = std::map<std::string, ValuesByName>;
 
 /// The resources that these steps make or change, with null values. Steps that end with Absent are left out.
 ChangesAhead changes_ahead(std::span<const Step> steps);
@@ -178,17 +181,19 @@ class ResourceType {
   /// Pure. The inverse of desired(), for `init`: a section from which desired(view, section, own) makes `applied`
   /// (resource name to the last applied value). Parts about the whole cluster are the same for every node. Nothing if
   /// there is no such section, or if the type has no inverse.
-  virtual std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
-                                            const Facts& own) const;
+  virtual std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& /*applied*/,
+                                            const Facts& /*own*/) const {
+    return std::nullopt;
+  }
 
   /// Pure. Checks that need neither the schema nor facts: names outside their grammar, conflicts inside one section.
   /// `validate` calls it for every node; it reports every finding.
-  virtual std::vector<Diagnostic> validate(const Value& section) const;
+  virtual std::vector<Diagnostic> validate(const Value& /*section*/) const { return {}; }
 
   /// I/O, read-only. Values that this node offers to all others, as far as the node's own `section` requests them. The
   /// section is void if only TypeInfo::exports_everywhere applies. Null if there is no value yet, and for most types.
   /// An Error blocks no other node: to them the value does not exist yet.
-  virtual Result<Value> exports(const Value& section, const NodeReader& node) const;
+  virtual Result<Value> exports(const Value& /*section*/, const NodeReader& /*node*/) const { return Value(); }
 
   /// I/O, read-only. The current state in the same canonical form as desired().
   virtual ObservedType observe(const ObserveRequest& request, const NodeReader& node) const = 0;
@@ -204,7 +209,9 @@ class ResourceType {
   /// Pure. A safety rule against `changes`, all of this type's changes on one node: the interface that carries our
   /// connection would change. Nothing is then written on the node (kRefused), unless the user has lifted the rule with
   /// --allow-mgmt-change.
-  virtual std::optional<Error> refuses(const std::vector<Change>& changes, const Facts& own) const;
+  virtual std::optional<Error> refuses(const std::vector<Change>& /*changes*/, const Facts& /*own*/) const {
+    return std::nullopt;
+  }
 
   /// I/O, read-only. The current state of an artifact of this type's own kind, for compare-and-swap and for the
   /// journal. Never called for files.
@@ -212,23 +219,31 @@ class ResourceType {
 
   /// Pure. True if a step that was planned for `before` may also run on `now`, because an earlier step of the same run
   /// can have that side effect: apt installs a package because another package needs it. Default: false.
-  virtual bool may_follow_from_other_steps(const Observation& before, const Observation& now) const;
+  virtual bool may_follow_from_other_steps(const Observation& /*before*/, const Observation& /*now*/) const {
+    return false;
+  }
 
   /// I/O, read-only, within a few seconds. For a plan with changes: this type's resources in `ahead` that will fail or
   /// have no effect, for reasons that the node shows already. They are reported as warnings and cause neither a change
   /// nor an exit code. What another resource of `ahead` may bring, such as a file or a package, is not missing.
-  virtual std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const;
+  virtual std::vector<Ineffective> foresee(const ChangesAhead& /*ahead*/, const NodeReader& /*node*/) const {
+    return {};
+  }
 
   /// I/O. Before the first write of a run: lets the node's own tools check the content that `steps`, all of this type's
   /// steps, will write. Writes only to Node::make_scratch_directory() and to caches. An artifact with an objection is
   /// not written, and neither is the rest of its group. As for foresee(), what another resource of `ahead` may bring is
   /// not missing.
-  virtual std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& ahead, Node& node) const;
+  virtual std::vector<Objection> prepare(std::span<const Step> /*steps*/, const ChangesAhead& /*ahead*/,
+                                         Node& /*node*/) const {
+    return {};
+  }
 
   /// I/O, read-only. After an apply: the parts of `desired` (by resource name) that do not take effect for reasons
   /// outside this type. They are reported as warnings and cause neither a change nor an exit code.
-  virtual std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                                const NodeReader& node) const;
+  virtual std::vector<Ineffective> check_effect(const ValuesByName& /*desired*/, const NodeReader& /*node*/) const {
+    return {};
+  }
 
   /// I/O. Brings an artifact of this type's own kind to the state `after`, whatever its current state. It may be called
   /// again after a crash. Never called for files. Errors: any; the step's group is undone.

@@ -21,7 +21,7 @@ constexpr std::size_t kLongestShown = 200;
 
 bool is_key(std::string_view text) {
   return text.size() == kSecretKeyDigits &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 /// A word as a shell would need it, or as it is if it needs no quotes.
@@ -46,8 +46,8 @@ bool asks_for_secrets(const Value& section) {
   if (secret_reference(section) != nullptr) return true;
   const Value::Map& entries = entries_of(section);
   const Value::List& items = items_of(section);
-  return std::any_of(entries.begin(), entries.end(), [](const MapEntry& one) { return asks_for_secrets(one.value); }) ||
-         std::any_of(items.begin(), items.end(), asks_for_secrets);
+  return std::ranges::any_of(entries, [](const MapEntry& one) { return asks_for_secrets(one.value); }) ||
+         std::ranges::any_of(items, asks_for_secrets);
 }
 
 std::string whole_secret_text(const Value& reference) {
@@ -93,7 +93,7 @@ std::optional<Diagnostic> warn_of_clear_secret(std::string_view name, SourceRang
   std::transform(upper.begin(), upper.end(), upper.begin(),
                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
   // TOKENIZERS_PARALLELISM is no secret: the word has to end there.
-  const bool named_so = std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) {
+  const bool named_so = std::ranges::any_of(kWords, [&](std::string_view word) {
     const std::size_t at = upper.find(word);
     if (at == std::string::npos) return false;
     const std::size_t end = at + word.size();

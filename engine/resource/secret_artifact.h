@@ -1,10 +1,8 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/keyed_digest.h"

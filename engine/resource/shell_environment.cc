@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/ascii.h"
+#include "engine/core/finding.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -44,8 +45,7 @@ constexpr std::array<SpecialName, 2> kRisky{{
 
 template <std::size_t N>
 std::optional<std::string_view> reason_in(const std::array<SpecialName, N>& names, std::string_view name) {
-  const auto* const found =
-      std::find_if(names.begin(), names.end(), [&](const SpecialName& special) { return special.name == name; });
+  const auto* const found = std::ranges::find(names, name, &SpecialName::name);
   if (found == names.end()) return std::nullopt;
   return found->reason;
 }
@@ -154,22 +154,28 @@ std::vector<ShellAssignment> interpret(std::span<const std::string> words, int l
 bool is_variable_name(std::string_view text) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   return !text.empty() && letter(text.front()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || is_digit(c); });
+         std::ranges::all_of(text, [&](char c) { return letter(c) || is_digit(c); });
 }
 
-std::optional<std::string_view> why_not_for_all_logins(std::string_view name) { return reason_in(kRefused, name); }
-
-std::optional<std::string_view> risk_for_all_logins(std::string_view name) { return reason_in(kRisky, name); }
+std::optional<Diagnostic> check_variable_name(const MapEntry& entry, const std::string& section) {
+  const std::string& name = entry.key;
+  if (!is_variable_name(name)) {
+    return finding(section + ".name", "\"" + name + "\" is not an environment variable name",
+                   "use letters, digits and \"_\", and no digit at the beginning", entry.key_where);
+  }
+  if (const auto reason = reason_in(kRefused, name)) {
+    return finding(section + ".refused-name", name + " cannot be set for all logins: " + std::string(*reason), {},
+                   entry.key_where);
+  }
+  const auto risk = reason_in(kRisky, name);
+  if (!risk) return std::nullopt;
+  return finding(Severity::kWarning, section + ".risky-name", name + " is set for all logins: " + std::string(*risk),
+                 {}, entry.key_where);
+}
 
 std::string shell_quote(std::string_view text) {
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
@@ -181,7 +187,7 @@ Result<std::string> variable_value(const Value& value) {
                    "an environment variable takes text or an integer, not " + std::string(value.kind_name()),
                    "put the value in quotes");
   }
-  if (std::any_of(text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+  if (std::ranges::any_of(*text, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     return failure(ErrorCode::kInvalidInput, "a newline or control character cannot be part of a variable's value");
   }
   return *text;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 #include "engine/node/node.h"
@@ -18,12 +19,9 @@ namespace sparkplan {
 /// [A-Za-z_][A-Za-z0-9_]*
 bool is_variable_name(std::string_view text);
 
-/// Why a variable cannot be set for all logins: logins would fail, every shell would run code, or the value differs
-/// from user to user. One clause; nothing for all other variables.
-std::optional<std::string_view> why_not_for_all_logins(std::string_view name);
-
-/// A surprising side effect of setting a variable for all logins. One clause; nothing for all other variables.
-std::optional<std::string_view> risk_for_all_logins(std::string_view name);
+/// The finding about a name that is none, or that must not or should not be set for all logins: logins would fail,
+/// every shell would run code, or the value differs from user to user. Its code begins with that of the `section`.
+std::optional<Diagnostic> check_variable_name(const MapEntry& entry, const std::string& section);
 
 /// `text` as one word of a POSIX shell, without any expansion: 'it'\''s $HOME'.
 std::string shell_quote(std::string_view text);

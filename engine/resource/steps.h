@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -20,5 +23,24 @@ std::optional<Step> own_step(const ArtifactId& artifact, std::optional<Observati
 
 /// Adds `step` if there is one.
 void append(std::vector<Step>& steps, std::optional<Step> step);
+
+/// The desired content of a file or block.
+struct TextArtifact {
+  ArtifactId id;
+  std::optional<std::string> content;  ///< Nothing: sparkplan's content is removed.
+  std::uint32_t mode = 0644;
+  std::string group;  ///< Step::group; empty: the type's name.
+  /// The changes that need this artifact. Empty: all of them.
+  std::function<bool(const Change&)> concerns;
+  std::uint32_t uid = 0;  ///< Of a file; a block's file keeps its owner.
+  std::uint32_t gid = 0;
+};
+std::optional<Step> text_artifact_step(const TextArtifact& artifact, const StepsInput& input, const TypeInfo& info);
+
+/// The step that gives a file or block artifact this `content`; nothing if it has it already. Without `content`, the
+/// step restores the original from before sparkplan, or removes the artifact if it was absent. The step names every
+/// change of `input`.
+std::optional<Step> text_artifact_step(const ArtifactId& artifact, const std::optional<std::string>& content,
+                                       std::uint32_t mode, const StepsInput& input, const TypeInfo& info);
 
 }  // namespace sparkplan

@@ -1,12 +1,12 @@
 #include "engine/resource/systemd_units.h"
 
 #include <array>
-#include <chrono>
 #include <vector>
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/core/tree.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
@@ -40,6 +40,11 @@ std::string unit_state_in(const Observation& observation) {
 
 std::string unit_content_in(const Observation& observation) {
   return present_value(observation).text_or(unit_field::kContent, "");
+}
+
+WantedUnitState wanted_unit_state(const Observation& after) {
+  const Value& value = present_value(after);
+  return {text_below(value, unit_field::kContent), value.boolean_or(unit_field::kEnabled, false), unit_state_in(after)};
 }
 
 std::string system_unit_path(std::string_view name) {

@@ -24,6 +24,13 @@ std::string unit_state_in(const Observation& observation);
 std::string unit_content_in(const Observation& observation);
 /// The shape of their fields in a report of a node.
 Shape unit_shape();
+/// The unit that an Observation asks for; without any, if it is not Present.
+struct WantedUnitState {
+  std::optional<std::string> content;
+  bool enabled = false;
+  std::string state;
+};
+WantedUnitState wanted_unit_state(const Observation& after);
 
 inline constexpr std::string_view kSystemUnitDirectory = "/etc/systemd/system";
 

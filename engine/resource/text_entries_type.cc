@@ -6,7 +6,6 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan {
 namespace {
@@ -19,7 +18,7 @@ ObservedType TextEntriesType::observe(const ObserveRequest& request, const NodeR
   ObservedType observed;
   const Observation& text = observed.artifacts[text_] = sparkplan::read_artifact(text_, *this, node);
   const auto content = content_of(text);
-  const Entries ours = content ? parse(*content) : Entries();
+  const ValuesByName ours = content ? parse(*content) : ValuesByName();
   auto foreign = claims(request.names, ours, node);
   const auto* error = std::get_if<Error>(&text);
   if (error == nullptr && !foreign) error = &foreign.error();
@@ -37,7 +36,7 @@ ObservedType TextEntriesType::observe(const ObserveRequest& request, const NodeR
 }
 
 std::vector<Step> TextEntriesType::steps(const StepsInput& input) const {
-  Entries entries;
+  ValuesByName entries;
   for (const Resource& resource : input.target) {
     if (!entries_of(resource.desired).empty()) entries[resource.id.name] = resource.desired;
   }
@@ -47,15 +46,5 @@ std::vector<Step> TextEntriesType::steps(const StepsInput& input) const {
   append(steps, text_artifact_step(text_, content, kModeOfNewFile, input, info_));
   return steps;
 }
-
-Result<std::vector<ForeignClaim>> TextEntriesType::claims(const std::vector<std::string>& /*names*/,
-                                                          const Entries& /*ours*/, const NodeReader& /*node*/) const {
-  return std::vector<ForeignClaim>();
-}
-
-void TextEntriesType::observe_more(const ObserveRequest& /*request*/, const NodeReader& /*node*/,
-                                   ObservedType& /*observed*/) const {}
-
-std::vector<Step> TextEntriesType::more_steps(const StepsInput& /*input*/) const { return {}; }
 
 }  // namespace sparkplan

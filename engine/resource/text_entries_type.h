@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,26 +16,26 @@ class TextEntriesType : public ResourceType {
   std::vector<Step> steps(const StepsInput& input) const final;
 
  protected:
-  /// Name of the resource -> its value, as in Resource::desired.
-  using Entries = std::map<std::string, Value>;
-
   /// `text` is of file_artifact() or block_artifact(). A new file has mode 0644.
   explicit TextEntriesType(ArtifactId text) : text_(std::move(text)) {}
 
   /// Pure. The whole text with these entries, at least one.
-  virtual std::string render(const Entries& entries) const = 0;
+  virtual std::string render(const ValuesByName& entries) const = 0;
   /// Pure. The inverse for any text: an edited file has entries that sparkplan would not write, or none.
-  virtual Entries parse(std::string_view text) const = 0;
+  virtual ValuesByName parse(std::string_view text) const = 0;
 
   /// I/O, read-only. Claims of foreign files on the resources `names`; `ours` are the entries that our text has now.
   /// None by default. Errors: any; all resources are blocked.
-  virtual Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
-                                                   const NodeReader& node) const;
+  virtual Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& /*names*/,
+                                                   const ValuesByName& /*ours*/, const NodeReader& /*node*/) const {
+    return std::vector<ForeignClaim>();
+  }
 
   /// I/O, read-only. Adds what a type observes beside its text. Nothing by default.
-  virtual void observe_more(const ObserveRequest& request, const NodeReader& node, ObservedType& observed) const;
+  virtual void observe_more(const ObserveRequest& /*request*/, const NodeReader& /*node*/,
+                            ObservedType& /*observed*/) const {}
   /// Pure. The steps beside the one for the text; they come before it. None by default.
-  virtual std::vector<Step> more_steps(const StepsInput& input) const;
+  virtual std::vector<Step> more_steps(const StepsInput& /*input*/) const { return {}; }
 
  private:
   ArtifactId text_;

@@ -8,7 +8,7 @@
 #include "engine/core/finding.h"
 #include "engine/core/tree.h"
 #include "engine/resource/secret_artifact.h"
-#include "resources/file/drop_ins.h"
+#include "resources/file/places.h"
 
 namespace sparkplan::file {
 namespace {
@@ -63,7 +63,7 @@ class Compilation {
   /// Whether the node has exported `path` in the list `key`.
   bool is_among(std::string_view key, const std::string& path) const {
     const Value::List& paths = items_of(own_ == nullptr ? nullptr : own_->find(key));
-    return std::find(paths.begin(), paths.end(), Value(path)) != paths.end();
+    return std::ranges::find(paths, Value(path)) != paths.end();
   }
 
   Value known_after_packages() const {

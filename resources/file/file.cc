@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,13 +8,11 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/core/utf8.h"
-#include "engine/resource/account_numbers.h"
+#include "engine/resource/accounts.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/file/compilation.h"
-#include "resources/file/drop_ins.h"
 #include "resources/file/places.h"
 
 /// Whole text files: `files: [{path: /etc/motd, content: "Two Sparks\n"}]`.
@@ -32,7 +29,8 @@ constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
 
 /// The names that the records have below `key`, with their numbers on the node. Unknown names are left out.
-Result<Value> numbers_of(const Value& section, std::string_view key, AccountDatabase database, const NodeReader& node) {
+Result<Value> numbers_of(const Value& section, std::string_view key, const std::string& database,
+                         const NodeReader& node) {
   Value numbers = Value::map();
   for (const Value& record : items_of(section)) {
     const std::string name = record.text_or(key, kRoot);
@@ -84,7 +82,7 @@ class FileType final : public ResourceType {
     return compile(view, section, info_);
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [path, value] : applied) {
@@ -138,8 +136,8 @@ class FileType final : public ResourceType {
       const bool is_made = !own_folder(path).empty() && !missing(directory_of(directory));
       if (!is_made) without_directory.emplace_back(path);
     }
-    SPARK_TRY(Value users, numbers_of(section, "owner", AccountDatabase::kUsers, node));
-    SPARK_TRY(Value groups, numbers_of(section, "group", AccountDatabase::kGroups, node));
+    SPARK_TRY(Value users, numbers_of(section, "owner", "passwd", node));
+    SPARK_TRY(Value groups, numbers_of(section, "group", "group", node));
     Value exported = Value::map({{kAbsent, std::move(absent)},
                                  {kGroups, std::move(groups)},
                                  {kUsers, std::move(users)},
@@ -179,24 +177,18 @@ class FileType final : public ResourceType {
   }
 
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
-    if (artifact.kind == kRestartKind) {
-      const auto runs = logind_runs(node);
-      if (!runs) return runs.error();
-      return *runs ? Observation(Present{Value::map(), {}}) : Absent{};
-    }
-    const auto status = node.status(artifact.name);
-    if (status) return Present{Value::map(), {}};
-    return status.error().code == ErrorCode::kNotFound ? Observation(Absent{}) : status.error();
+    const auto there = artifact.kind == kRestartKind ? logind_runs(node) : node.is_there(artifact.name);
+    if (!there) return there.error();
+    return *there ? Observation(Present{Value::map(), {}}) : Absent{};
   }
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
     if (artifact.kind == kRestartKind) return restart_logind(node);
     // The engine makes the folder together with its first file.
     if (!std::holds_alternative<Absent>(after)) return {};
-    const auto names = node.list_directory(artifact.name);
-    if (!names && names.error().code != ErrorCode::kNotFound) return failure(names.error());
+    SPARK_TRY(const auto names, or_empty(node.list_directory(artifact.name)));
     // Files of other programs keep their folder.
-    return names && !names->empty() ? Result<void>() : node.remove_directory(artifact.name);
+    return names.empty() ? node.remove_directory(artifact.name) : Result<void>();
   }
 
   std::vector<Step> steps(const StepsInput& input) const override {
@@ -271,13 +263,13 @@ class FileType final : public ResourceType {
   void add_folder_step(const ResourceId& id, const Observation& after, const StepsInput& input,
                        std::vector<Step>& steps) const {
     const ArtifactId folder = folder_of(id.name);
-    const auto now = input.observed.artifacts.find(folder);
-    if (now == input.observed.artifacts.end() || same_state(now->second, after)) return;
+    const Observation* now = input.seen(folder);
+    if (now == nullptr || same_state(*now, after)) return;
     if (std::holds_alternative<Absent>(after)) {
-      const auto original = input.originals.find(folder);
-      if (original == input.originals.end() || !std::holds_alternative<Absent>(original->second)) return;
+      const Observation* original = input.original(folder);
+      if (original == nullptr || !std::holds_alternative<Absent>(*original)) return;
     }
-    steps.push_back(step_between(folder, now->second, after, id));
+    steps.push_back(step_between(folder, *now, after, id));
   }
 
   /// The file's own step, after the one for its folder and before the restart that makes it take effect. Without
@@ -294,16 +286,12 @@ class FileType final : public ResourceType {
       artifact.gid = file->gid;
     }
     append(steps, text_artifact_step(artifact, input, info_));
-    if (!is_of_logind(id.name) || !is_changed(id, input)) return;
-    const auto restart = input.observed.artifacts.find(restart_artifact());
-    if (restart == input.observed.artifacts.end() || !std::holds_alternative<Present>(restart->second)) return;
-    steps.push_back(step_between(restart_artifact(), restart->second, restart->second, id));
+    const bool is_changed = std::ranges::find(input.changes, id, &Change::id) != input.changes.end();
+    if (!is_of_logind(id.name) || !is_changed) return;
+    const Observation* restart = input.seen(restart_artifact());
+    if (restart == nullptr || !std::holds_alternative<Present>(*restart)) return;
+    steps.push_back(step_between(restart_artifact(), *restart, *restart, id));
     steps.back().activates = true;
-  }
-
-  static bool is_changed(const ResourceId& id, const StepsInput& input) {
-    return std::any_of(input.changes.begin(), input.changes.end(),
-                       [&](const Change& change) { return change.id == id; });
   }
 };
 

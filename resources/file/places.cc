@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
-#include <string_view>
+#include <vector>
+
+#include "engine/core/text.h"
 
 namespace sparkplan::file {
 namespace {
@@ -148,6 +151,11 @@ Result<bool> check_directory(const fs::path& directory, const NodeReader& node) 
   return true;
 }
 
+constexpr std::string_view kLogindFolder = "/etc/systemd/logind.conf.d/";
+/// systemd makes this link each time it starts the unit. Source: systemd, src/core/unit.c, unit_export_invocation_id().
+constexpr std::string_view kLogindStarted = "/run/systemd/units/invocation:systemd-logind.service";
+constexpr std::chrono::seconds kRestartDeadline{30};
+
 }  // namespace
 
 std::optional<Objection> objection_to(const std::string& path) {
@@ -155,8 +163,8 @@ std::optional<Objection> objection_to(const std::string& path) {
   if (fs::path(path).lexically_normal().string() != path || path.ends_with('/') || path.starts_with("//")) {
     return Objection{"file.path", "is not a plain file path", "write it without \"//\", \"/./\" or a trailing \"/\""};
   }
-  const auto found = std::find_if(kForbidden.begin(), kForbidden.end(),
-                                  [&](const Place& place) { return is_at_or_below(path, place.path); });
+  const auto found =
+      std::ranges::find_if(kForbidden, [&](const Place& place) { return is_at_or_below(path, place.path); });
   if (found == kForbidden.end()) return std::nullopt;
   return Objection{"file.place", std::string(found->reason), std::string(found->hint)};
 }
@@ -170,6 +178,34 @@ Result<bool> check_directories(const std::string& path, const NodeReader& node) 
     if (!there) return false;
   }
   return true;
+}
+
+std::string own_folder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.starts_with("/etc/") && folder.ends_with(".d") ? folder : "";
+}
+
+bool is_of_logind(const std::string& path) { return path.starts_with(kLogindFolder) && path.ends_with(".conf"); }
+
+Result<bool> logind_runs(const NodeReader& node) {
+  if (!node.live()) return false;
+  return node.is_there(kLogindStarted);
+}
+
+Result<std::optional<bool>> logind_has_read(const std::string& path, const NodeReader& node) {
+  if (!node.live()) return std::nullopt;
+  SPARK_TRY(const auto started, if_there(node.status(kLogindStarted)));
+  if (!started) return std::nullopt;
+  SPARK_TRY(const FileStatus written, node.status(path));
+  return started->changed_at_nanos >= written.changed_at_nanos;
+}
+
+Result<void> restart_logind(Node& node) {
+  const std::vector<std::string> argv{"systemctl", "restart", std::string(kLogind)};
+  SPARK_TRY(const CommandOutput output, node.run(argv, kRestartDeadline));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed,
+                 "systemctl restart " + std::string(kLogind) + ": " + printable(trim(output.standard_error)));
 }
 
 }  // namespace sparkplan::file

@@ -45,14 +45,8 @@ std::string without_comment(const std::string& text) { return text.substr(0, tex
 /// "192.168.100.11" and 24 -> "192.168.100.0/24"
 std::string network_text(const FabricPort& address) {
   if (address.address.empty()) return std::string(kLinkLocalNetwork);
-  const auto number = ipv4_number(address.address);
-  if (!number || address.prefix_length <= 0 || address.prefix_length > 32) return {};
-  const std::uint32_t network = *number & (~std::uint32_t{0} << (32 - address.prefix_length));
-  std::string text;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    text += std::to_string((network >> shift) & 0xFFU) + (shift > 0 ? "." : "");
-  }
-  return text + "/" + std::to_string(address.prefix_length);
+  const auto network = parse_ipv4_network(address.address_text());
+  return network && network->prefix_length > 0 ? network->str() : std::string();
 }
 
 std::set<std::string> texts_below(const Value& map, const char* key) {
@@ -68,8 +62,8 @@ Value list_of(const std::set<std::string>& texts) {
 /// The rules of `wanted` that no foreign rule replaces.
 std::set<std::string> still_needed(const std::set<std::string>& wanted, const std::set<std::string>& others) {
   std::set<std::string> needed;
-  std::copy_if(wanted.begin(), wanted.end(), std::inserter(needed, needed.end()),
-               [&](const std::string& rule) { return !others.contains(without_comment(rule)); });
+  std::ranges::copy_if(wanted, std::inserter(needed, needed.end()),
+                       [&](const std::string& rule) { return !others.contains(without_comment(rule)); });
   return needed;
 }
 
@@ -201,9 +195,8 @@ class FirewallType final : public ResourceType {
     if (!node.live()) return NotApplicable{"no firewall is running there"};
     const auto ufw = read_ufw(node);
     if (!ufw) return ufw.error();
-    const bool there = std::any_of(ufw->rules.begin(), ufw->rules.end(), [&](const InboundRule& rule) {
-      return is_ours(rule) && text_of(rule) == artifact.name;
-    });
+    const bool there = std::ranges::any_of(
+        ufw->rules, [&](const InboundRule& rule) { return is_ours(rule) && text_of(rule) == artifact.name; });
     return there ? rule_there() : Observation(Absent{});
   }
 
@@ -236,8 +229,7 @@ class FirewallType final : public ResourceType {
     return failure(ErrorCode::kVerifyFailed, "ufw reports success, but the rule is missing: " + artifact.name);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     const auto wanted = desired.find(kName);
     const auto ufw = read_ufw(node);
     if (wanted == desired.end() || !ufw) return {};

@@ -1,9 +1,9 @@
 #include "resources/firewall/ufw.h"
 
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/model/ipv4.h"
@@ -19,11 +19,9 @@ constexpr std::string_view kEverybody = "0.0.0.0/0";
 std::string decode_comment(std::string_view digits) {
   std::string comment;
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    unsigned int byte = 0;
-    const std::string_view pair = digits.substr(i, 2);
-    const auto [end, error] = std::from_chars(pair.data(), pair.data() + pair.size(), byte, 16);
-    if (error != std::errc() || end != pair.data() + pair.size()) return {};
-    comment += static_cast<char>(byte);
+    const auto byte = parse_number<unsigned int>(digits.substr(i, 2), 16);
+    if (!byte) return {};
+    comment += static_cast<char>(*byte);
   }
   return comment;
 }

@@ -54,7 +54,7 @@ class HostsType final : public TextEntriesType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& view, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     if (applied.empty()) return std::nullopt;
     const std::string& first = applied.begin()->first;
@@ -64,7 +64,7 @@ class HostsType final : public TextEntriesType {
       if (!is_suffix(suffix)) continue;
       const auto names = names_of(view.cluster, suffix).addresses;
       const auto is_named = [&](const auto& one) { return names.contains(one.first); };
-      if (!std::all_of(applied.begin(), applied.end(), is_named)) continue;
+      if (!std::ranges::all_of(applied, is_named)) continue;
       return Value::map({{"suffix", suffix}});
     }
     return std::nullopt;
@@ -78,14 +78,14 @@ class HostsType final : public TextEntriesType {
   }
 
  protected:
-  std::string render(const Entries& entries) const override {
+  std::string render(const ValuesByName& entries) const override {
     std::map<std::string, std::string> addresses;
     for (const auto& [name, value] : entries) addresses[name] = value.text_or(kField, "");
     return render_block(addresses);
   }
 
-  Entries parse(std::string_view text) const override {
-    Entries entries;
+  ValuesByName parse(std::string_view text) const override {
+    ValuesByName entries;
     for (Entry& entry : parse_hosts(text)) {
       entries.emplace(std::move(entry.name), Value::map({{kField, std::move(entry.address)}}));
     }
@@ -95,7 +95,7 @@ class HostsType final : public TextEntriesType {
   /// A line with the same address as ours is no conflict. Before the block exists, our address is not known here: a
   /// line with an IPv4 address counts first, as fabric addresses are IPv4, then one with an IPv6 address, as a
   /// management address can be.
-  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
+  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const ValuesByName& ours,
                                            const NodeReader& node) const override {
     SPARK_TRY(const std::string text, file_with_block(kHostsFile, node));
     std::vector<ForeignClaim> claims;

@@ -1,16 +1,13 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
-#include "engine/core/value.h"
 #include "engine/model/cluster.h"
-#include "engine/resource/resource_type.h"
 
 /// Names for the fabric addresses of all nodes, in a block of /etc/hosts: `hosts: {suffix: -fabric}`. Everything in
 /// this header is pure.

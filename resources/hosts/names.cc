@@ -7,7 +7,9 @@
 #include "engine/core/ascii.h"
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/resource/managed_block.h"
 #include "resources/hosts/hosts.h"
 
 namespace sparkplan::hosts {
@@ -21,9 +23,7 @@ bool is_address(int family, std::string_view text) {
   return inet_pton(family, std::string(text).c_str(), &buffer) == 1;
 }
 
-bool has_fabric(const Cluster& cluster) {
-  return std::any_of(cluster.nodes.begin(), cluster.nodes.end(), declares_fabric);
-}
+bool has_fabric(const Cluster& cluster) { return std::ranges::any_of(cluster.nodes, declares_fabric); }
 
 /// Why nodes get no name: the end of a sentence about one node, and of one about several.
 struct Reason {
@@ -72,7 +72,7 @@ struct Unnamed {
 };
 
 void add_unnamed(std::vector<Unnamed>& all, const Reason* reason, const NodeSpec& node) {
-  auto known = std::find_if(all.begin(), all.end(), [&](const Unnamed& one) { return one.reason == reason; });
+  auto known = std::ranges::find(all, reason, &Unnamed::reason);
   if (known == all.end()) {
     known = all.insert(all.end(), Unnamed{reason, {}, node.fabric.empty() ? node.where : node.fabric.front().where});
   }
@@ -112,11 +112,9 @@ Names names_of(const Cluster& cluster, std::string_view suffix) {
   for (const NodeSpec& node : cluster.nodes) {
     const std::string name = node.name.str() + std::string(suffix);
     const std::vector<std::string_view> labels = split(name, '.');
-    if (std::any_of(labels.begin(), labels.end(),
-                    [](std::string_view label) { return label.size() > kLongestLabel; })) {
-      names.diagnostics.push_back(finding(Severity::kError, "hosts.name-too-long",
-                                          "\"" + name + "\" is longer than a host name may be", "use a shorter suffix",
-                                          node.where));
+    if (std::ranges::any_of(labels, [](std::string_view label) { return label.size() > kLongestLabel; })) {
+      names.diagnostics.push_back(finding("hosts.name-too-long", "\"" + name + "\" is longer than a host name may be",
+                                          "use a shorter suffix", node.where));
       continue;
     }
     auto address = address_of(node, fabric);
@@ -128,6 +126,33 @@ Names names_of(const Cluster& cluster, std::string_view suffix) {
   }
   for (const Unnamed& nodes : unnamed) names.diagnostics.push_back(warning_of(nodes));
   return names;
+}
+
+std::vector<Entry> parse_hosts(std::string_view text) {
+  std::vector<Entry> entries;
+  int number = 0;
+  for (const std::string_view line : split_lines(text)) {
+    ++number;
+    const std::vector<std::string> words = words_of(line.substr(0, line.find('#')));
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      entries.push_back({words.front(), words[i], number});
+    }
+  }
+  return entries;
+}
+
+std::string render_block(const std::map<std::string, std::string>& addresses) {
+  std::string text;
+  for (const auto& [name, address] : addresses) text += address + " " + name + "\n";
+  return text;
+}
+
+std::optional<Entry> claimed_above(std::string_view text, std::string_view name, bool ipv6) {
+  for (const Entry& entry : parse_hosts(text_above_block(text))) {
+    const bool same_family = ipv6 ? is_ipv6(entry.address) : is_ipv4(entry.address);
+    if (same_family && lower_case(entry.name) == lower_case(name)) return entry;
+  }
+  return std::nullopt;
 }
 
 }  // namespace sparkplan::hosts

@@ -12,7 +12,6 @@
 #include "engine/domain/ahead/provision.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/kernel_module/module_files.h"
 
 /// Kernel modules, loaded now and at every boot: `kernel_modules: [nvme-tcp]`.
@@ -49,18 +48,15 @@ Result<bool> is_built_in(const std::string& module, const NodeReader& node) {
   const fs::path list = fs::path("/lib/modules") / trim(*release) / "modules.builtin";
   SPARK_TRY(const std::string text, or_empty(node.read_file(list)));
   const auto lines = split_lines(text);
-  return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
-    return kernel_name(fs::path(line).stem().string()) == kernel_name(module);
-  });
+  return std::ranges::any_of(
+      lines, [&](std::string_view line) { return kernel_name(fs::path(line).stem().string()) == kernel_name(module); });
 }
 
 Observation read_module(const std::string& module, const NodeReader& node) {
   if (!node.live()) return NotApplicable{"no kernel is running there"};
-  const auto status = node.status(directory_of(module));
-  if (status) return module_state(true);
-  if (status.error().code != ErrorCode::kNotFound) return status.error();
-  const auto built_in = is_built_in(module, node);
-  return built_in ? module_state(*built_in) : Observation(built_in.error());
+  auto loaded = node.is_there(directory_of(module));
+  if (loaded && !*loaded) loaded = is_built_in(module, node);
+  return loaded ? module_state(*loaded) : Observation(loaded.error());
 }
 
 /// The failure of modprobe as an Error.
@@ -109,7 +105,7 @@ class KernelModuleType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
@@ -208,8 +204,7 @@ class KernelModuleType final : public ResourceType {
     return is_loaded(after) ? load(artifact.name, node) : unload_if_unused(artifact.name, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     std::vector<Ineffective> ineffective;
     for (const auto& [module, value] : desired) {
       for (const std::string& option : words_of(value.text_or(kOptions, ""))) {

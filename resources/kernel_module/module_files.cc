@@ -7,8 +7,8 @@
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/config_files.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::kernel_module {
 namespace {
@@ -29,7 +29,7 @@ std::string_view as_switch(std::string_view value) {
 
 std::string kernel_name(std::string_view name) {
   std::string kernel(name);
-  std::replace(kernel.begin(), kernel.end(), '-', '_');
+  std::ranges::replace(kernel, '-', '_');
   return kernel;
 }
 

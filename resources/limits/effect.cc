@@ -1,25 +1,20 @@
-#include "resources/limits/effect.h"
+#include "resources/limits/login.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/resource/accounts.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
-#include "resources/limits/limits_files.h"
-#include "resources/limits/login.h"
 
 namespace sparkplan::limits {
 namespace {
 
 using Wishes = std::map<LimitName, Limit>;
 
-Wishes wishes_of(const std::map<std::string, Value>& desired) {
+Wishes wishes_of(const ValuesByName& desired) {
   Wishes wishes;
   for (const auto& [text, value] : desired) {
     const std::optional<LimitName> name = parse_name(text);
@@ -122,7 +117,10 @@ class LoginCheck {
   }
 
   const std::set<std::string>& groups() {
-    if (!groups_) groups_ = groups_of(user_, node_);
+    if (!groups_) {
+      const std::vector<std::string> names = groups_of(user_, node_);
+      groups_.emplace(names.begin(), names.end());
+    }
     return *groups_;
   }
 
@@ -158,7 +156,7 @@ void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::v
   if (!reason) return;
   for (const auto& [name, limit] : wishes) {
     const std::string wish = name.str();
-    const bool is_told = std::any_of(findings.begin(), findings.end(), [&](const Ineffective& finding) {
+    const bool is_told = std::ranges::any_of(findings, [&](const Ineffective& finding) {
       return finding.name == wish && finding.code == "limits.not_effective";
     });
     if (is_told) continue;
@@ -169,7 +167,7 @@ void add_findings_about_ssh(const Wishes& wishes, const NodeReader& node, std::v
 
 }  // namespace
 
-std::vector<Ineffective> limits_not_effective(const std::map<std::string, Value>& desired, const NodeReader& node,
+std::vector<Ineffective> limits_not_effective(const ValuesByName& desired, const NodeReader& node,
                                               std::chrono::milliseconds longest_look) {
   if (!node.live()) return {};
   const Wishes wishes = wishes_of(desired);

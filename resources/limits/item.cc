@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/units.h"
 
 namespace sparkplan::limits {
@@ -42,13 +42,6 @@ constexpr std::array<Item, 19> kItems{{
     {"sigpending", Unit::kCount, "Max pending signals"},
     {"stack", Unit::kKibibytes, "Max stack size"},
 }};
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// "8GiB", "1.5MB". A unit without the final B ("64k") is ambiguous: 1000 or 1024.
 bool is_size(std::string_view text) {
@@ -103,14 +96,13 @@ std::optional<std::int64_t> leading_number(std::string_view text) {
   const std::size_t sign = !text.empty() && (text.front() == '-' || text.front() == '+') ? 1 : 0;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789", sign), text.size());
   if (digits == sign) return std::nullopt;
-  return whole_number(text.substr(text.front() == '+' ? 1 : 0, digits - (text.front() == '+' ? 1 : 0)));
+  return parse_number(text.substr(text.front() == '+' ? 1 : 0, digits - (text.front() == '+' ? 1 : 0)));
 }
 
 }  // namespace
 
 const Item* find_item(std::string_view name) {
-  const auto* const found =
-      std::find_if(kItems.begin(), kItems.end(), [&](const Item& item) { return item.name == name; });
+  const auto* const found = std::ranges::find(kItems, name, &Item::name);
   return found == kItems.end() ? nullptr : found;
 }
 
@@ -139,7 +131,7 @@ Result<std::string> resolve_value(const Item& item, const Value& value) {
   if (!item.can_be_unlimited() && (*text == kUnlimited || *text == "infinity")) {
     return bad_value(item, *text, "it must be a number");
   }
-  if (const auto number = whole_number(*text)) return resolve_number(item, *text, *number);
+  if (const auto number = parse_number(*text)) return resolve_number(item, *text, *number);
   if (is_size(*text)) return resolve_size(item, *text);
   return bad_value(item, *text, "it is not a whole number",
                    "write unlimited, a number, or for sizes a number with KiB, MiB or GiB");
@@ -160,7 +152,7 @@ std::optional<std::string> value_as_read(const Item& item, std::string_view text
 }
 
 std::string proc_value(const Item& item, std::string_view value) {
-  const std::optional<std::int64_t> number = whole_number(value);
+  const std::optional<std::int64_t> number = parse_number(value);
   if (!number) return std::string(value);
   switch (item.unit) {
     case Unit::kKibibytes:
@@ -176,7 +168,7 @@ std::string proc_value(const Item& item, std::string_view value) {
 }
 
 std::string display_proc_value(const Item& item, std::string_view shown) {
-  const std::optional<std::int64_t> number = whole_number(shown);
+  const std::optional<std::int64_t> number = parse_number(shown);
   if (!number) return std::string(shown);
   const std::string unit = unit_name(item).empty() ? "" : " " + std::string(unit_name(item));
   if (item.unit == Unit::kNice) return std::to_string(kNiceCeiling - *number);

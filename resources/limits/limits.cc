@@ -6,9 +6,8 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/text_entries_type.h"
-#include "resources/limits/effect.h"
 #include "resources/limits/item.h"
-#include "resources/limits/limits_files.h"
+#include "resources/limits/login.h"
 
 namespace sparkplan::limits {
 namespace {
@@ -42,7 +41,7 @@ class LimitsType final : public TextEntriesType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [text, value] : applied) {
@@ -69,13 +68,12 @@ class LimitsType final : public TextEntriesType {
     return changes;
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     return limits_not_effective(desired, node);
   }
 
  protected:
-  std::string render(const Entries& entries) const override {
+  std::string render(const ValuesByName& entries) const override {
     std::map<LimitName, Limit> limits;
     for (const auto& [text, value] : entries) {
       if (const auto name = parse_name(text)) limits[*name] = decode_limit(value);
@@ -83,13 +81,13 @@ class LimitsType final : public TextEntriesType {
     return render_file(limits);
   }
 
-  Entries parse(std::string_view text) const override {
-    Entries entries;
+  ValuesByName parse(std::string_view text) const override {
+    ValuesByName entries;
     for (const auto& [name, limit] : limits_of(text)) entries[name.str()] = encode(limit);
     return entries;
   }
 
-  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
+  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const ValuesByName& ours,
                                            const NodeReader& node) const override {
     SPARK_TRY(const std::vector<LimitsFile> others, limits_files(node));
     std::vector<ForeignClaim> claims;

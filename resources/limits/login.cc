@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/words.h"
 #include "engine/resource/accounts.h"
@@ -47,12 +45,8 @@ bool is_directory(std::string_view path, const NodeReader& node) {
 /// Nothing for an unknown user, for whom su prints a better error.
 std::optional<std::string> home_of(const std::string& user, const NodeReader& node) {
   std::optional<std::string> line = passwd_line(user, node);
-  if (!line) {
-    const std::array<std::string, 4> argv{"getent", "passwd", "--", user};
-    const Result<CommandOutput> output = node.query(argv, kLongestLogin);
-    if (!output || output->exit_status != 0) return std::nullopt;
-    line = output->standard_output.substr(0, output->standard_output.find('\n'));
-  }
+  if (!line) line = getent_line("passwd", user, node).value_or(std::nullopt);
+  if (!line) return std::nullopt;
   const std::vector<std::string_view> fields = split(*line, ':');
   if (fields.size() != kFieldsOfPasswd) return std::nullopt;
   return std::string(fields[kHomeField]);
@@ -63,11 +57,11 @@ bool mentions_pam_limits(const std::string& service, int depth, const NodeReader
   if (!text || depth > kDeepestInclude) return false;
   for (const std::string_view line : split_lines(*text)) {
     std::string blanks(line.substr(0, line.find('#')));
-    std::replace(blanks.begin(), blanks.end(), '\t', ' ');
+    std::ranges::replace(blanks, '\t', ' ');
     const std::vector<std::string> words = words_of(blanks);
     if (words.size() < 2) continue;
     const bool of_session = words[0] == "session" || words[0] == "-session";
-    if (of_session && std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    if (of_session && std::ranges::any_of(words, [](const std::string& word) {
           return std::filesystem::path(word).filename() == "pam_limits.so";
         })) {
       return true;
@@ -96,17 +90,15 @@ std::map<std::string, ShownLimit> parse_proc_limits(std::string_view text) {
 bool is_user_name(std::string_view text) {
   const auto plain = [](char c) { return is_alphanumeric(c) || c == '_'; };
   return !text.empty() && plain(text.front()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-' || c == '.'; });
+         std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-' || c == '.'; });
 }
 
 std::optional<std::string> first_ordinary_user(std::string_view passwd, const NodeReader& node) {
   for (const std::string_view line : split_lines(passwd)) {
     const std::vector<std::string_view> fields = split(line, ':');
     if (fields.size() != kFieldsOfPasswd || !is_user_name(fields[0])) continue;
-    int uid = 0;
-    const auto [end, error] = std::from_chars(fields[2].data(), fields[2].data() + fields[2].size(), uid);
-    if (error != std::errc() || end != fields[2].data() + fields[2].size()) continue;
-    if (uid < kFirstOrdinaryUid || uid > kLastOrdinaryUid) continue;
+    const auto uid = parse_number<int>(fields[2]);
+    if (!uid || *uid < kFirstOrdinaryUid || *uid > kLastOrdinaryUid) continue;
     if (!is_directory(fields[kHomeField], node)) continue;
     if (is_real_shell(std::string(fields[6]), node)) return std::string(fields[0]);
   }
@@ -128,14 +120,6 @@ Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& use
   if (reason.empty()) reason = first_line(output.standard_output);
   if (reason.empty()) reason = "su ended with exit status " + std::to_string(output.exit_status);
   return failure(ErrorCode::kFailed, std::move(reason));
-}
-
-std::set<std::string> groups_of(const std::string& user, const NodeReader& node) {
-  const std::array<std::string, 4> argv{"id", "-Gn", "--", user};
-  const Result<CommandOutput> output = node.query(argv, kLongestLogin);
-  if (!output || output->exit_status != 0) return {};
-  const std::vector<std::string> names = words_of(first_line(output->standard_output));
-  return {names.begin(), names.end()};
 }
 
 bool su_uses_pam_limits(const NodeReader& node) {
@@ -165,10 +149,8 @@ bool may_raise_hard_limits(const NodeReader& node) {
   constexpr std::string_view kLine = "CapBnd:";
   for (const std::string_view line : split_lines(*text)) {
     if (!line.starts_with(kLine)) continue;
-    const std::string_view digits = trim(line.substr(kLine.size()));
-    std::uint64_t bounding = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bounding, 16);
-    return error != std::errc() || end != digits.data() + digits.size() || ((bounding >> kCapSysResource) & 1U) != 0;
+    const auto bounding = parse_number<std::uint64_t>(trim(line.substr(kLine.size())), 16);
+    return !bounding || ((*bounding >> kCapSysResource) & 1U) != 0;
   }
   return true;
 }

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
+#include "engine/resource/resource_type.h"
 
 /// The properties of a login on a node.
 namespace sparkplan::limits {
@@ -35,9 +37,6 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
 /// NodeReader::query().
 Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& user, const NodeReader& node);
 
-/// The groups of a user; none if they are unknown.
-std::set<std::string> groups_of(const std::string& user, const NodeReader& node);
-
 /// True if pam_limits sets the limits of processes that su(1) starts, or if that is unknown.
 bool su_uses_pam_limits(const NodeReader& node);
 
@@ -47,5 +46,15 @@ std::optional<std::string> why_sshd_sets_no_limits(const NodeReader& node);
 
 /// False if no process of this machine may raise a hard limit, as in most containers.
 bool may_raise_hard_limits(const NodeReader& node);
+
+/// No login starts later; also getent's deadline.
+inline constexpr std::chrono::seconds kLongestLook{30};
+
+/// I/O, read-only. Logs in once per user with limits of their own, and once for "*" as the first ordinary user. Reports
+/// every limit that such a login does not get, with the reason. Also reports limits that sshd sets for no login.
+/// Groups, and items without a soft and hard value, are not tested. Users whose login would begin after `longest_look`
+/// are reported as not checked.
+std::vector<Ineffective> limits_not_effective(const ValuesByName& desired, const NodeReader& node,
+                                              std::chrono::milliseconds longest_look = kLongestLook);
 
 }  // namespace sparkplan::limits

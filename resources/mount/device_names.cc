@@ -60,12 +60,8 @@ Result<std::string> nvme_link(const std::string& device, const NodeReader& node)
 /// A file system stays mounted after its device was pulled out, or its server was given up. Its writes go nowhere.
 Result<bool> is_lost(const std::string& number, const NodeReader& node) {
   const std::string all = "/sys/dev/block";
-  const auto device = node.status(all + "/" + number);
-  if (device) return false;
-  if (device.error().code != ErrorCode::kNotFound) return failure(device.error());
-  const auto devices = node.status(all);
-  if (!devices && devices.error().code != ErrorCode::kNotFound) return failure(devices.error());
-  return devices.has_value();
+  SPARK_TRY(const bool there, node.is_there(all + "/" + number));
+  return there ? Result<bool>(false) : node.is_there(all);
 }
 
 /// The links of the device with this number: empty if the device is lost, nothing if udev has no record of it.
@@ -85,6 +81,21 @@ Result<std::optional<std::set<std::string>>> links_of(const std::string& number,
   return std::optional(std::move(links));
 }
 
+/// "253:0" for the device behind "/dev/sda1", "/dev/mapper/mpatha" or "/dev/VG/LV". Nothing if the kernel has no device
+/// of that name, and for all other links.
+/// Source: the kernel's Documentation/ABI/testing/sysfs-block-dm; lvm(8), "dmsetup info" on names with hyphens.
+Result<std::optional<std::string>> device_number(const std::string& path, const NodeReader& node) {
+  if (!path.starts_with(kDev)) return std::optional<std::string>();
+  const std::string name = path.substr(kDev.size());
+  // "cciss/c0d0": a file name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
+  std::string kernel_name = name;
+  std::ranges::replace(kernel_name, '/', '!');
+  SPARK_TRY(auto number, number_of(kernel_name, node));
+  const std::string mapped = number ? std::string() : mapper_name(name);
+  if (mapped.empty()) return number;
+  return number_of_mapped(mapped, node);
+}
+
 /// btrfs mounts show a number ("0:...") that is not their device's.
 Result<std::optional<std::string>> number_behind(const MountedFileSystem& mounted, const NodeReader& node) {
   if (mounted.device.starts_with("0:")) return device_number(mounted.source, node);
@@ -98,18 +109,6 @@ Error nobody_can_tell(const std::string& who, const std::string& device) {
 }
 
 }  // namespace
-
-Result<std::optional<std::string>> device_number(const std::string& path, const NodeReader& node) {
-  if (!path.starts_with(kDev)) return std::optional<std::string>();
-  const std::string name = path.substr(kDev.size());
-  // "cciss/c0d0": a file name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
-  std::string kernel_name = name;
-  std::replace(kernel_name.begin(), kernel_name.end(), '/', '!');
-  SPARK_TRY(auto number, number_of(kernel_name, node));
-  const std::string mapped = number ? std::string() : mapper_name(name);
-  if (mapped.empty()) return number;
-  return number_of_mapped(mapped, node);
-}
 
 Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node) {
   SPARK_TRY(const auto number, number_behind(mounted, node));

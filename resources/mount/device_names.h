@@ -11,11 +11,6 @@
 /// The names of block devices. I/O, read-only, no program; for running machines only.
 namespace sparkplan::mount {
 
-/// "253:0" for the device behind "/dev/sda1", "/dev/mapper/mpatha" or "/dev/VG/LV". Nothing if the kernel has no device
-/// of that name, and for all other links.
-/// Source: the kernel's Documentation/ABI/testing/sysfs-block-dm; lvm(8), "dmsetup info" on names with hyphens.
-Result<std::optional<std::string>> device_number(const std::string& path, const NodeReader& node);
-
 /// udev's record of the mounted device. Nothing if udev has no record, or if the device cannot be found.
 /// Source: the format of /run/udev/data, lines "S:LINK".
 Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node);

@@ -5,10 +5,10 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/device_names.h"
@@ -32,7 +32,7 @@ struct WrittenVolumes {
 
 bool writes(const MountedFileSystem& mounted) {
   const auto& options = mounted.super_options;
-  return is_for_one_machine(mounted.type) && std::find(options.begin(), options.end(), "ro") == options.end();
+  return is_for_one_machine(mounted.type) && std::ranges::find(options, "ro") == options.end();
 }
 
 /// Adds the ext4 volumes of all mount namespaces. No readable mount table lists the mounts of a container.
@@ -80,14 +80,14 @@ Result<void> add_units(const NodeReader& node, WrittenVolumes& volumes) {
 /// "auto" or a list of types may resolve to a file system for one machine.
 bool may_be_for_one_machine(const std::string& type) {
   const auto types = split(type, ',');
-  return type.empty() || std::any_of(types.begin(), types.end(),
-                                     [](std::string_view one) { return one == "auto" || is_for_one_machine(one); });
+  return type.empty() ||
+         std::ranges::any_of(types, [](std::string_view one) { return one == "auto" || is_for_one_machine(one); });
 }
 
 /// Mounted at boot, or at the first access.
 bool mounts_by_itself(const FstabLine& line) {
   const auto has = [&](std::string_view option) {
-    return std::find(line.options.begin(), line.options.end(), option) != line.options.end();
+    return std::ranges::find(line.options, option) != line.options.end();
   };
   return !has("noauto") || has("x-systemd.automount");
 }
@@ -115,11 +115,8 @@ const Value* of_type(const NodeExports& exports) {
 }
 
 bool writes_to(const Value& told, const std::string& link) {
-  const Value* all = told.find(kWrites);
-  const Value::List* links = all == nullptr ? nullptr : all->list_items();
-  return links != nullptr && std::any_of(links->begin(), links->end(), [&](const Value& one) {
-           return one.string() != nullptr && *one.string() == link;
-         });
+  const Value::List& links = items_of(told.find(kWrites));
+  return std::ranges::find(links, Value(link)) != links.end();
 }
 
 /// The file that would mount the volume; empty if it is mounted.
@@ -130,11 +127,7 @@ std::string place_of(const Value& told, const std::string& link) {
 
 /// An export above the limit counts as no export.
 bool says_too_much(const Value& told) {
-  const Value* links = told.find(kWrites);
-  const Value* places = told.find(kPlaces);
-  const bool many_links =
-      links != nullptr && links->list_items() != nullptr && links->list_items()->size() > kMostVolumes;
-  return many_links || (places != nullptr && places->entries() != nullptr && places->entries()->size() > kMostVolumes);
+  return items_of(told.find(kWrites)).size() > kMostVolumes || entries_of(told.find(kPlaces)).size() > kMostVolumes;
 }
 
 /// The node has the volume mounted writable, or has our unit for this mount. All other nodes see that unit in the
@@ -152,7 +145,7 @@ Diagnostic other_writer(const std::string& name, bool stays, const std::string& 
                            : "release that node first: `sparkplan release " + name + "`";
   if (by_fstab) hint = "remove the line from fstab on " + name + ", or add `ro` or `noauto` to its options";
   return finding(
-      Severity::kError, "mount.other-writer",
+      "mount.other-writer",
       name + (place.empty() ? " still writes to \"" : " would write again, through " + printable(place) + ", to \"") +
           printable(shared_volume(mount)) + "\", which " + self + " is to mount writable: two writers destroy it",
       std::move(hint), mount.where);
@@ -190,9 +183,7 @@ Result<Value> written_volumes(const NodeReader& node) {
   if (links.size() > kMostVolumes) {
     return failure(ErrorCode::kUnsupported, "there are more than " + std::to_string(kMostVolumes) + " volume names");
   }
-  Value::List list;
-  for (const std::string& link : links) list.emplace_back(link);
-  return Value::map({{kWrites, std::move(list)}, {kPlaces, std::move(places)}});
+  return Value::map({{kWrites, Value::List(links.begin(), links.end())}, {kPlaces, std::move(places)}});
 }
 
 Shape exported_volumes() {

@@ -8,9 +8,7 @@
 #include "engine/domain/storage/storage.h"
 #include "engine/domain/storage/storage_network.h"
 #include "resources/mount/live_writers.h"
-#include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
-#include "resources/mount/mount_section.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
@@ -104,7 +102,7 @@ class MountType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     return section_of(applied);
   }

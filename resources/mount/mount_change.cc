@@ -1,13 +1,10 @@
-#include "resources/mount/mount_change.h"
+#include "resources/mount/mount_steps.h"
 
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <optional>
-#include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/tree.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_checks.h"
@@ -18,25 +15,6 @@ namespace sparkplan::mount {
 namespace {
 
 constexpr std::chrono::seconds kDeadline{60};
-
-/// The mount that an Observation describes.
-struct WantedMount {
-  std::optional<std::string> content;
-  bool enabled = false;
-  std::string state = state::kNotMounted;
-
-  bool mounted() const { return state.starts_with(state::kMounted); }
-};
-
-WantedMount wanted_from(const Observation& after) {
-  WantedMount wanted;
-  if (!std::holds_alternative<Present>(after)) return wanted;
-  const Value& value = present_value(after);
-  wanted.content = text_below(value, field::kContent);
-  wanted.enabled = value.boolean_or(field::kEnabled, false);
-  wanted.state = value.text_or(field::kState, state::kNotMounted);
-  return wanted;
-}
 
 /// The error with the last mount message of the unit's journal since then, for a reader who is not on the node.
 Error with_messages(const std::string& unit, const std::string& since, Error error, const NodeReader& node) {
@@ -54,20 +32,22 @@ Error with_messages(const std::string& unit, const std::string& since, Error err
 
 class MountChange {
  public:
-  MountChange(const std::string& target, const MountState& now, WantedMount wanted, Node& node)
+  MountChange(const std::string& target, const MountState& now, WantedUnitState wanted, Node& node)
       : target_(target), unit_(unit_name(target)), now_(now), wanted_(std::move(wanted)), node_(node) {}
 
   Result<void> carry_out() {
-    if (now_.mounted() && !wanted_.mounted()) SPARK_CHECK(unmount());
+    if (now_.mounted() && !wants_mount()) SPARK_CHECK(unmount());
     if (!wanted_.content) return remove_unit(unit_, now_.unit, node_);
     SPARK_CHECK(make_room());
     SPARK_CHECK(write_unit(unit_, *wanted_.content, wanted_.enabled, now_.unit, node_));
-    if (!node_.live() || !wanted_.mounted()) return {};
+    if (!node_.live() || !wants_mount()) return {};
     SPARK_CHECK(mount_or_remount());
     return put_drift_back();
   }
 
  private:
+  bool wants_mount() const { return wanted_.state.starts_with(state::kMounted); }
+
   Result<void> unmount() {
     SPARK_TRY(const auto all, mounted_file_systems(node_));
     const MountedFileSystem* there = mounted_at(all, target_);
@@ -87,8 +67,8 @@ class MountChange {
   Result<void> refuse_if_held(const MountedFileSystem& gone) {
     if (!gone.source.starts_with("/dev/")) return {};
     SPARK_TRY(const auto mounts, mounted_file_systems(node_));
-    const bool seen_elsewhere = std::any_of(
-        mounts.begin(), mounts.end(), [&](const MountedFileSystem& other) { return other.device == gone.device; });
+    const bool seen_elsewhere =
+        std::ranges::any_of(mounts, [&](const MountedFileSystem& other) { return other.device == gone.device; });
     if (seen_elsewhere) return {};
     const auto held = is_held(gone.source, node_);
     if (held && !*held) return {};
@@ -104,7 +84,7 @@ class MountChange {
   /// Unmounts our old mount if the new unit mounts another source.
   Result<void> make_room() {
     const bool own = now_.mounted() && now_.unit.ours() && !now_.state.starts_with(state::kFrom);
-    if (!own || !wanted_.mounted() || now_.unit.content == wanted_.content) return {};
+    if (!own || !wants_mount() || now_.unit.content == wanted_.content) return {};
     SPARK_TRY(const auto all, mounted_file_systems(node_));
     const MountedFileSystem* there = mounted_at(all, target_);
     if (there == nullptr) return {};
@@ -194,15 +174,47 @@ class MountChange {
   const std::string& target_;
   std::string unit_;
   const MountState& now_;
-  WantedMount wanted_;
+  WantedUnitState wanted_;
   Node& node_;
 };
+
+constexpr std::chrono::seconds kDirectoryDeadline{30};
+
+Result<void> run(std::vector<std::string> argv, Node& node) {
+  SPARK_TRY(const CommandOutput output, node.run(argv, kDirectoryDeadline));
+  if (output.exit_status == 0) return {};
+  return failure(ErrorCode::kFailed, std::string(trim(output.standard_error)));
+}
 
 }  // namespace
 
 Result<void> make_mount(const std::string& target, const Observation& after, Node& node) {
   SPARK_TRY(const MountState now, look_at_mount(target, node));
-  return MountChange(target, now, wanted_from(after), node).carry_out();
+  return MountChange(target, now, wanted_unit_state(after), node).carry_out();
+}
+
+Observation observe_directory(const std::string& path, const NodeReader& node) {
+  const auto status = node.status(path);
+  if (!status && status.error().code == ErrorCode::kNotFound) return Absent{};
+  if (!status) return status.error();
+  if (status->kind == FileStatus::Kind::kDirectory) return Present{Value::map({{"directory", true}}), {}};
+  const bool link = status->kind == FileStatus::Kind::kSymlink;
+  return make_error(
+      ErrorCode::kRefused,
+      path + (link ? " is a symbolic link, and systemd does not mount at or below it" : " is not a directory"),
+      link ? "write the path that it points to" : "move it away, or choose another target");
+}
+
+Result<void> make_directory(const std::string& path, const Observation& after, Node& node) {
+  const Observation now = observe_directory(path, node);
+  if (const auto* error = std::get_if<Error>(&now)) return failure(*error);
+  const bool there = std::holds_alternative<Present>(now);
+  if (std::holds_alternative<Present>(after)) {
+    return there ? Result<void>() : run({"mkdir", "--mode=0755", "--", path}, node);
+  }
+  if (!there) return {};
+  SPARK_TRY(const auto names, node.list_directory(path));
+  return names.empty() ? run({"rmdir", "--", path}, node) : Result<void>();
 }
 
 }  // namespace sparkplan::mount

@@ -54,22 +54,8 @@ std::string as_pattern(const std::string& path) {
 
 /// "python3 (4711)" per process with an open file or its working directory there. An Error if find fails.
 Result<std::vector<std::string>> processes_at(const std::string& target, const NodeReader& node) {
-  const std::vector<std::string> argv{"find",
-                                      "/proc",
-                                      "-mindepth",
-                                      "2",
-                                      "-maxdepth",
-                                      "3",
-                                      "-path",
-                                      "/proc/[0-9]*",
-                                      "(",
-                                      "-lname",
-                                      as_pattern(target),
-                                      "-o",
-                                      "-lname",
-                                      as_pattern(target) + "/*",
-                                      ")",
-                                      "-print"};
+  auto argv = words_of("find /proc -mindepth 2 -maxdepth 3 -path /proc/[0-9]* ( -lname");
+  argv.insert(argv.end(), {as_pattern(target), "-o", "-lname", as_pattern(target) + "/*", ")", "-print"});
   SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
   // find exits with 1 if a process ends meanwhile.
   if (output.exit_status > 1) {
@@ -169,7 +155,7 @@ bool is_own_mount(const Observation& before) {
 
 /// The target is below another target of the same run, whose mount hides the present files.
 bool is_nested(const Step& step, std::span<const Step> steps) {
-  return std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
+  return std::ranges::any_of(steps, [&](const Step& other) {
     return other.artifact.kind == step.artifact.kind && other.artifact.name != step.artifact.name &&
            mounts(other.after) && is_within(step.artifact.name, other.artifact.name);
   });
@@ -209,9 +195,8 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
 std::optional<Error> missing_bind_source(const Step& step, std::span<const Step> steps, const NodeReader& node) {
   const MountUnit unit = parse_unit(unit_content_in(step.after));
   if (unit.type != "none") return std::nullopt;
-  const bool below_another = std::any_of(steps.begin(), steps.end(), [&](const Step& other) {
-    return mounts(other.after) && is_within(unit.what, other.artifact.name);
-  });
+  const bool below_another = std::ranges::any_of(
+      steps, [&](const Step& other) { return mounts(other.after) && is_within(unit.what, other.artifact.name); });
   const auto there = node.is_there(unit.what);
   if (!there) return there.error();
   if (*there || below_another) return std::nullopt;
@@ -245,7 +230,7 @@ std::optional<Error> in_use(const std::string& target, const std::vector<std::st
   for (const MountedFileSystem& one : *all) {
     if (one.target == target || !is_within(one.target, target)) continue;
     units_below.insert(unit_name(one.target));
-    if (std::find(going.begin(), going.end(), one.target) == going.end()) {
+    if (std::ranges::find(going, one.target) == going.end()) {
       users.push_back("the mount at " + one.target);
     }
   }
@@ -254,8 +239,8 @@ std::optional<Error> in_use(const std::string& target, const std::vector<std::st
   users.insert(users.end(), processes->begin(), processes->end());
   auto units = units_needing(target, node);
   if (!units) return units.error();
-  std::copy_if(units->begin(), units->end(), std::back_inserter(users),
-               [&](const std::string& unit) { return !units_below.contains(unit); });
+  std::ranges::copy_if(*units, std::back_inserter(users),
+                       [&](const std::string& unit) { return !units_below.contains(unit); });
   if (users.empty()) return std::nullopt;
   return used_by(target, std::move(users));
 }
@@ -283,9 +268,8 @@ std::optional<Error> files_in_memory(const std::string& target, const NodeReader
   const MountedFileSystem* there = mounted_at(*all, target);
   if (there == nullptr || there->type != "tmpfs") return std::nullopt;
   // The files stay in memory if the tmpfs is also mounted elsewhere.
-  const bool elsewhere = std::any_of(all->begin(), all->end(), [&](const MountedFileSystem& other) {
-    return other.device == there->device && other.target != target;
-  });
+  const bool elsewhere = std::ranges::any_of(
+      *all, [&](const MountedFileSystem& other) { return other.device == there->device && other.target != target; });
   if (elsewhere) return std::nullopt;
   const auto files = count_files(target, *all, node);
   if (!files) return files.error();

@@ -1,19 +1,14 @@
-#include "resources/mount/mount_section.h"
+#include "resources/mount/mount_unit.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text_list.h"
-#include "engine/domain/storage/storage.h"
-#include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
-#include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -22,18 +17,13 @@ using Options = std::vector<std::string>;
 
 constexpr std::string_view kSize = "size=";
 
-bool read_number(std::string_view text, std::int64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 bool is_size(std::string_view option) { return option.starts_with(kSize); }
 
 /// Options that storage_mounts() adds, so that a section need not name them.
 bool is_added(std::string_view option) {
   static constexpr std::array<std::string_view, 6> kAdded{"bind",   "noload", "norecovery", "rescue=nologreplay",
                                                           "nofail", "_netdev"};
-  return std::find(kAdded.begin(), kAdded.end(), option) != kAdded.end();
+  return std::ranges::find(kAdded, option) != kAdded.end();
 }
 
 /// "8GiB" for 8589934592.
@@ -56,7 +46,7 @@ std::string device_name(const std::string& path) {
   for (const auto& [directory, tag] : kTags) {
     if (!path.starts_with(directory)) continue;
     const std::string name = path.substr(directory.size());
-    const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c == '-' || is_alphanumeric(c); });
+    const bool plain = std::ranges::all_of(name, [](char c) { return c == '-' || is_alphanumeric(c); });
     if (plain && !name.empty()) return std::string(tag) + name;
   }
   return path;
@@ -65,13 +55,13 @@ std::string device_name(const std::string& path) {
 std::optional<Value> nvme_source(const MountUnit& unit) {
   const std::string name = unit.what.substr(kNvmeLinkPrefix.size());
   const std::size_t dash = name.rfind('-');
-  std::int64_t number = 0;
-  if (dash == std::string::npos || !read_number(std::string_view(name).substr(dash + 1), number)) return std::nullopt;
+  const auto number = dash == std::string::npos ? std::nullopt : parse_number(std::string_view(name).substr(dash + 1));
+  if (!number) return std::nullopt;
   const NvmeTcpVolume defaults;
   Value source = Value::map({{"address", unit.server->address}});
   if (unit.server->port != defaults.port) source.set("port", unit.server->port);
   source.set("subsystem", name.substr(0, dash));
-  if (number != defaults.namespace_id) source.set("namespace", number);
+  if (*number != defaults.namespace_id) source.set("namespace", *number);
   return Value::map({{"nvme_tcp", std::move(source)}});
 }
 
@@ -86,10 +76,10 @@ std::optional<Value> nfs_source(const std::string& what) {
 }
 
 std::optional<Value> tmpfs_source(const Options& options) {
-  const auto size = std::find_if(options.begin(), options.end(), is_size);
-  std::int64_t bytes = 0;
-  if (size == options.end() || !read_number(std::string_view(*size).substr(kSize.size()), bytes)) return std::nullopt;
-  return Value::map({{"tmpfs", Value::map({{"size", size_text(bytes)}})}});
+  const auto size = std::ranges::find_if(options, is_size);
+  const auto bytes = size == options.end() ? std::nullopt : parse_number(std::string_view(*size).substr(kSize.size()));
+  if (!bytes) return std::nullopt;
+  return Value::map({{"tmpfs", Value::map({{"size", size_text(*bytes)}})}});
 }
 
 std::optional<Value> source_of(const MountUnit& unit) {
@@ -109,9 +99,7 @@ Value entry_with(const std::string& target, const MountUnit& unit, const Value& 
 }
 
 bool makes(const Value& entry, const std::string& unit) {
-  Value section = Value::list();
-  section.push_back(entry);
-  const auto mounts = storage_mounts(section);
+  const auto mounts = storage_mounts(Value::list({entry}));
   return mounts.size() == 1 && render_unit(mounts.front()) == unit;
 }
 
@@ -136,7 +124,7 @@ std::optional<Value> entry_of(const std::string& target, const std::string& text
 
 }  // namespace
 
-std::optional<Value> section_of(const std::map<std::string, Value>& applied) {
+std::optional<Value> section_of(const ValuesByName& applied) {
   Value section = Value::list();
   for (const auto& [target, value] : applied) {
     auto entry = entry_of(target, value.text_or(field::kContent, ""));

@@ -27,7 +27,7 @@ Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what
   if (record) {
     const auto lines = split_lines(*record);
     const std::string link = "S:" + what.substr(kDevices.size());
-    return std::find(lines.begin(), lines.end(), link) != lines.end();
+    return std::ranges::find(lines, link) != lines.end();
   }
   // Without udev, only following the link identifies the device.
   const std::vector<std::string> argv{"readlink", "-e", "--", what};
@@ -93,7 +93,7 @@ std::optional<std::string> other_size(const MountedFileSystem& mounted, const Mo
 }  // namespace
 
 bool is_without_journal(const MountedFileSystem& mounted) {
-  return std::any_of(mounted.super_options.begin(), mounted.super_options.end(), [](const std::string& option) {
+  return std::ranges::any_of(mounted.super_options, [](const std::string& option) {
     return option == "norecovery" || option == "noload" || option == "nologreplay" ||
            (option.starts_with("rescue=") &&
             (option.find("nologreplay") != std::string::npos || option.find("all") != std::string::npos));
@@ -110,7 +110,7 @@ Result<std::string> compare_mounted(const MountedFileSystem& mounted, const Moun
   // A bind mount is never less strict than its source.
   const bool bound = unit.type == "none";
   const auto& own = mounted.options;
-  const bool reads_only = bound ? std::find(own.begin(), own.end(), "ro") != own.end() : mounted.read_only();
+  const bool reads_only = bound ? std::ranges::find(own, "ro") != own.end() : mounted.read_only();
   if (unit.read_only() != reads_only && (!bound || unit.read_only())) {
     return std::string(state::kWith) + (reads_only ? "ro" : "rw");
   }

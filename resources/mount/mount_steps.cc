@@ -1,9 +1,7 @@
 #include "resources/mount/mount_steps.h"
 
 #include <algorithm>
-#include <set>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -53,8 +51,8 @@ Observation given_back(const ArtifactId& artifact, const Observation& now, const
 }
 
 bool lies_in_another(const std::string& path, const StepsInput& input) {
-  return std::any_of(input.target.begin(), input.target.end(),
-                     [&](const Resource& other) { return other.id.name != path && is_within(path, other.id.name); });
+  return std::ranges::any_of(
+      input.target, [&](const Resource& other) { return other.id.name != path && is_within(path, other.id.name); });
 }
 
 /// One step per missing directory. A mount inside another target finds its directories there.
@@ -65,8 +63,7 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
     const ArtifactId artifact = directory_artifact(path);
     const Observation* seen = input.seen(artifact);
     if (seen == nullptr || std::holds_alternative<Present>(*seen)) continue;
-    const auto made =
-        std::find_if(steps.begin(), steps.end(), [&](const Step& one) { return one.artifact == artifact; });
+    const auto made = std::ranges::find(steps, artifact, &Step::artifact);
     if (made != steps.end()) {
       made->resources.push_back(change.id);
       continue;
@@ -84,19 +81,18 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
 void add_needless_directories(const Change& change, std::span<const std::reference_wrapper<const Change>> going,
                               const StepsInput& input, const TypeInfo& info, std::vector<Step>& steps) {
   std::vector<std::string> paths = directories_of(change.id.name);
-  std::reverse(paths.begin(), paths.end());
+  std::ranges::reverse(paths);
   for (const std::string& path : paths) {
     const ArtifactId artifact = directory_artifact(path);
     const Observation* original = input.original(artifact);
     const bool ours = original != nullptr && std::holds_alternative<Absent>(*original);
-    const bool needed = std::any_of(input.target.begin(), input.target.end(),
-                                    [&](const Resource& other) { return is_within(other.id.name, path); });
-    const bool in_use = std::any_of(going.begin(), going.end(), [&](const Change& other) {
+    const bool needed =
+        std::ranges::any_of(input.target, [&](const Resource& other) { return is_within(other.id.name, path); });
+    const bool in_use = std::ranges::any_of(going, [&](const Change& other) {
       return input.target_of(other.id) == nullptr && is_within(other.id.name, path);
     });
     const bool there = std::holds_alternative<Present>(observed(artifact, input));
-    const bool done =
-        std::any_of(steps.begin(), steps.end(), [&](const Step& one) { return one.artifact == artifact; });
+    const bool done = std::ranges::any_of(steps, [&](const Step& one) { return one.artifact == artifact; });
     if (!ours || needed || in_use || !there || done) continue;
     Step step = step_for(artifact, change, info);
     step.before = observed(artifact, input);
@@ -146,7 +142,7 @@ std::vector<std::string> directories_of(std::string_view target) {
 std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
   auto changes = input.changes;
   // Removals run from the innermost target outwards. Resource::after orders the other mounts.
-  std::stable_sort(changes.begin(), changes.end(), [&](const Change& a, const Change& b) {
+  std::ranges::stable_sort(changes, [&](const Change& a, const Change& b) {
     const bool a_goes = input.target_of(a.id) == nullptr;
     const bool b_goes = input.target_of(b.id) == nullptr;
     if (a_goes != b_goes) return a_goes;

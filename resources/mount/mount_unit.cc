@@ -4,9 +4,8 @@
 #include <charconv>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/storage.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -18,7 +17,7 @@ constexpr const char* kPatience = "30";
 constexpr std::string_view kOwnSection = "X-Sparkplan";
 
 bool contains(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return std::ranges::find(list, word) != list.end();
 }
 
 /// Quotes the text as one word. Source: systemd.syntax(7), "Quoting".
@@ -29,6 +28,11 @@ std::string as_one_word(std::string_view text) {
     result += c;
   }
   return result + "\"";
+}
+
+/// The target that the [Install] section names; its .wants directory has the link.
+std::string wanting_target(const std::vector<std::string>& options) {
+  return contains(options, "_netdev") ? "remote-fs.target" : "local-fs.target";
 }
 
 }  // namespace
@@ -50,7 +54,7 @@ std::string render_unit(const StorageMount& mount) {
     text += "\n[" + std::string(kOwnSection) + "]\nServer=" + mount.nvme->address +
             "\nPort=" + std::to_string(mount.nvme->port) + "\n";
   } else {
-    text += "\n[Install]\nWantedBy=" + std::string(wanting_target(mount.options)) + "\n";
+    text += "\n[Install]\nWantedBy=" + wanting_target(mount.options) + "\n";
   }
   return text;
 }
@@ -78,10 +82,6 @@ MountUnit parse_unit(std::string_view text) {
     unit.server = VolumeServer{*address, number};
   }
   return unit;
-}
-
-std::string_view wanting_target(const std::vector<std::string>& options) {
-  return contains(options, "_netdev") ? "remote-fs.target" : "local-fs.target";
 }
 
 }  // namespace sparkplan::mount

@@ -5,7 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/diagnostic.h"
+#include "engine/core/value.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/resource/resource_type.h"
 
 /// Mount units as text. Everything here is pure. Source: systemd.mount(5).
 namespace sparkplan::mount {
@@ -39,7 +42,11 @@ struct MountUnit {
 /// The inverse of render_unit(), as far as possible.
 MountUnit parse_unit(std::string_view text);
 
-/// The target that the [Install] section names; its .wants directory has the link.
-std::string_view wanting_target(const std::vector<std::string>& options);
+/// Pure. The section `storage` with these mounts (target -> the last applied value): the inverse of render_unit().
+/// Nothing if a unit is not one that a section renders.
+std::optional<Value> section_of(const ValuesByName& applied);
+
+/// Pure. Reports sources, targets and options in the section that a mount unit cannot have.
+std::vector<Diagnostic> validate_section(const Value& section);
 
 }  // namespace sparkplan::mount

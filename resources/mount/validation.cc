@@ -1,18 +1,14 @@
-#include "resources/mount/mount_section.h"
+#include "resources/mount/mount_unit.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/domain/storage/storage.h"
 #include "engine/resource/record_list.h"
-#include "resources/mount/mount_unit.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -55,9 +51,8 @@ void check_path(const Value& path, std::vector<Diagnostic>& findings) {
 void check_target(const Value& target, std::vector<Diagnostic>& findings) {
   check_path(target, findings);
   const std::string& text = *target.string();
-  const bool system = std::any_of(kKernelTrees.begin(), kKernelTrees.end(),
-                                  [&](std::string_view tree) { return is_within(text, tree); }) ||
-                      std::find(kSystemDirectories.begin(), kSystemDirectories.end(), text) != kSystemDirectories.end();
+  const bool system = std::ranges::any_of(kKernelTrees, [&](std::string_view tree) { return is_within(text, tree); }) ||
+                      std::ranges::find(kSystemDirectories, text) != kSystemDirectories.end();
   if (system) {
     findings.push_back(finding("mount.system-directory",
                                "a mount at " + printable(text) + " would hide the system's own files",
@@ -122,8 +117,8 @@ void check_contradictions(const Value& options, std::vector<Diagnostic>& finding
                                                                               {"relatime", "noatime"},
                                                                               {"async", "sync"}}};
   const auto has = [&](std::string_view word) {
-    return std::any_of(options.list_items()->begin(), options.list_items()->end(),
-                       [&](const Value& one) { return one.string() != nullptr && *one.string() == word; });
+    return std::ranges::any_of(*options.list_items(),
+                               [&](const Value& one) { return one.string() != nullptr && *one.string() == word; });
   };
   for (const auto& [one, other] : kOpposites) {
     if (!has(one) || !has(other)) continue;

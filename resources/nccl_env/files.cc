@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/managed_block.h"
 #include "engine/resource/shell_environment.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/nccl_env/nccl_env.h"
 
 namespace sparkplan::nccl_env {

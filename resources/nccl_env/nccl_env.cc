@@ -9,7 +9,6 @@
 #include "engine/resource/artifact.h"
 #include "engine/resource/shell_environment.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::nccl_env {
 namespace {
@@ -67,7 +66,7 @@ class NcclEnvType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& view, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& view, const ValuesByName& applied,
                                     const Facts& own) const override {
     std::map<std::string, Setting> settings;
     for (const auto& [name, value] : applied) settings[name] = decode_setting(value);
@@ -132,8 +131,8 @@ class NcclEnvType final : public ResourceType {
  private:
   static std::function<bool(const Change&)> changes_field(std::vector<std::string_view> fields) {
     return [fields = std::move(fields)](const Change& change) {
-      return std::any_of(change.fields.begin(), change.fields.end(), [&](const FieldChange& field) {
-        return std::find(fields.begin(), fields.end(), field.path) != fields.end();
+      return std::ranges::any_of(change.fields, [&](const FieldChange& field) {
+        return std::ranges::find(fields, field.path) != fields.end();
       });
     };
   }
@@ -160,7 +159,7 @@ class NcclEnvType final : public ResourceType {
   static bool keeps(const std::optional<std::string>& later, const std::optional<std::string>& directory) {
     if (!later || !directory) return false;
     const std::vector<std::string_view> parts = split(*later, ':');
-    return std::find(parts.begin(), parts.end(), *directory) != parts.end();
+    return std::ranges::find(parts, *directory) != parts.end();
   }
 };
 

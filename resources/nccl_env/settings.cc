@@ -91,8 +91,8 @@ class Compiler {
 
   void add_socket_of(const FabricInterfaces& fabric) {
     // Without the leading "=", NCCL treats each name as a prefix.
-    const auto with_address = std::find_if(fabric.interfaces.begin(), fabric.interfaces.end(),
-                                           [](const ObservedPort& port) { return !port.address.empty(); });
+    const auto with_address =
+        std::ranges::find_if(fabric.interfaces, [](const ObservedPort& port) { return !port.address.empty(); });
     if (with_address != fabric.interfaces.end()) set("NCCL_SOCKET_IFNAME", "=" + with_address->interface, mode_where_);
   }
 
@@ -164,7 +164,7 @@ class Compiler {
     for (const ObservedPort& port : fabric.interfaces) {
       if (port.hcas.empty()) without.push_back(port.interface);
       for (const std::string& device : port.hcas) {
-        if (std::find(hcas_.begin(), hcas_.end(), device) == hcas_.end()) hcas_.push_back(device);
+        if (std::ranges::find(hcas_, device) == hcas_.end()) hcas_.push_back(device);
       }
     }
     if (!without.empty() || hcas_.empty()) warn_of_interfaces_without_device(without);
@@ -188,8 +188,8 @@ class Compiler {
     for (const RdmaDeviceFacts& device : facts_.rdma_devices) known.insert(device.name);
     for (const LinkFacts& link : facts_.links) known.insert(link.rdma_devices.begin(), link.rdma_devices.end());
     std::vector<std::string> missing;
-    std::copy_if(hcas_.begin(), hcas_.end(), std::back_inserter(missing),
-                 [&](const std::string& hca) { return !known.contains(hca); });
+    std::ranges::copy_if(hcas_, std::back_inserter(missing),
+                         [&](const std::string& hca) { return !known.contains(hca); });
     if (missing.empty()) return;
     const std::vector<std::string> there(known.begin(), known.end());
     warn("nccl.hca-not-found", "the node has no RDMA device " + join(missing, ", "),

@@ -11,28 +11,12 @@
 namespace sparkplan::nccl_env {
 namespace {
 
-void check_name(const MapEntry& entry, std::vector<Diagnostic>& findings) {
-  const std::string& name = entry.key;
-  if (!is_variable_name(name)) {
-    findings.push_back(finding(Severity::kError, "nccl.name", "\"" + name + "\" is not an environment variable name",
-                               "use letters, digits and \"_\", and no digit at the beginning", entry.key_where));
-  } else if (const auto reason = why_not_for_all_logins(name)) {
-    findings.push_back(finding(Severity::kError, "nccl.refused-name",
-                               name + " cannot be set for all logins: " + std::string(*reason), {}, entry.key_where));
-  } else if (const auto risk = risk_for_all_logins(name)) {
-    findings.push_back(
-        finding(Severity::kWarning, "nccl.risky-name", name + " is set for all logins: " + std::string(*risk),
-                name == kLibraryPath ? "use nccl: library: instead: it prepends one directory" : "", entry.key_where));
-  }
-}
-
 void check_value(const MapEntry& entry, std::vector<Diagnostic>& findings) {
   const Result<std::string> value = variable_value(entry.value);
   if (!value) {
-    findings.push_back(
-        finding(Severity::kError, "nccl.value", value.error().message, value.error().hint, entry.value.where));
+    findings.push_back(finding("nccl.value", value.error().message, value.error().hint, entry.value.where));
   } else if (is_read_from_conf(entry.key) && value->size() > kLongestConfValue) {
-    findings.push_back(finding(Severity::kError, "nccl.value",
+    findings.push_back(finding("nccl.value",
                                "NCCL reads at most " + std::to_string(kLongestConfValue) + " bytes of a value",
                                "shorten it: NCCL would truncate it", entry.value.where));
   }
@@ -44,10 +28,10 @@ void check_library(const Value& library, std::vector<Diagnostic>& findings) {
   const std::string* text = library.string();
   if (text == nullptr) return;
   const auto wrong = [&](std::string message, std::string hint) {
-    findings.push_back(finding(Severity::kError, "nccl.library", std::move(message), std::move(hint), library.where));
+    findings.push_back(finding("nccl.library", std::move(message), std::move(hint), library.where));
   };
   const std::filesystem::path path(*text);
-  if (std::any_of(text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+  if (std::ranges::any_of(*text, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     wrong("a path with a control character in it cannot be searched for libraries", "");
   } else if (text->find_first_of(":;$") != std::string::npos) {
     wrong("a path with \":\", \";\" or \"$\" in it cannot be searched for libraries", "move the library");
@@ -65,7 +49,10 @@ std::vector<Diagnostic> validate_section(const Value& section) {
   if (const Value* library = section.find("library")) check_library(*library, findings);
   for (const MapEntry& entry : entries_of(section.find("env"))) {
     if (entry.value.is_null()) continue;
-    check_name(entry, findings);
+    if (auto wrong = check_variable_name(entry, "nccl")) {
+      findings.push_back(*std::move(wrong));
+      if (entry.key == kLibraryPath) findings.back().hint = "use nccl: library: instead: it prepends one directory";
+    }
     check_value(entry, findings);
   }
   return findings;

@@ -8,11 +8,10 @@
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/refusals.h"
 #include "resources/netplan/take_over.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -29,15 +28,13 @@ std::vector<std::string> keys_to_empty(const std::string& path, const std::strin
   std::vector<std::string> keys;
   const Value* wanted = resource.desired.find(kAlsoDefinedIn);
   if (wanted == nullptr || wanted->list_items() == nullptr || !wanted->list_items()->empty()) return keys;
-  const auto seen = input.observed.resources.find(resource.id.name);
-  if (seen == input.observed.resources.end()) return keys;
-  const auto* present = std::get_if<Present>(&seen->second);
-  const auto sources = present == nullptr ? std::vector<std::string>() : texts_in(present->value.find(kAlsoDefinedIn));
+  const Present* present = input.seen(resource.id.name);
   const auto tree = parse_yaml(text);
-  if (!tree) return keys;
+  if (present == nullptr || !tree) return keys;
+  const auto sources = texts_in(present->value.find(kAlsoDefinedIn));
   for (const Definition& one : definitions_in(path, *tree)) {
     if (keys.size() == kMostKeys) break;
-    if (std::find(sources.begin(), sources.end(), one.source) != sources.end()) keys.push_back(one.id);
+    if (std::ranges::find(sources, one.source) != sources.end()) keys.push_back(one.id);
   }
   return keys;
 }
@@ -46,12 +43,7 @@ std::vector<std::string> keys_to_empty(const std::string& path, const std::strin
 std::string in_words(const Value& profile) { return "NetworkManager's \"" + profile.text_or("name", "") + "\""; }
 
 ForeignClaim claim_about(const ResourceId& id, std::string field, std::string source, std::string message) {
-  ForeignClaim claim;
-  claim.id = id;
-  claim.field = std::move(field);
-  claim.source = std::move(source);
-  claim.message = std::move(message);
-  return claim;
+  return {id, std::move(field), Value(), std::move(source), std::move(message)};
 }
 
 }  // namespace
@@ -68,7 +60,7 @@ Adopt adopt_of(const std::string& interface, const Value& section, const Cluster
 bool takes_over(Adopt adopt, const std::vector<Definition>& others) {
   if (adopt == Adopt::kTakeOver) return true;
   return adopt == Adopt::kUnsaid && !others.empty() &&
-         std::all_of(others.begin(), others.end(), [](const Definition& one) { return one.generated; });
+         std::ranges::all_of(others, [](const Definition& one) { return one.generated; });
 }
 
 std::vector<Definition> in_the_way_of(const Stanza& stanza, std::vector<Definition> others) {
@@ -88,12 +80,11 @@ std::optional<Error> why_not_ours(const std::string& interface, const std::vecto
 
 std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& stanzas, const StepsInput& input,
                                      const TypeInfo& info) {
-  const auto seen = input.observed.artifacts.find(artifact);
-  const Present* now = seen == input.observed.artifacts.end() ? nullptr : std::get_if<Present>(&seen->second);
-  const auto text = now == nullptr ? std::nullopt : content_of(seen->second);
+  const Observation* now = input.seen(artifact);
+  const auto text = now == nullptr ? std::nullopt : content_of(*now);
   if (!text) return std::nullopt;
-  const auto found = input.originals.find(artifact);
-  const auto original = found == input.originals.end() ? std::nullopt : content_of(found->second);
+  const Observation* found = input.original(artifact);
+  const auto original = found == nullptr ? std::nullopt : content_of(*found);
   std::string wanted = *text;
   std::set<std::string> touched;
   for (const Resource& resource : input.target) {
@@ -112,7 +103,7 @@ std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& 
   TextArtifact file{artifact, wanted, kAdoptedMode, "",
                     [touched](const Change& change) { return touched.contains(change.id.name); }};
   if (original && wanted == *original) file.content.reset();
-  if (const auto file_now = decode_file_content(now->value)) file.mode = file_now->mode;
+  if (const auto file_now = decode_file_content(present_value(*now))) file.mode = file_now->mode;
   return text_artifact_step(file, input, info);
 }
 
@@ -130,8 +121,8 @@ void add_stale_bonds(const ResourceId& id, const std::vector<LinkFacts>& links, 
   for (const LinkFacts& bond : links) {
     if (bond.kind != "bond" || bond.carrier || !bond.up) continue;
     std::vector<std::string> kept;
-    std::copy_if(bond.addresses.begin(), bond.addresses.end(), std::back_inserter(kept),
-                 [](const std::string& address) { return !address.starts_with("fe80:"); });
+    std::ranges::copy_if(bond.addresses, std::back_inserter(kept),
+                         [](const std::string& address) { return !address.starts_with("fe80:"); });
     if (kept.empty()) continue;
     claims.push_back(claim_about(
         id, "", bond.name,

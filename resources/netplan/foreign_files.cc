@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
-#include <map>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -15,7 +13,6 @@
 #include "engine/resource/config_files.h"
 #include "resources/netplan/take_over.h"
 #include "resources/netplan/taken_away.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -31,18 +28,11 @@ std::string text_or_joined(const Value& match, std::string_view key) {
   return value->string() != nullptr ? *value->string() : join(texts_in(value), " ");
 }
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool matches(const std::string& glob, const std::string& text) { return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0; }
 
 bool any_glob_matches(const std::string& globs, const std::string& text) {
   const auto pieces = split(globs, ' ');
-  return std::any_of(pieces.begin(), pieces.end(),
-                     [&](std::string_view glob) { return matches(std::string(glob), text); });
+  return std::ranges::any_of(pieces, [&](std::string_view glob) { return matches(std::string(glob), text); });
 }
 
 /// Whether the profile does not start automatically, or is for any interface with a lower priority than ours.
@@ -53,7 +43,7 @@ bool leaves_it_to_ours(const Definition& profile) {
 
 bool is_ethernet_of(const LinkFacts& link, const Definition& definition) {
   static constexpr std::array<std::string_view, 4> kSections{"ethernets", "wifis", "nm-devices", kProfiles};
-  if (std::find(kSections.begin(), kSections.end(), definition.section) == kSections.end()) return false;
+  if (std::ranges::find(kSections, definition.section) == kSections.end()) return false;
   if (!definition.has_match) return definition.id == link.name;
   if (definition.is_profile && leaves_it_to_ours(definition)) return false;
   // Without a name or MAC, a Wi-Fi is no fabric interface, and a device mirrored by NetworkManager may be a VPN.
@@ -69,8 +59,8 @@ bool is_only_dhcp(const Value& body) {
   static constexpr std::array<const char*, 6> kWritten{"addresses", "routes",      "gateway4",
                                                        "gateway6",  "nameservers", "routing-policy"};
   static constexpr std::array<std::string_view, 4> kTrue{"true", "yes", "on", "y"};
-  return std::find(kTrue.begin(), kTrue.end(), lower_case(body.text_or("dhcp4", ""))) != kTrue.end() &&
-         std::none_of(kWritten.begin(), kWritten.end(), [&](const char* key) { return body.find(key) != nullptr; });
+  return std::ranges::find(kTrue, lower_case(body.text_or("dhcp4", ""))) != kTrue.end() &&
+         std::ranges::none_of(kWritten, [&](const char* key) { return body.find(key) != nullptr; });
 }
 
 /// Adds the keys that only its NetworkManager settings have, such as "connection.interface-name".
@@ -139,6 +129,23 @@ std::string line_of(const std::vector<std::string>& context) {
   return "";
 }
 
+Value encode(const std::vector<UnreadableFile>& files) {
+  Value list(Value::List{});
+  for (const UnreadableFile& one : files) {
+    list.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
+  }
+  return list;
+}
+
+std::vector<UnreadableFile> decode_unreadable(const Value* list) {
+  std::vector<UnreadableFile> files;
+  for (const Value& one : items_of(list)) files.push_back({one.text_or("source", ""), one.text_or("message", "")});
+  return files;
+}
+
+/// 0 for a number outside the range of int.
+int in_int(std::int64_t number) { return std::in_range<int>(number) ? static_cast<int>(number) : 0; }
+
 }  // namespace
 
 Result<std::vector<std::string>> merged_files(const NodeReader& node) {
@@ -177,17 +184,16 @@ std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<
   const auto says_something = [&](const Definition& definition) {
     const auto& members = definition.members;
     return is_ethernet_of(link, definition) || definition.parent == link.name || definition.set_name == link.name ||
-           std::find(members.begin(), members.end(), link.name) != members.end();
+           std::ranges::find(members, link.name) != members.end();
   };
   std::vector<Definition> found;
-  std::copy_if(definitions.begin(), definitions.end(), std::back_inserter(found), says_something);
+  std::ranges::copy_if(definitions, std::back_inserter(found), says_something);
   return found;
 }
 
 std::vector<Definition> definitions_of(const std::string& interface, const std::vector<LinkFacts>& links,
                                        const ForeignFiles& foreign) {
-  const auto link =
-      std::find_if(links.begin(), links.end(), [&](const LinkFacts& one) { return one.name == interface; });
+  const auto link = std::ranges::find(links, interface, &LinkFacts::name);
   if (link != links.end()) return definitions_of(*link, foreign.definitions);
   LinkFacts by_name;
   by_name.name = interface;
@@ -247,36 +253,16 @@ Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& 
   for (const std::string& path : paths) {
     if (path == kOwnFile) continue;
     SPARK_TRY(const std::string text, read_netplan_file(path, node));
-    const bool to_be_emptied =
-        std::any_of(foreign.definitions.begin(), foreign.definitions.end(), [&](const Definition& one) {
-          const bool asked =
-              one.is_profile || std::find(interfaces.begin(), interfaces.end(), one.id) != interfaces.end();
-          return asked && one.why_not_taken_over.empty() && one.source.starts_with(path + ":");
-        });
+    const bool to_be_emptied = std::ranges::any_of(foreign.definitions, [&](const Definition& one) {
+      const bool asked = one.is_profile || std::ranges::find(interfaces, one.id) != interfaces.end();
+      return asked && one.why_not_taken_over.empty() && one.source.starts_with(path + ":");
+    });
     if (!to_be_emptied && emptied_in(text).empty()) continue;
     const auto tree = parse_yaml(text);
     if (tree && !holds_secrets(*tree)) shared.push_back(path);
   }
   return shared;
 }
-
-namespace {
-
-Value encode(const std::vector<UnreadableFile>& files) {
-  Value list(Value::List{});
-  for (const UnreadableFile& one : files) {
-    list.push_back(Value::map({{"source", one.source}, {"message", one.message}}));
-  }
-  return list;
-}
-
-std::vector<UnreadableFile> decode_unreadable(const Value* list) {
-  std::vector<UnreadableFile> files;
-  for (const Value& one : items_of(list)) files.push_back({one.text_or("source", ""), one.text_or("message", "")});
-  return files;
-}
-
-}  // namespace
 
 Value encode(const ForeignFiles& files) {
   Value definitions(Value::List{});
@@ -305,13 +291,6 @@ Value encode(const ForeignFiles& files) {
   if (!files.unread_profiles.empty()) value.set("unread_profiles", encode(files.unread_profiles));
   return value;
 }
-
-namespace {
-
-/// 0 for a number outside the range of int.
-int in_int(std::int64_t number) { return std::in_range<int>(number) ? static_cast<int>(number) : 0; }
-
-}  // namespace
 
 ForeignFiles decode_foreign_files(const Value& value) {
   ForeignFiles files;

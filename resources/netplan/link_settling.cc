@@ -1,13 +1,14 @@
-#include "resources/netplan/link_settling.h"
+#include "resources/netplan/live_link.h"
+
+#include <arpa/inet.h>
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
-#include "resources/netplan/live_link.h"
-#include "resources/netplan/live_routes.h"
+#include "engine/model/ipv4.h"
 #include "resources/netplan/trial.h"
 
 namespace sparkplan::netplan {
@@ -29,7 +30,7 @@ bool is_all_without_carrier(const LinkFacts& link, const Value& wanted) {
 /// Fields that are missing in `wanted` are not compared.
 bool has_all_of(const Value& state, const Value& wanted) {
   const Value::Map* fields = wanted.entries();
-  return fields != nullptr && std::all_of(fields->begin(), fields->end(), [&](const MapEntry& field) {
+  return fields != nullptr && std::ranges::all_of(*fields, [&](const MapEntry& field) {
            const Value* shown = state.find(field.key);
            return shown != nullptr && *shown == field.value;
          });
@@ -49,12 +50,49 @@ Result<Value> state_for(const LinkFacts& link, const Value& wanted, const NodeRe
   return state;
 }
 
+/// 128 bytes per route; a node with more routes is a router of the Internet.
+constexpr std::size_t kLongestTable = std::size_t{32} << 20;
+/// Columns: interface, destination, gateway, flags, references, uses, metric, mask.
+constexpr std::size_t kColumns = 8;
+
+struct KernelRoute {
+  std::uint32_t destination = 0;
+  std::uint32_t gateway = 0;
+  std::uint32_t mask = 0;
+  std::int64_t metric = 0;
+};
+
+/// The kernel prints addresses as numbers in the byte order of the machine.
+std::optional<std::uint32_t> address_in(std::string_view text) {
+  const auto number = parse_number<std::uint32_t>(text, 16);
+  return number ? std::optional(ntohl(*number)) : std::nullopt;
+}
+
+std::optional<KernelRoute> route_in(std::string_view line, const std::string& interface) {
+  std::vector<std::string_view> words;
+  for (const std::string_view word : split(line, '\t')) words.push_back(trim(word));
+  if (words.size() < kColumns || words[0] != interface) return std::nullopt;
+  const auto destination = address_in(words[1]);
+  const auto gateway = address_in(words[2]);
+  const auto metric = parse_number(words[6]);
+  const auto mask = address_in(words[7]);
+  if (!destination || !gateway || !metric || !mask) return std::nullopt;
+  return KernelRoute{*destination, *gateway, *mask, *metric};
+}
+
+bool is(const Route& declared, const KernelRoute& shown) {
+  const auto network = parse_ipv4_network(declared.to == "default" ? "0.0.0.0/0" : declared.to);
+  const auto gateway = ipv4_number(declared.via);
+  if (!network || !gateway || (declared.metric && *declared.metric != shown.metric)) return false;
+  const std::uint32_t mask = network->prefix_length == 0 ? 0 : ~std::uint32_t{0} << (32 - network->prefix_length);
+  return shown.destination == network->base.bits && shown.mask == mask && shown.gateway == *gateway;
+}
+
 }  // namespace
 
 Result<std::optional<LinkFacts>> find_link(const std::string& interface, const NodeReader& node) {
   SPARK_TRY(const auto links, node.links());
-  const auto found =
-      std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == interface; });
+  const auto found = std::ranges::find(links, interface, &LinkFacts::name);
   return found == links.end() ? std::optional<LinkFacts>() : std::optional(*found);
 }
 
@@ -68,7 +106,7 @@ bool networkd_is_done(const std::string& interface, const NodeReader& node) {
   const auto text = node.read_file(said);
   if (!text) return false;
   const auto lines = split_lines(*text);
-  return std::find(lines.begin(), lines.end(), "ADMIN_STATE=configured") != lines.end();
+  return std::ranges::find(lines, "ADMIN_STATE=configured") != lines.end();
 }
 
 Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
@@ -90,6 +128,23 @@ Result<bool> settles_as(const std::string& interface, const Value& wanted, milli
     waited += kPause;
     shown_for += kPause;
   }
+}
+
+Result<std::vector<std::string>> shown_routes(const std::string& interface, const std::vector<Route>& declared,
+                                              const NodeReader& node) {
+  std::vector<std::string> shown;
+  if (declared.empty()) return shown;
+  SPARK_TRY(const std::string table, node.read_file("/proc/net/route", kLongestTable));
+  std::vector<KernelRoute> routes;
+  for (const std::string_view line : split_lines(table)) {
+    if (const auto route = route_in(line, interface)) routes.push_back(*route);
+  }
+  for (const Route& one : declared) {
+    if (std::ranges::any_of(routes, [&](const KernelRoute& route) { return is(one, route); })) {
+      shown.push_back(one.str());
+    }
+  }
+  return shown;
 }
 
 }  // namespace sparkplan::netplan

@@ -1,17 +1,12 @@
 #include "resources/netplan/live_link.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "resources/netplan/foreign_files.h"
-#include "resources/netplan/link_settling.h"
-#include "resources/netplan/live_routes.h"
 #include "resources/netplan/network_manager.h"
 #include "resources/netplan/trial.h"
 
@@ -81,7 +76,7 @@ LinkState state_for_netlink(const std::string& interface, const Value& wanted, c
   LinkState state{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), wanted.boolean_or("up", now.up),
                   texts_in(wanted.find("addresses"))};
   if (wanted.boolean_or("link_local", false)) {
-    std::copy_if(now.addresses.begin(), now.addresses.end(), std::back_inserter(state.addresses), is_ipv4_link_local);
+    std::ranges::copy_if(now.addresses, std::back_inserter(state.addresses), is_ipv4_link_local);
   }
   return state;
 }
@@ -115,22 +110,20 @@ std::string describe(const Value& state) {
          (state.find("routes") == nullptr ? "" : ", routes " + display(*state.find("routes")));
 }
 
-std::string where_to_look(const std::string& interface, Renderer renderer) {
-  return renderer == Renderer::kNetworkManager
-             ? "nmcli device show " + interface + " and journalctl -u NetworkManager show details"
-             : "networkctl status " + interface + " and journalctl -u systemd-networkd show details";
-}
-
 /// The error for a state that the kernel does not show, with the kernel's reason if it refuses the MTU.
-Error why_not(const std::string& interface, const Value& wanted, const LinkFacts& now, Renderer renderer, Node& node) {
-  Error error{ErrorCode::kVerifyFailed,
-              interface + " shows " + describe(encode_link_state(now)) + " 10 s after netplan should have set it to " +
-                  describe(wanted),
-              {},
-              {},
-              where_to_look(interface, renderer)};
-  if (now.mtu != wanted.integer_or("mtu", now.mtu)) {
-    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", now.mtu)), now.up, now.addresses};
+Error not_shown(const std::string& interface, const Value& wanted, Renderer renderer, Node& node) {
+  const auto now = find_link(interface, node);
+  if (!now) return now.error();
+  if (!*now) return make_error(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
+  const LinkFacts& link = **now;
+  Error error =
+      make_error(ErrorCode::kVerifyFailed, interface + " shows " + describe(encode_link_state(link)) +
+                                               " 10 s after netplan should have set it to " + describe(wanted));
+  error.hint = renderer == Renderer::kNetworkManager
+                   ? "nmcli device show " + interface + " and journalctl -u NetworkManager show details"
+                   : "networkctl status " + interface + " and journalctl -u systemd-networkd show details";
+  if (link.mtu != wanted.integer_or("mtu", link.mtu)) {
+    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", link.mtu)), link.up, link.addresses};
     if (auto tried = node.restore_link(only_mtu); !tried) {
       error.message = "the driver of " + interface + " refuses MTU " + std::to_string(only_mtu.mtu) + ": " +
                       tried.error().describe();
@@ -138,13 +131,6 @@ Error why_not(const std::string& interface, const Value& wanted, const LinkFacts
     }
   }
   return error;
-}
-
-Error not_shown(const std::string& interface, const Value& wanted, Renderer renderer, Node& node) {
-  const auto now = find_link(interface, node);
-  if (!now) return now.error();
-  if (!*now) return make_error(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
-  return why_not(interface, wanted, **now, renderer, node);
 }
 
 Result<void> have_networkd_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
@@ -256,7 +242,7 @@ Value encode_link_state(const LinkFacts& link) {
     link_local = link_local || is_ipv4_link_local(address);
     if (!is_ipv4_link_local(address) && !is_ipv6_link_local(address)) addresses.push_back(address);
   }
-  std::sort(addresses.begin(), addresses.end());
+  std::ranges::sort(addresses);
   return Value::map(
       {{"mtu", link.mtu}, {"up", link.up}, {"addresses", list_of_texts(addresses)}, {"link_local", link_local}});
 }

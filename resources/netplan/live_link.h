@@ -1,9 +1,14 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/ids.h"
+#include "engine/core/result.h"
 #include "engine/model/facts.h"
 #include "engine/model/resource.h"
 #include "engine/node/node.h"
@@ -37,5 +42,30 @@ Observation link_state_wanted(const Stanza& stanza, const Value& now);
 /// when the kernel shows the state.
 /// Errors: kVerifyFailed if it does not within 10 s; kFailed with the tool's or the kernel's reason.
 Result<void> activate_link(const std::string& interface, const Observation& after, Node& node);
+
+/// The routes among `declared` that the kernel's main table has through the interface, as Route::str(). A route without
+/// a declared metric may have any. Errors: as NodeReader::read_file(). Source: proc(5), /proc/net/route.
+Result<std::vector<std::string>> shown_routes(const std::string& interface, const std::vector<Route>& declared,
+                                              const NodeReader& node);
+
+/// I/O, read-only. Nothing if there is no such interface. Errors: as NodeReader::links().
+Result<std::optional<LinkFacts>> find_link(const std::string& interface, const NodeReader& node);
+
+/// Whether networkd has reported, since it got these files, that the interface is configured. Its state file is meant
+/// for libsystemd, so nothing depends on it: without a report, the kernel is watched for longer.
+/// Source: systemd, src/network/networkd-link.c, link_save(); src/libsystemd/sd-network/sd-network.c.
+bool networkd_is_done(const std::string& interface, const NodeReader& node);
+
+/// The proof that the kernel's state is final: networkd removes addresses and restores them while it configures an
+/// interface.
+enum class SettledBy : std::uint8_t {
+  kTime,      ///< The kernel has shown it for 100 ms without a break.
+  kNetworkd,  ///< As kTime, or networkd reports that it is done.
+};
+
+/// True once the kernel shows `wanted` and keeps it; false after `patience`. Fields that are missing in `wanted` are
+/// not compared.
+Result<bool> settles_as(const std::string& interface, const Value& wanted, std::chrono::milliseconds patience,
+                        const NodeReader& node, SettledBy by = SettledBy::kTime);
 
 }  // namespace sparkplan::netplan

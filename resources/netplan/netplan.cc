@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -8,17 +7,14 @@
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/interfaces.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
-#include "resources/netplan/route_collisions.h"
 #include "resources/netplan/taken_away.h"
 #include "resources/netplan/trial.h"
-#include "resources/netplan/wanted.h"
 
 /// The fabric's interfaces, and those of `interfaces` beside it, in one netplan file and in the kernel.
 namespace sparkplan::netplan {
@@ -113,7 +109,7 @@ class NetplanType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& own) const override {
     return interfaces_from(applied, own);
   }
@@ -203,8 +199,7 @@ class NetplanType final : public ResourceType {
     for (const Step& step : steps) {
       if (is_text_artifact(step.artifact)) changed[step.artifact.name] = content_of(step.after);
     }
-    const bool writes =
-        std::any_of(changed.begin(), changed.end(), [](const auto& file) { return file.second.has_value(); });
+    const bool writes = std::ranges::any_of(changed, [](const auto& file) { return file.second.has_value(); });
     if (!writes || !node.live()) return {};
     const auto tried = try_netplan_files(changed, node);
     std::vector<Objection> objections;
@@ -231,7 +226,7 @@ class NetplanType final : public ResourceType {
   static BeforeTakeOver before_take_over(const std::string& interface, const std::vector<Definition>& definitions,
                                          const Value& exported) {
     const auto configured = texts_in(exported.find(kConfigured));
-    const bool is_ours = std::find(configured.begin(), configured.end(), interface) != configured.end();
+    const bool is_ours = std::ranges::find(configured, interface) != configured.end();
     const Value* name_servers = exported.find(kNameServers);
     return {definitions, is_ours, texts_in(name_servers == nullptr ? nullptr : name_servers->find(interface))};
   }

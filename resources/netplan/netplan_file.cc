@@ -1,14 +1,13 @@
 #include "resources/netplan/netplan_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
-#include "engine/resource/text_artifact_step.h"
-#include "resources/netplan/yaml_tree.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -29,16 +28,6 @@ std::string render_routes(const std::vector<Route>& routes) {
     text += "}\n";
   }
   return text;
-}
-
-template <class Number = int>
-std::optional<Number> number_in(const Value* value) {
-  if (value == nullptr || value->string() == nullptr) return std::nullopt;
-  const std::string& text = *value->string();
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 /// Settings that netplan leaves to NetworkManager's defaults. By default, IPv6 is left to the kernel. For an interface
@@ -82,8 +71,7 @@ std::optional<Route> parse_route(std::string_view text) {
   if (!complete || words[1] != "via") return std::nullopt;
   Route route{std::string(words[0]), std::string(words[2]), std::nullopt};
   if (words.size() == 3) return route;
-  const Value metric{std::string(words[4])};
-  route.metric = number_in<std::int64_t>(&metric);
+  route.metric = parse_number(words[4]);
   return route.metric ? std::optional(route) : std::nullopt;
 }
 
@@ -112,18 +100,18 @@ Result<Stanzas> parse_file(std::string_view text) {
   const Value* ethernets = network == nullptr ? nullptr : network->find("ethernets");
   for (const MapEntry& entry : entries_of(ethernets)) {
     Stanza& stanza = stanzas[entry.key];
-    stanza.mtu = number_in(entry.value.find("mtu"));
+    stanza.mtu = parse_number<int>(text_of(entry.value.find("mtu")));
     stanza.addresses = texts_in(entry.value.find("addresses"));
-    std::sort(stanza.addresses.begin(), stanza.addresses.end());
+    std::ranges::sort(stanza.addresses);
     const auto families = texts_in(entry.value.find("link-local"));
-    stanza.link_local = std::find(families.begin(), families.end(), "ipv4") != families.end();
+    stanza.link_local = std::ranges::find(families, "ipv4") != families.end();
     stanza.renderer = renderer_from(entry.value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
     stanza.fabric = text.find("\n    " + entry.key + ":" + std::string(kNoFabric) + "\n") == std::string_view::npos;
     for (const Value& route : items_of(entry.value.find("routes"))) {
       stanza.routes.push_back(
-          {route.text_or("to", ""), route.text_or("via", ""), number_in<std::int64_t>(route.find("metric"))});
+          {route.text_or("to", ""), route.text_or("via", ""), parse_number(text_of(route.find("metric")))});
     }
-    std::sort(stanza.routes.begin(), stanza.routes.end());
+    std::ranges::sort(stanza.routes);
   }
   return stanzas;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "engine/core/text.h"
 
@@ -60,7 +59,7 @@ bool is_read_from_the_kernel(const std::string& file, const NodeReader& node) {
   const auto text = file.empty() ? Result<std::string>(std::string()) : node.read_file(file);
   if (!text) return false;
   const auto lines = split_lines(*text);
-  return std::find(lines.begin(), lines.end(), "external=true") != lines.end();
+  return std::ranges::find(lines, "external=true") != lines.end();
 }
 
 }  // namespace
@@ -113,8 +112,8 @@ Result<void> load_profiles(const std::vector<std::string>& files, Node& node) {
 Result<void> bring_up_generated(const std::string& interface, Node& node) {
   SPARK_TRY(const auto lines, profiles("UUID,FILENAME", false, node));
   const std::string file = generated_for_network_manager(interface);
-  const auto ours = std::find_if(lines.begin(), lines.end(),
-                                 [&](const auto& words) { return words.size() == 2 && words[1] == file; });
+  const auto ours =
+      std::ranges::find_if(lines, [&](const auto& words) { return words.size() == 2 && words[1] == file; });
   if (ours == lines.end()) {
     return failure(ErrorCode::kNotFound, "NetworkManager has not loaded the profile in " + file,
                    "journalctl -u NetworkManager shows why");
@@ -130,9 +129,8 @@ Result<void> bring_up_generated(const std::string& interface, Node& node) {
 Result<void> take_down_generated(const std::string& interface, Node& node) {
   SPARK_TRY(const auto lines, profiles("UUID,DEVICE,FILENAME", true, node));
   const std::string file = generated_for_network_manager(interface);
-  const auto ours = std::find_if(lines.begin(), lines.end(), [&](const auto& words) {
-    return words.size() == 3 && words[1] == interface && words[2] == file;
-  });
+  const auto ours = std::ranges::find_if(
+      lines, [&](const auto& words) { return words.size() == 3 && words[1] == interface && words[2] == file; });
   if (ours == lines.end()) return {};
   return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "down", "uuid", ours->front()}, node);
 }
@@ -148,7 +146,7 @@ Result<void> leave_alone(const std::string& interface, Node& node) {
   SPARK_TRY(const bool there, tell_if_there(argv, node));
   if (!there) return {};
   SPARK_TRY(const auto lines, profiles("DEVICE,FILENAME", true, node));
-  const bool taken = std::any_of(lines.begin(), lines.end(), [&](const auto& words) {
+  const bool taken = std::ranges::any_of(lines, [&](const auto& words) {
     return words.size() == 2 && words[0] == interface && !is_read_from_the_kernel(words[1], node);
   });
   return taken ? nmcli({"nmcli", "--wait", kActivationSeconds, "device", "disconnect", interface}, node)

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/taken_away.h"
 
 namespace sparkplan::netplan {
@@ -57,7 +56,7 @@ bool is_only_dhcp(const Settings& settings) {
     return setting.first.starts_with("ipv4.address") || setting.first.starts_with("ipv4.route") ||
            setting.first.starts_with("ipv6.address") || setting.first == "ipv4.gateway";
   };
-  return first_of(settings, {"ipv4.method"}) == "auto" && std::none_of(settings.begin(), settings.end(), written);
+  return first_of(settings, {"ipv4.method"}) == "auto" && std::ranges::none_of(settings, written);
 }
 
 }  // namespace

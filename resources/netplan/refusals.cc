@@ -13,9 +13,7 @@ namespace {
 /// Kinds of kernel interfaces that are made of other interfaces.
 constexpr std::array<std::string_view, 3> kControllers{"bond", "bridge", "team"};
 
-bool is_controller(const std::string& kind) {
-  return std::find(kControllers.begin(), kControllers.end(), kind) != kControllers.end();
-}
+bool is_controller(const std::string& kind) { return std::ranges::find(kControllers, kind) != kControllers.end(); }
 
 Error refused(std::string message, std::string hint) {
   return make_error(ErrorCode::kRefused, std::move(message), std::move(hint));
@@ -23,7 +21,7 @@ Error refused(std::string message, std::string hint) {
 
 bool is_member(const std::string& interface, const Definition& definition) {
   const auto& members = definition.members;
-  return std::find(members.begin(), members.end(), interface) != members.end();
+  return std::ranges::find(members, interface) != members.end();
 }
 
 /// "/etc/netplan/40-cx7.yaml:5 defines enp1s0f1np1 too"
@@ -97,7 +95,7 @@ std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkF
                                const std::vector<std::string>& virtual_functions) {
   const std::string& name = port.interface;
   const std::string other = "name the fabric's interfaces under `fabric: {interfaces: [...]}` of this node";
-  if (std::find(virtual_functions.begin(), virtual_functions.end(), name) != virtual_functions.end()) {
+  if (std::ranges::find(virtual_functions, name) != virtual_functions.end()) {
     return refused(name + " is a virtual function (SR-IOV), and the fabric is made of whole ports", other);
   }
   if (port.link == nullptr) return std::nullopt;
@@ -106,8 +104,7 @@ std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkF
   }
   const std::string& master = port.link->master;
   if (master.empty()) return std::nullopt;
-  const auto controller =
-      std::find_if(links.begin(), links.end(), [&](const LinkFacts& link) { return link.name == master; });
+  const auto controller = std::ranges::find(links, master, &LinkFacts::name);
   const std::string kind = controller == links.end() || controller->kind.empty() ? "" : controller->kind + " ";
   return refused(name + " is part of the " + kind + master + ", so it cannot be a fabric interface",
                  "RDMA uses each half separately: take " + name + " out of " + master);
@@ -118,9 +115,8 @@ Result<std::vector<std::string>> virtual_functions_of(const NodeReader& node) {
   if (!node.live()) return names;
   SPARK_TRY(const auto links, node.links());
   for (const LinkFacts& link : links) {
-    const auto parent = node.status("/sys/class/net/" + link.name + "/device/physfn");
-    if (parent) names.push_back(link.name);
-    if (!parent && parent.error().code != ErrorCode::kNotFound) return failure(parent.error());
+    SPARK_TRY(const bool has_parent, node.is_there("/sys/class/net/" + link.name + "/device/physfn"));
+    if (has_parent) names.push_back(link.name);
   }
   return names;
 }

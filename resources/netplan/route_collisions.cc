@@ -1,7 +1,6 @@
-#include "resources/netplan/route_collisions.h"
+#include "resources/netplan/interfaces.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "engine/core/finding.h"
 #include "engine/core/tree.h"
@@ -21,14 +20,11 @@ std::vector<PlacedNetwork> networks_of(const std::vector<ObservedPort>& fabric, 
   std::vector<PlacedNetwork> networks;
   const auto add = [&](const std::string& text, const SourceRange& where) {
     const auto network = parse_ipv4_network(text);
-    const bool known =
-        std::any_of(networks.begin(), networks.end(), [&](const auto& one) { return one.network == network; });
+    const bool known = std::ranges::any_of(networks, [&](const auto& one) { return one.network == network; });
     if (network && !known) networks.push_back({*network, where});
   };
   for (const ObservedPort& one : fabric) {
-    if (!one.address.empty()) {
-      add(one.address + "/" + std::to_string(one.prefix_length), one.where);
-    }
+    if (!one.address.empty()) add(one.address_text(), one.where);
   }
   for (const Value& one : items_of(section.find("subnets"))) {
     if (one.string() != nullptr) add(*one.string(), one.where.known() ? one.where : section.where);
@@ -78,18 +74,18 @@ std::vector<Diagnostic> route_collisions(const std::string& node, const std::vec
     return found;
   }
   for (const RouteFacts& route : own.host.routes) {
-    const bool ours = std::find(configured.begin(), configured.end(), route.interface) != configured.end() ||
-                      std::any_of(fabric.begin(), fabric.end(),
-                                  [&](const ObservedPort& one) { return one.interface == route.interface; });
+    const bool ours =
+        std::ranges::find(configured, route.interface) != configured.end() ||
+        std::ranges::any_of(fabric, [&](const ObservedPort& one) { return one.interface == route.interface; });
     const auto destination = parse_ipv4_network(route.destination);
     if (ours || !destination || destination->prefix_length <= kLongestDefault) continue;
-    const auto hit = std::find_if(networks.begin(), networks.end(),
-                                  [&](const PlacedNetwork& subnet) { return subnet.network.overlaps(*destination); });
+    const auto hit = std::ranges::find_if(
+        networks, [&](const PlacedNetwork& subnet) { return subnet.network.overlaps(*destination); });
     if (hit == networks.end()) continue;
     // The kernel has the same route in several tables, and one per address of an interface.
     Diagnostic one = route.stands_for == 1 ? collision(*hit, route, node) : may_collide(*hit, route, node);
     one.node = node;
-    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));
+    if (std::ranges::find(found, one) == found.end()) found.push_back(std::move(one));
   }
   return found;
 }

@@ -9,7 +9,6 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "resources/netplan/netplan_file.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -76,7 +75,7 @@ MapEntry* definition_in(Value& tree, const std::string& key) {
   Value* ethernets = network == nullptr ? nullptr : network->find("ethernets");
   if (ethernets == nullptr || ethernets->entries() == nullptr) return nullptr;
   auto& entries = *ethernets->entries();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](auto& entry) { return entry.key == key; });
+  const auto found = std::ranges::find_if(entries, [&](auto& entry) { return entry.key == key; });
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -122,9 +121,8 @@ bool names_a_secret(const std::string& key) {
   static constexpr std::array<std::string_view, 6> kWhole{"auth", "key", "keys", "wifis", "access-points", "modems"};
   // Also keys of NetworkManager: "802-1x.password", "wifi-security.psk", "wireguard.private-key".
   static constexpr std::array<std::string_view, 4> kParts{"password", "psk", "secret", "private-key"};
-  return std::find(kWhole.begin(), kWhole.end(), key) != kWhole.end() ||
-         std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return key.find(part) != std::string::npos; });
+  return std::ranges::find(kWhole, key) != kWhole.end() ||
+         std::ranges::any_of(kParts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
 }
 
 /// The number of lines that begin a definition of this name, at any depth: of two, a parser takes the last one.
@@ -186,11 +184,11 @@ std::map<std::string, std::string> emptied_in(std::string_view text) {
 
 bool holds_secrets(const Value& tree) {
   if (tree.entries() != nullptr) {
-    return std::any_of(tree.entries()->begin(), tree.entries()->end(),
-                       [](const MapEntry& entry) { return names_a_secret(entry.key) || holds_secrets(entry.value); });
+    return std::ranges::any_of(
+        *tree.entries(), [](const MapEntry& entry) { return names_a_secret(entry.key) || holds_secrets(entry.value); });
   }
   const auto* items = tree.list_items();
-  return items != nullptr && std::any_of(items->begin(), items->end(), holds_secrets);
+  return items != nullptr && std::ranges::any_of(*items, holds_secrets);
 }
 
 std::string why_not_taken_over(const std::string& path, std::string_view text, const Value& tree,

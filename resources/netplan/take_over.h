@@ -1,10 +1,8 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/core/value.h"

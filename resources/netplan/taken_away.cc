@@ -1,7 +1,6 @@
 #include "resources/netplan/taken_away.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string_view>
 
 #include "engine/core/finding.h"
@@ -20,7 +19,7 @@ constexpr std::size_t kMostEntries = 1000;
 class Entries {
  public:
   void add(std::string entry) {
-    const bool known = std::find(list_.begin(), list_.end(), entry) != list_.end();
+    const bool known = std::ranges::find(list_, entry) != list_.end();
     if (!known && entry.size() <= kLongestEntry && list_.size() < kMostEntries) list_.push_back(std::move(entry));
   }
   void add_address(std::string_view address) { add("address " + std::string(address)); }
@@ -182,7 +181,7 @@ std::optional<Diagnostic> what_goes(const ObservedPort& port, const Stanza& stan
   for (const std::string& address : stanza.addresses) ours.add_address(address);
   for (const Route& route : stanza.routes) ours.add_route(route.to, route.via);
   const auto kept = ours.take();
-  std::erase_if(gone, [&](const std::string& one) { return std::find(kept.begin(), kept.end(), one) != kept.end(); });
+  std::erase_if(gone, [&](const std::string& one) { return std::ranges::find(kept, one) != kept.end(); });
   if (gone.empty()) return std::nullopt;
   return finding(
       Severity::kWarning, "fabric.take-over",

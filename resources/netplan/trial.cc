@@ -2,7 +2,6 @@
 
 #include <array>
 #include <chrono>
-#include <vector>
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
@@ -118,16 +117,13 @@ Result<void> check_renderer(const std::string& content, const fs::path& copy, co
 /// Copies a generated file to its real path, or removes a stale one there. True if that changed anything.
 Result<bool> install(const fs::path& copy, const fs::path& path, Node& node) {
   const fs::path source = copy / path.relative_path();
-  const auto there = node.read_file(path);
-  if (!there && there.error().code != ErrorCode::kNotFound) return failure(there.error());
-  const auto text = node.read_file(source);
-  if (!text && text.error().code == ErrorCode::kNotFound) {
-    if (!there) return false;
+  SPARK_TRY(const auto there, if_there(node.read_file(path)));
+  SPARK_TRY(const auto text, if_there(node.read_file(source)));
+  if (there == text) return false;
+  if (!text) {
     SPARK_CHECK(node.remove_file(path));
     return true;
   }
-  if (!text) return failure(text.error());
-  if (there && *there == *text) return false;
   SPARK_TRY(const FileStatus status, node.status(source));
   SPARK_CHECK(node.write_file(path, {*text, status.mode, status.uid, status.gid}));
   return true;

@@ -1,8 +1,6 @@
-#include "resources/netplan/yaml_tree.h"
+#include "resources/netplan/netplan_file.h"
 
 #include <yaml.h>
-
-#include <string>
 
 namespace sparkplan::netplan {
 namespace {

@@ -2,11 +2,9 @@
 #include <array>
 #include <chrono>
 #include <initializer_list>
-#include <optional>
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/nvme_tcp/connection_state.h"
@@ -19,26 +17,10 @@ constexpr std::chrono::seconds kDeadline{60};
 constexpr std::chrono::milliseconds kPause{100};
 constexpr int kPauses = 50;
 
-struct WantedConnection {
-  std::optional<std::string> content;
-  bool enabled = false;
-  bool connected = false;
-};
-
-WantedConnection wanted_from(const Observation& after) {
-  WantedConnection wanted;
-  if (!std::holds_alternative<Present>(after)) return wanted;
-  const Value& value = present_value(after);
-  wanted.content = text_below(value, field::kContent);
-  wanted.enabled = value.boolean_or(field::kEnabled, false);
-  wanted.connected = value.text_or(field::kState, state::kNotConnected) != state::kNotConnected;
-  return wanted;
-}
-
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 bool has_one_of(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return has(text, part); });
+  return std::ranges::any_of(parts, [&](std::string_view part) { return has(text, part); });
 }
 
 enum class Cause { kUnknown, kNoModule, kRefused, kNothingListens, kSilent };
@@ -122,23 +104,25 @@ Result<bool> has_nvme_program(const NodeReader& node) {
 
 class ConnectionChange {
  public:
-  ConnectionChange(const std::string& subsystem, const ConnectionState& now, WantedConnection wanted, Node& node)
+  ConnectionChange(const std::string& subsystem, const ConnectionState& now, WantedUnitState wanted, Node& node)
       : subsystem_(subsystem), unit_(nvme_unit_name(subsystem)), now_(now), wanted_(std::move(wanted)), node_(node) {}
 
   Result<void> carry_out() {
-    if (now_.connected() && !wanted_.connected) SPARK_CHECK(disconnect());
+    if (now_.connected() && !wants_connection()) SPARK_CHECK(disconnect());
     if (!wanted_.content) {
       // Stopping the unit also ends its retries.
-      const bool tries = node_.live() && now_.unit.ours() && !wanted_.connected;
+      const bool tries = node_.live() && now_.unit.ours() && !wants_connection();
       if (tries) SPARK_CHECK(systemctl("stop", unit_, node_));
       return remove_unit(unit_, now_.unit, node_);
     }
     SPARK_CHECK(write_unit(unit_, *wanted_.content, wanted_.enabled, now_.unit, node_));
     if (!node_.live()) return {};
-    return wanted_.connected ? connect() : systemctl("stop", unit_, node_);
+    return wants_connection() ? connect() : systemctl("stop", unit_, node_);
   }
 
  private:
+  bool wants_connection() const { return !wanted_.state.empty() && wanted_.state != state::kNotConnected; }
+
   Result<void> refuse_if_used() {
     SPARK_TRY(const auto users, users_of(subsystem_, false, node_));
     if (users.empty()) return {};
@@ -213,8 +197,8 @@ class ConnectionChange {
   Result<void> make_links() {
     const std::string prefix = std::string(kNvmeLinkPrefix.substr(kNvmeLinkPrefix.rfind('/') + 1)) + subsystem_ + "-";
     const auto names = node_.list_directory("/dev/disk/by-id");
-    const bool there = names && std::any_of(names->begin(), names->end(),
-                                            [&](const std::string& name) { return name.starts_with(prefix); });
+    const bool there =
+        names && std::ranges::any_of(*names, [&](const std::string& name) { return name.starts_with(prefix); });
     if (there) return {};
     const std::vector<std::string> argv{"udevadm", "trigger", "--settle", "--subsystem-match=block",
                                         "--sysname-match=nvme*"};
@@ -225,7 +209,7 @@ class ConnectionChange {
   const std::string& subsystem_;
   std::string unit_;
   const ConnectionState& now_;
-  WantedConnection wanted_;
+  WantedUnitState wanted_;
   Node& node_;
 };
 
@@ -238,7 +222,7 @@ Error in_use(const std::string& subsystem, const std::vector<std::string>& users
 
 Result<void> make_connection(const std::string& subsystem, const Observation& after, Node& node) {
   SPARK_TRY(const ConnectionState now, look_at_connection(subsystem, node));
-  return ConnectionChange(subsystem, now, wanted_from(after), node).carry_out();
+  return ConnectionChange(subsystem, now, wanted_unit_state(after), node).carry_out();
 }
 
 }  // namespace sparkplan::nvme_tcp

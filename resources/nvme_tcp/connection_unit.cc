@@ -1,13 +1,12 @@
 #include "resources/nvme_tcp/connection_unit.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
-#include "engine/core/text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/words.h"
+#include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
-#include "engine/resource/text_artifact_step.h"
 
 namespace sparkplan::nvme_tcp {
 namespace {
@@ -31,7 +30,7 @@ std::set<std::string> targets_behind(const std::string& subsystem, const std::ve
   std::set<std::string> targets;
   const auto waits = [&](const StorageMount& mount) {
     if (mount.nvme && mount.nvme->subsystem == subsystem) return true;
-    return std::any_of(targets.begin(), targets.end(), [&](const std::string& target) {
+    return std::ranges::any_of(targets, [&](const std::string& target) {
       return is_within(mount.target, target) || (mount.kind == StorageKind::kBind && is_within(mount.what, target));
     });
   };
@@ -48,19 +47,16 @@ std::vector<Connection> connections(const Value& section) {
   std::vector<Connection> all;
   const std::vector<StorageMount> mounts = storage_mounts(section);
   for (const StorageMount& mount : mounts) {
-    if (!mount.nvme) continue;
-    auto found = std::find_if(all.begin(), all.end(),
-                              [&](const Connection& one) { return one.server.subsystem == mount.nvme->subsystem; });
-    if (found == all.end()) {
-      all.push_back({*mount.nvme, {}, mount.source_where});
-      found = std::prev(all.end());
-    }
+    const bool is_new = mount.nvme && std::ranges::none_of(all, [&](const Connection& one) {
+                          return one.server.subsystem == mount.nvme->subsystem;
+                        });
+    if (is_new) all.push_back({*mount.nvme, {}, mount.source_where});
   }
   for (Connection& one : all) {
     for (const std::string& target : targets_behind(one.server.subsystem, mounts)) {
       one.mount_units.push_back(escaped_unit_path(target) + ".mount");
     }
-    std::sort(one.mount_units.begin(), one.mount_units.end());
+    std::ranges::sort(one.mount_units);
   }
   return all;
 }
@@ -90,10 +86,8 @@ std::optional<Server> server_in(std::string_view unit) {
   if (!line || !line->starts_with(kConnect)) return std::nullopt;
   const auto words = words_of(std::string_view(*line).substr(kConnect.size()));
   if (words.size() != 3) return std::nullopt;
-  Server server{words[1], 0};
-  const auto [end, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), server.port);
-  if (error != std::errc() || end != words[2].data() + words[2].size()) return std::nullopt;
-  return server;
+  const auto port = parse_number<int>(words[2]);
+  return port ? std::optional(Server{words[1], *port}) : std::nullopt;
 }
 
 std::string render_rules() {

@@ -1,7 +1,6 @@
 #include "resources/nvme_tcp/host_identity.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/core/ascii.h"
 #include "engine/core/finding.h"

@@ -5,7 +5,6 @@
 #include "engine/domain/storage/storage_network.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"
 #include "resources/nvme_tcp/host_identity.h"
@@ -150,8 +149,7 @@ class NvmeTcpType final : public ResourceType {
     return make_connection(artifact.name, after, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     std::vector<Ineffective> ineffective;
     for (const auto& [subsystem, value] : desired) {
       const auto connection = look_at_connection(subsystem, node);

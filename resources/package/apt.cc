@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
-#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
@@ -114,7 +112,7 @@ std::string reason_of_failure(const CommandOutput& output) {
   std::vector<std::string> reasons;
   const auto add = [&](std::string_view reason) {
     const std::string text(trim(reason));
-    if (text.empty() || std::find(reasons.begin(), reasons.end(), text) != reasons.end()) return;
+    if (text.empty() || std::ranges::find(reasons, text) != reasons.end()) return;
     if (reasons.size() < kMostReasons) reasons.push_back(text);
   };
   // dpkg prints the reason in the line after "dpkg: error processing"; apt only reports that dpkg failed.
@@ -133,7 +131,7 @@ std::string reason_of_failure(const CommandOutput& output) {
 
 bool has_lists(const NodeReader& node) {
   const auto lists = node.list_directory("/var/lib/apt/lists");
-  return lists && std::any_of(lists->begin(), lists->end(), [](const std::string& name) {
+  return lists && std::ranges::any_of(*lists, [](const std::string& name) {
            return name.find("_Packages") != std::string::npos || name.find("Release") != std::string::npos;
          });
 }

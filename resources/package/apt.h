@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
+#include "engine/resource/resource_type.h"
 
 namespace sparkplan::package {
 
@@ -46,5 +50,17 @@ Result<void> remove(const std::string& name, Node& node);
 Result<void> mark_automatic(const std::string& name, Node& node);
 /// Holds the package or ends that. Errors: as remove().
 Result<void> mark_held(const std::string& name, bool held, Node& node);
+
+/// Pure. The output of `apt-cache policy`: package name -> all its versions. A package that no source has, such as a
+/// virtual one, has no versions or is missing.
+std::map<std::string, std::set<std::string>> parse_policy(std::string_view output);
+
+/// I/O, read-only. The packages of `ahead` that no source of the node has, or not in the declared version. Empty if
+/// nothing is known: no lists, no answer from apt, or a plan that writes below /etc/apt.
+std::vector<Ineffective> packages_without_source(const ChangesAhead& ahead, const NodeReader& node);
+
+/// I/O. apt's objections to the steps of a run. Package lists are updated at most once, if they are old or an install
+/// fails.
+std::vector<Objection> objections_to(std::span<const Step> steps, Node& node);
 
 }  // namespace sparkplan::package

@@ -1,8 +1,5 @@
 #include "resources/package/artifacts.h"
 
-#include "engine/core/tree.h"
-#include "engine/resource/artifact.h"
-
 namespace sparkplan::package {
 namespace {
 

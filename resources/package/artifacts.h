@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "engine/model/plan.h"
 #include "resources/package/apt.h"
 #include "resources/package/dpkg_status.h"
 

@@ -5,17 +5,13 @@
 #include <utility>
 
 #include "engine/core/finding.h"
-#include "engine/core/text.h"
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "resources/package/apt.h"
 #include "resources/package/artifacts.h"
 #include "resources/package/dpkg_status.h"
-#include "resources/package/preparation.h"
-#include "resources/package/sources.h"
 
 /// Installed Debian packages, and those that no upgrade may change: `packages: [nvme-cli, {name: perftest, hold:
 /// true}]`.
@@ -102,7 +98,7 @@ class PackageType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
@@ -213,21 +209,7 @@ class PackageType final : public ResourceType {
 
   std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
                                  Node& node) const override {
-    std::set<std::string> removed;
-    for (const Step& step : steps) {
-      const bool gone = step.artifact.kind != kHoldKind && std::holds_alternative<Absent>(step.after);
-      if (gone) removed.insert(step.artifact.name);
-    }
-    std::vector<Objection> objections;
-    Preparation preparation(node);
-    for (const Step& step : steps) {
-      if (step.artifact.kind == kHoldKind) continue;
-      auto error = std::holds_alternative<Absent>(step.after)
-                       ? preparation.objection_to_removal(step.artifact.name, removed)
-                       : preparation.objection_to_install(step);
-      if (error) objections.push_back({step.artifact, *std::move(error)});
-    }
-    return objections;
+    return objections_to(steps, node);
   }
 
   Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const override {
@@ -299,8 +281,8 @@ class PackageType final : public ResourceType {
     if (package == nullptr) return {};
     if (!package->broken() && std::holds_alternative<Absent>(artifact_of(artifact.kind, package))) return {};
     SPARK_TRY(const Simulation simulation, simulate_removal(artifact.name, node));
-    const bool needed = std::any_of(simulation.removes.begin(), simulation.removes.end(),
-                                    [&](const std::string& name) { return name != status.name_to_apt(artifact.name); });
+    const bool needed = std::ranges::any_of(
+        simulation.removes, [&](const std::string& name) { return name != status.name_to_apt(artifact.name); });
     return needed ? mark_automatic(artifact.name, node) : remove(artifact.name, node);
   }
 

@@ -1,12 +1,10 @@
-#include "resources/package/sources.h"
+#include "resources/package/apt.h"
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
-#include "resources/package/apt.h"
 
 namespace sparkplan::package {
 namespace {
@@ -19,8 +17,8 @@ bool is_package(const std::string& name) { return name.find('/') == std::string:
 
 bool changes_sources(const ChangesAhead& ahead) {
   const auto files = ahead.find("file");
-  return files != ahead.end() && std::any_of(files->second.begin(), files->second.end(),
-                                             [](const auto& file) { return file.first.starts_with("/etc/apt/"); });
+  return files != ahead.end() &&
+         std::ranges::any_of(files->second, [](const auto& file) { return file.first.starts_with("/etc/apt/"); });
 }
 
 /// The words do not depend on the age of the lists, because a saved plan is compared with its findings.

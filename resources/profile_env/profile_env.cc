@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/resource/account_numbers.h"
+#include "engine/resource/accounts.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
 #include "engine/resource/text_entries_type.h"
-#include "resources/profile_env/secret_variables.h"
 
 namespace sparkplan::profile_env {
 namespace {
@@ -33,6 +30,11 @@ struct SecretFile {
   std::string token;
   std::uint32_t uid = 0;
 };
+
+/// "/etc/sparkplan/secrets/nvidia/HF_TOKEN"
+std::string secret_path(std::string_view user, std::string_view variable) {
+  return std::string(kSecretDirectory) + "/" + std::string(user) + "/" + std::string(variable);
+}
 
 /// The user of the file is a part of its path, and its number a part of the resource.
 std::vector<SecretFile> secret_files(const Resource& resource) {
@@ -86,7 +88,7 @@ class ProfileEnvType final : public TextEntriesType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::map();
     for (const auto& [name, value] : applied) {
@@ -106,7 +108,7 @@ class ProfileEnvType final : public TextEntriesType {
     for (const MapEntry& entry : entries_of(section)) {
       for (const Value& user : items_of(entry.value.find(kUsers))) {
         const std::string& name = text_of(&user);
-        SPARK_TRY(const auto number, account_number(AccountDatabase::kUsers, name, node));
+        SPARK_TRY(const auto number, account_number("passwd", name, node));
         if (number) users.set(name, *number);
       }
     }
@@ -134,13 +136,12 @@ class ProfileEnvType final : public TextEntriesType {
       }
     }
     // A value that stands in clear where a secret is wanted is probably the same one: it is replaced, and not shown.
-    std::sort(changes.begin(), changes.end(),
-              [](const FieldChange& one, const FieldChange& other) { return one.path < other.path; });
+    std::ranges::sort(changes, {}, &FieldChange::path);
     return changes;
   }
 
  protected:
-  std::string render(const Entries& entries) const override {
+  std::string render(const ValuesByName& entries) const override {
     std::map<std::string, std::string> variables;
     std::string secrets;
     for (const auto& [name, value] : entries) {
@@ -151,8 +152,8 @@ class ProfileEnvType final : public TextEntriesType {
     return render_file(variables) + secrets;
   }
 
-  Entries parse(std::string_view text) const override {
-    Entries entries;
+  ValuesByName parse(std::string_view text) const override {
+    ValuesByName entries;
     for (ShellAssignment& one : parse_shell_assignments(text)) {
       entries.erase(one.name);
       if (one.value) entries[one.name] = Value::map({{kField, *std::move(one.value)}});
@@ -168,7 +169,7 @@ class ProfileEnvType final : public TextEntriesType {
     return entries;
   }
 
-  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const Entries& ours,
+  Result<std::vector<ForeignClaim>> claims(const std::vector<std::string>& names, const ValuesByName& ours,
                                            const NodeReader& node) const override {
     SPARK_TRY(const std::vector<ConfigFile> later, profile_files_after(kOwnFile, node));
     std::vector<ForeignClaim> claims;
@@ -290,5 +291,25 @@ std::string render_file(const std::map<std::string, std::string>& variables) {
 }
 
 std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<ProfileEnvType>(); }
+
+std::string secret_line(const std::string& user, const std::string& variable) {
+  const std::string path = shell_quote(secret_path(user, variable));
+  return "if [ \"$(id -un)\" = " + shell_quote(user) + " ] && [ -r " + path + " ]; then export " + variable +
+         "=\"$(cat " + path + ")\"; fi";
+}
+
+std::optional<std::pair<std::string, std::string>> parse_secret_line(std::string_view line) {
+  const std::string before = "-r '" + std::string(kSecretDirectory) + "/";
+  const std::size_t begin = line.find(before);
+  if (begin == std::string_view::npos) return std::nullopt;
+  std::string_view rest = line.substr(begin + before.size());
+  const std::size_t slash = rest.find('/');
+  const std::size_t end = rest.find('\'');
+  if (slash == std::string_view::npos || end == std::string_view::npos || end < slash) return std::nullopt;
+  const std::string user(rest.substr(0, slash));
+  const std::string variable(rest.substr(slash + 1, end - slash - 1));
+  if (!is_variable_name(variable) || line != secret_line(user, variable)) return std::nullopt;
+  return std::pair(user, variable);
+}
 
 }  // namespace sparkplan::profile_env

@@ -10,25 +10,11 @@
 namespace sparkplan::profile_env {
 namespace {
 
-std::vector<Diagnostic> check_name(const MapEntry& entry) {
-  const std::string& name = entry.key;
-  if (!is_variable_name(name)) {
-    return {finding(Severity::kError, "profile_env.name", "\"" + name + "\" is not an environment variable name",
-                    "use letters, digits and \"_\", and no digit at the beginning", entry.key_where)};
-  }
-  if (const auto reason = why_not_for_all_logins(name)) {
-    return {finding(Severity::kError, "profile_env.refused-name",
-                    name + " cannot be set for all logins: " + std::string(*reason), {}, entry.key_where)};
-  }
-  if (const auto risk = risk_for_all_logins(name)) {
-    return {finding(Severity::kWarning, "profile_env.risky-name",
-                    name + " is set for all logins: " + std::string(*risk), {}, entry.key_where)};
-  }
-  if (name.starts_with("NCCL_")) {
-    return {finding(Severity::kWarning, "profile_env.nccl-name", name + " set here reaches login shells only",
-                    "write it below nccl: env: instead", entry.key_where)};
-  }
-  return {};
+std::optional<Diagnostic> check_name(const MapEntry& entry) {
+  if (auto wrong = check_variable_name(entry, "profile_env")) return wrong;
+  if (!entry.key.starts_with("NCCL_")) return std::nullopt;
+  return finding(Severity::kWarning, "profile_env.nccl-name", entry.key + " set here reaches login shells only",
+                 "write it below nccl: env: instead", entry.key_where);
 }
 
 std::vector<Diagnostic> check_secret_entry(const MapEntry& entry) {
@@ -52,7 +38,7 @@ std::vector<Diagnostic> validate_section(const Value& section) {
   std::vector<Diagnostic> findings;
   for (const MapEntry& entry : entries_of(section)) {
     if (entry.value.is_null()) continue;
-    for (Diagnostic& one : check_name(entry)) findings.push_back(std::move(one));
+    if (auto wrong = check_name(entry)) findings.push_back(*std::move(wrong));
     if (entry.value.is_map()) {
       for (Diagnostic& one : check_secret_entry(entry)) findings.push_back(std::move(one));
       continue;
@@ -60,8 +46,7 @@ std::vector<Diagnostic> validate_section(const Value& section) {
     if (auto clear = warn_of_clear_secret(entry.key, entry.key_where, "profile_env.clear-secret"))
       findings.push_back(*std::move(clear));
     if (const Result<std::string> value = variable_value(entry.value); !value) {
-      findings.push_back(
-          finding(Severity::kError, "profile_env.value", value.error().message, value.error().hint, entry.value.where));
+      findings.push_back(finding("profile_env.value", value.error().message, value.error().hint, entry.value.where));
     }
   }
   return findings;

@@ -1,10 +1,9 @@
 #include "resources/ssh_trust/account.h"
 
-#include <charconv>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/resource/accounts.h"
 
@@ -14,13 +13,6 @@ namespace {
 constexpr std::uint32_t kGroupWrites = 0020;
 constexpr std::uint32_t kOthersWrite = 0002;
 
-std::optional<std::uint32_t> number_of(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 tl::unexpected<Error> no_such_user(const std::string& user) {
   return failure(ErrorCode::kNotFound, "there is no user " + user, "create the account, or take it out of users");
 }
@@ -29,8 +21,8 @@ Result<Account> parse_account(const std::string& user, std::string_view line) {
   const std::vector<std::string_view> fields = split(line, ':');
   // "getent passwd 1000" also prints the user with that number.
   if (fields.size() < 7 || fields[0] != user) return no_such_user(user);
-  const std::optional<std::uint32_t> uid = number_of(fields[2]);
-  const std::optional<std::uint32_t> gid = number_of(fields[3]);
+  const auto uid = parse_number<std::uint32_t>(fields[2]);
+  const auto gid = parse_number<std::uint32_t>(fields[3]);
   if (!uid || !gid) return failure(ErrorCode::kFailed, "user " + user + " has no numeric user and group ID");
   std::filesystem::path home = std::filesystem::path(fields[5]).lexically_normal();
   if (!home.has_filename()) home = home.parent_path();
@@ -80,6 +72,12 @@ Result<std::optional<FileStatus>> check_place(const Account& account, const User
   return not_accepted(path, "is writable by its group", "chmod g-w it");
 }
 
+/// A rename also changes the time.
+bool is_same_file(const FileStatus& a, const FileStatus& b) {
+  return a.device == b.device && a.inode == b.inode && a.changed_at_nanos == b.changed_at_nanos && a.uid == b.uid &&
+         a.gid == b.gid && a.mode == b.mode;
+}
+
 }  // namespace
 
 Result<Account> look_up(const std::string& user, const NodeReader& node) {
@@ -113,6 +111,18 @@ Result<UserPath> checked_path(const Account& account, std::string_view below, co
 Result<void> check_home(const Account& account, const NodeReader& node) {
   SPARK_CHECK(checked_path(account, kAuthorizedKeys, node));
   return {};
+}
+
+Result<std::optional<UserFile>> read_with_status(const UserPath& path, std::size_t max_bytes, const NodeReader& node) {
+  SPARK_TRY(const auto before, if_there(node.user_status(path)));
+  if (!before) return std::optional<UserFile>();
+  SPARK_TRY(std::string bytes, node.read_user_file(path, max_bytes));
+  // The home's owner could swap in another user's file, and get its text written into a file of their own.
+  SPARK_TRY(const FileStatus after, node.user_status(path));
+  if (!is_same_file(*before, after)) {
+    return failure(ErrorCode::kStalePlan, path.path().string() + " was replaced while it was read", "plan again");
+  }
+  return std::optional<UserFile>(UserFile{std::move(bytes), after});
 }
 
 }  // namespace sparkplan::ssh_trust

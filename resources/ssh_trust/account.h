@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "engine/core/result.h"
@@ -42,5 +44,15 @@ Result<void> check_home(const Account& account, const NodeReader& node);
 /// A file in `.ssh`, to be read or written after check_home(). If the user replaces the checked directory, the access
 /// fails. For one write, which may create the directory. Errors: as check_home().
 Result<UserPath> checked_path(const Account& account, std::string_view below, const NodeReader& node);
+
+/// A file in a home and the status of that same file.
+struct UserFile {
+  std::string bytes;
+  FileStatus status;
+};
+
+/// Nothing if the file does not exist. Errors: as NodeReader::read_user_file(); kStalePlan if the file was replaced
+/// while it was read.
+Result<std::optional<UserFile>> read_with_status(const UserPath& path, std::size_t max_bytes, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/core/words.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -29,17 +30,14 @@ std::set<std::string> lasting_ipv6_addresses(const NodeReader& node) {
   const Result<std::string> table = node.read_file(kIpv6Addresses);
   if (!table) return found;
   for (const std::string_view line : split_lines(*table)) {
-    std::vector<std::string_view> words;
-    for (const std::string_view word : split(line, ' ')) {
-      if (!word.empty()) words.push_back(word);
-    }
+    const std::vector<std::string> words = words_of(line);
     if (words.size() < 5 || words[0].size() != 32) continue;
     unsigned flags = kTemporary;
     std::from_chars(words[4].data(), words[4].data() + words[4].size(), flags, 16);
     if ((flags & kTemporary) != 0) continue;
     std::string address;
     for (std::size_t i = 0; i < words[0].size(); i += 4) {
-      address += (i == 0 ? "" : ":") + std::string(words[0].substr(i, 4));
+      address += (i == 0 ? "" : ":") + words[0].substr(i, 4);
     }
     if (const auto canonical = canonical_ip(address)) found.insert(*canonical);
   }

@@ -8,7 +8,6 @@
 #include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/peers.h"
 #include "resources/ssh_trust/public_key.h"
-#include "resources/ssh_trust/same_keys.h"
 #include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_text.h"
 
@@ -19,7 +18,7 @@ constexpr const char* kType = "ssh_trust";
 
 /// Findings about all nodes are reported once, by the first node that has answered and is not in maintenance.
 bool speaks_for_all(const std::vector<Peer>& peers, const std::string& self) {
-  const auto first = std::find_if(peers.begin(), peers.end(), [](const Peer& peer) {
+  const auto first = std::ranges::find_if(peers, [](const Peer& peer) {
     return !peer.spec->maintenance && (peer.exported != nullptr || !peer.excess.empty());
   });
   return first != peers.end() && first->name() == self;
@@ -132,13 +131,11 @@ class TrustOfUser {
     for (const Peer& peer : peers_) {
       for (const Destination& destination : destinations_of(peer)) destinations.insert(to_text(destination));
     }
-    Value list = Value::list();
-    for (const std::string& destination : destinations) list.push_back(destination);
-    return list;
+    return Value::List(destinations.begin(), destinations.end());
   }
 
   std::vector<std::string> sharing_our_home() const {
-    const auto peer = std::find_if(peers_.begin(), peers_.end(), [&](const Peer& one) { return one.name() == self(); });
+    const auto peer = std::ranges::find_if(peers_, [&](const Peer& one) { return one.name() == self(); });
     return peer == peers_.end() ? std::vector<std::string>() : homes_.sharing_with(*peer);
   }
 
@@ -146,7 +143,7 @@ class TrustOfUser {
   std::vector<std::string> together(const std::vector<std::string>& others) const {
     std::vector<std::string> names;
     for (const Peer& peer : peers_) {
-      const bool one = peer.name() == self() || std::find(others.begin(), others.end(), peer.name()) != others.end();
+      const bool one = peer.name() == self() || std::ranges::find(others, peer.name()) != others.end();
       if (one) names.push_back(peer.name());
     }
     return names;
@@ -162,8 +159,8 @@ class TrustOfUser {
     }
     if (speaks_for_all(peers_, self())) {
       std::vector<Peer> apart;  // A shared home has one key and its own finding.
-      std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(apart),
-                   [&](const Peer& peer) { return !homes_.is_shared(peer); });
+      std::ranges::copy_if(peers_, std::back_inserter(apart),
+                           [&](const Peer& peer) { return !homes_.is_shared(peer); });
       for (Diagnostic& warning : same_user_keys(apart, user_)) about_several.push_back(std::move(warning));
     }
     if (auto note = root_on_all()) about_several.push_back(*std::move(note));

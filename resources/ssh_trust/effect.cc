@@ -1,14 +1,13 @@
-#include "resources/ssh_trust/effect.h"
+#include "resources/ssh_trust/ssh_trust.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/words.h"
+#include "engine/resource/accounts.h"
 #include "resources/ssh_trust/account.h"
-#include "resources/ssh_trust/ssh_trust.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -16,13 +15,6 @@ namespace {
 constexpr std::chrono::seconds kDeadline{10};
 constexpr const char* kCode = "ssh_trust.not_effective";
 constexpr const char* kClientConfig = "/etc/ssh/ssh_config";
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
 
 std::vector<std::string> values_of(const ServerSettings& settings, const std::string& keyword) {
   std::vector<std::string> values;
@@ -34,13 +26,12 @@ std::vector<std::string> values_of(const ServerSettings& settings, const std::st
 }
 
 bool fits_any(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return glob_match(pattern, name); });
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
 /// "USER@HOST" restricts the rule to some hosts, which may or may not be ours. It counts only if `with_hosts` is true.
 bool names_user(const std::vector<std::string>& patterns, const std::string& user, bool with_hosts) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
     const std::size_t at = pattern.rfind('@');
     if (glob_match(pattern, user)) return true;
     return with_hosts && at != std::string::npos && glob_match(pattern.substr(0, at), user);
@@ -48,11 +39,11 @@ bool names_user(const std::vector<std::string>& patterns, const std::string& use
 }
 
 bool fits_any_group(const std::vector<std::string>& patterns, const std::vector<std::string>& groups) {
-  return std::any_of(groups.begin(), groups.end(), [&](const std::string& group) { return fits_any(patterns, group); });
+  return std::ranges::any_of(groups, [&](const std::string& group) { return fits_any(patterns, group); });
 }
 
 bool reads_authorized_keys(const std::vector<std::string>& files) {
-  return files.empty() || std::any_of(files.begin(), files.end(), [](const std::string& file) {
+  return files.empty() || std::ranges::any_of(files, [](const std::string& file) {
            return file == kAuthorizedKeys || file == "%h/" + std::string(kAuthorizedKeys);
          });
 }
@@ -70,13 +61,6 @@ ServerSettings server_settings(const std::string& user, const NodeReader& node) 
   return parse_server_settings(output->standard_output);
 }
 
-std::vector<std::string> groups_of(const std::string& user, const NodeReader& node) {
-  const std::vector<std::string> argv{"id", "-Gn", "--", user};
-  const Result<CommandOutput> output = node.query(argv, kDeadline);
-  if (!output || output->exit_status != 0) return {};
-  return words_of(trim(output->standard_output));
-}
-
 bool opens_no_session(const std::string& shell) { return shell.ends_with("/nologin") || shell.ends_with("/false"); }
 
 }  // namespace
@@ -85,7 +69,7 @@ ServerSettings parse_server_settings(std::string_view text) {
   ServerSettings settings;
   for (const std::string_view line : split_lines(text)) {
     const std::size_t blank = std::min(line.find(' '), line.size());
-    settings.emplace(lower(line.substr(0, blank)), trim(line.substr(blank)));
+    settings.emplace(lower_case(line.substr(0, blank)), trim(line.substr(blank)));
   }
   return settings;
 }
@@ -114,11 +98,11 @@ bool includes_our_file(std::string_view ssh_config) {
   for (const std::string_view line : split_lines(ssh_config)) {
     std::string text(line);
     // Keyword and arguments may be separated by "=", and arguments may be quoted.
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c == '=' || c == '\t' || c == '"'; }, ' ');
+    std::ranges::replace_if(
+        text, [](char c) { return c == '=' || c == '\t' || c == '"'; }, ' ');
     const std::vector<std::string> words = words_of(text);
     if (words.empty()) continue;
-    const std::string keyword = lower(words.front());
+    const std::string keyword = lower_case(words.front());
     if (keyword == "host" || keyword == "match") return false;
     if (keyword != "include") continue;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -129,7 +113,7 @@ bool includes_our_file(std::string_view ssh_config) {
   return false;
 }
 
-std::vector<Ineffective> find_ineffective(const std::map<std::string, Value>& desired, const NodeReader& node) {
+std::vector<Ineffective> find_ineffective(const ValuesByName& desired, const NodeReader& node) {
   std::vector<Ineffective> found;
   const Result<std::string> client = node.read_file(kClientConfig);
   const bool reads_ours = !client || includes_our_file(*client);

@@ -4,12 +4,13 @@
 #include <charconv>
 #include <chrono>
 #include <utility>
-#include <vector>
 
+#include "engine/core/digest.h"
 #include "engine/core/file_mode.h"
 #include "engine/core/text.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/managed_block.h"
 #include "resources/ssh_trust/public_key.h"
-#include "resources/ssh_trust/user_file.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -44,18 +45,14 @@ Result<std::optional<PrivateKey>> read_private_key(const UserPath& path, const N
 }
 
 Result<std::optional<std::string>> read_public_file(const UserPath& path, const NodeReader& node) {
-  Result<std::string> text = node.read_user_file(path, kLargestKeyFile);
-  if (text) return std::optional<std::string>(*std::move(text));
-  if (text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  return failure(std::move(text).error());
+  return if_there(node.read_user_file(path, kLargestKeyFile));
 }
 
 /// True if the public file's text may be copied into a Value. Other text may contain a private key, and Values travel
 /// and are stored.
 bool is_one_public_key(std::string_view file) {
   const std::string_view line = trim(file);
-  const bool one_line =
-      std::none_of(line.begin(), line.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7F; });
+  const bool one_line = std::ranges::none_of(line, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7F; });
   return one_line && parse_public_key(line).has_value();
 }
 
@@ -119,6 +116,29 @@ Result<void> write_key(const Account& account, const Value& value, Node& node) {
     SPARK_CHECK(node.write_user_file(path, {key->bytes, mode, owner.uid, owner.gid}));
   }
   return write_public_file(account, value, key->public_part, node);
+}
+
+constexpr std::uint32_t kModeOfNewFile = 0600;
+/// Enough for the lines of 1000 nodes at their maximum length.
+constexpr std::size_t kLargestListed = std::size_t{1} << 20;
+constexpr std::ptrdiff_t kMostLinesListed = 4096;
+
+Error in_file(Error error, const Account& account) {
+  return std::move(error).within(account.in_home(kAuthorizedKeys).path().string());
+}
+
+/// The user may put anything between our markers. Binary or very large content is replaced by a one-line summary.
+bool can_be_listed(std::string_view block) {
+  const bool plain =
+      std::ranges::none_of(block, [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7F; });
+  return block.size() <= kLargestListed && std::ranges::count(block, '\n') <= kMostLinesListed && plain &&
+         is_valid_utf8(block);
+}
+
+Observation observed(std::string block) {
+  if (can_be_listed(block)) return block_present(std::move(block));
+  const std::string what = std::to_string(block.size()) + " bytes that are not sparkplan's, SHA-256 " + sha256(block);
+  return Present{Value::map({{std::string(kNotListed), what}}), {}};
 }
 
 }  // namespace
@@ -190,6 +210,36 @@ Result<std::optional<std::string>> public_key_of(const Account& account, const N
   SPARK_TRY(std::optional<PrivateKey> key, read_private_key(account.in_home(kPrivateKey), node));
   if (!key) return std::optional<std::string>();
   return std::optional<std::string>(std::move(key->public_part));
+}
+
+Observation read_authorized_keys(const Account& account, const NodeReader& node) {
+  const UserPath path = account.in_home(kAuthorizedKeys);
+  const Result<std::optional<UserFile>> file = read_with_status(path, kLargestFileWithBlock, node);
+  if (!file) return file.error();
+  if (!*file) return Absent{};
+  Result<std::optional<std::string>> block = find_block((*file)->bytes);
+  if (!block) return in_file(std::move(block).error(), account);
+  if (!*block) return Absent{};
+  return observed(**std::move(block));
+}
+
+Result<void> apply_authorized_keys(const Account& account, const Observation& after, Node& node) {
+  SPARK_TRY(const UserPath path, checked_path(account, kAuthorizedKeys, node));
+  const std::optional<std::string> body = content_of(after);
+  SPARK_TRY(const std::optional<UserFile> now, read_with_status(path, kLargestFileWithBlock, node));
+  if (!now && !body) return {};
+  Result<std::string> text = replace_block(now ? std::string_view(now->bytes) : std::string_view(), body);
+  if (!text) return failure(in_file(std::move(text).error(), account));
+  if (text->empty()) return node.remove_user_file(path);
+  if (now && now->bytes == *text) return {};
+  SPARK_CHECK(check_file_with_block(path.path(), now ? std::optional(now->bytes.size()) : std::nullopt, text->size()));
+  FileContent content{*std::move(text), kModeOfNewFile, account.uid, account.gid};
+  if (now) {
+    content.mode = now->status.mode;
+    content.uid = now->status.uid;
+    content.gid = now->status.gid;
+  }
+  return node.write_user_file(path, content);
 }
 
 }  // namespace sparkplan::ssh_trust

@@ -7,7 +7,6 @@
 
 #include "engine/core/text_list.h"
 #include "resources/ssh_trust/addresses.h"
-#include "resources/ssh_trust/export_limits.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
@@ -49,10 +48,10 @@ void name_fabric(Peer& peer, const ClusterView& view) {
   const std::string suffix = hosts == nullptr ? kUsualSuffix : hosts->text_or("suffix", kUsualSuffix);
   const auto has_address = [](const FabricPort& one) { return !one.address.empty(); };
   const auto& fabric = peer.spec->fabric;
-  if (const auto first = std::find_if(fabric.begin(), fabric.end(), has_address); first != fabric.end()) {
+  if (const auto first = std::ranges::find_if(fabric, has_address); first != fabric.end()) {
     peer.fabric_name_address = first->address;
-  } else if (hosts != nullptr && std::all_of(view.cluster.nodes.begin(), view.cluster.nodes.end(),
-                                             [](const NodeSpec& node) { return node.fabric.empty(); })) {
+  } else if (hosts != nullptr &&
+             std::ranges::all_of(view.cluster.nodes, [](const NodeSpec& node) { return node.fabric.empty(); })) {
     peer.fabric_name_address = management_address(peer);
   }
   if (!peer.fabric_name_address.empty()) peer.fabric_name = peer.name() + suffix;
@@ -65,7 +64,7 @@ std::vector<std::string> names_of(const Peer& peer) {
   for (const FabricPort& fabric : peer.spec->fabric) names.push_back(fabric.address);
   std::vector<std::string> once;
   for (std::string& name : names) {
-    if (!name.empty() && std::find(once.begin(), once.end(), name) == once.end()) once.push_back(std::move(name));
+    if (!name.empty() && std::ranges::find(once, name) == once.end()) once.push_back(std::move(name));
   }
   return once;
 }
@@ -136,8 +135,7 @@ void drop_names_of_others(std::vector<Peer>& peers, const Cluster& cluster) {
 
 /// Behind an address translation, nodes share one address and differ in the port.
 void mark_shared_names(std::vector<Peer>& peers) {
-  const bool usual =
-      std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.spec->ssh.port == kUsualPort; });
+  const bool usual = std::ranges::all_of(peers, [](const Peer& peer) { return peer.spec->ssh.port == kUsualPort; });
   if (usual) return;
   std::map<std::string, int> counts;
   for (const Peer& peer : peers) {
@@ -175,9 +173,9 @@ std::vector<Peer> peers_of(const ClusterView& view) {
 
 std::vector<Peer> peers_of_user(const std::vector<Peer>& peers, const std::string& user) {
   std::vector<Peer> found;
-  std::copy_if(peers.begin(), peers.end(), std::back_inserter(found), [&](const Peer& peer) {
+  std::ranges::copy_if(peers, std::back_inserter(found), [&](const Peer& peer) {
     const std::vector<Value> users = users_of(*section_of(*peer.spec, kSection));
-    return std::any_of(users.begin(), users.end(), [&](const Value& one) { return *one.string() == user; });
+    return std::ranges::any_of(users, [&](const Value& one) { return *one.string() == user; });
   });
   return found;
 }
@@ -221,7 +219,7 @@ std::vector<Destination> destinations_of(const Peer& peer) {
     seen.push_back(peer.fabric_name_address);
   }
   for (const FabricPort& fabric : peer.spec->fabric) {
-    if (fabric.address.empty() || std::find(seen.begin(), seen.end(), fabric.address) != seen.end()) continue;
+    if (fabric.address.empty() || std::ranges::find(seen, fabric.address) != seen.end()) continue;
     found.push_back({{}, fabric.address, port});
     seen.push_back(fabric.address);
   }
@@ -235,7 +233,7 @@ SharedHomes::SharedHomes(const std::vector<Peer>& peers_of_user, const std::stri
     if (home == nullptr) continue;
     for (const std::string_view text : identities_of(*home)) by_text_.emplace_back(text, home);
   }
-  std::sort(by_text_.begin(), by_text_.end());
+  std::ranges::sort(by_text_);
 }
 
 bool SharedHomes::is_shared(const Peer& peer) const {

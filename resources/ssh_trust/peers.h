@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
+#include "engine/model/resource.h"
 #include "engine/resource/resource_type.h"
 #include "resources/ssh_trust/trust_text.h"
 
 // Each node's view of the other nodes. Everything here is pure.
-
 namespace sparkplan::ssh_trust {
 
 /// One node as another one sees it.
@@ -28,7 +29,7 @@ struct Peer {
 };
 
 /// All nodes with this section that accept logins, including the node itself, in the order of the file. Fabric names
-/// have the node's own suffix, as in its /etc/hosts. Exports over the limits of export_limits.h are refused, and so are
+/// have the node's own suffix, as in its /etc/hosts. Exports over the limits of exports.h are refused, and so are
 /// exported addresses that the file gives to another node.
 std::vector<Peer> peers_of(const ClusterView& view);
 
@@ -68,5 +69,18 @@ class SharedHomes {
   /// The homes by each of their identities_of(), sorted by text: this avoids comparing all pairs.
   std::vector<std::pair<std::string_view, const Value*>> by_text_;
 };
+
+// Several nodes may have the same key: they were made from one image, or a node claims another node's key. The two
+// cases look the same. No claim removes another node's access: each key is accepted under its own node's name and
+// addresses. But removing one node from the file does not revoke a key that another node has, so it is reported.
+
+/// Warnings about keys of the user that more than one node exports.
+std::vector<Diagnostic> same_user_keys(const std::vector<Peer>& peers_of_user, const Value& user);
+
+/// Warnings about host keys that more than one node exports.
+std::vector<Diagnostic> same_host_keys(const std::vector<Peer>& peers, SourceRange where);
+
+/// Remarks on lines in a user's block that accept one key for several nodes, including departed nodes.
+std::vector<ForeignClaim> same_key_remarks(const std::string& user, const AuthorizedLines& lines);
 
 }  // namespace sparkplan::ssh_trust

@@ -36,7 +36,7 @@ std::optional<std::string_view> take_string(std::string_view& bytes) {
 }
 
 bool is_key_type(std::string_view type) {
-  return !type.empty() && std::all_of(type.begin(), type.end(), [](char c) {
+  return !type.empty() && std::ranges::all_of(type, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '@';
   });
 }
@@ -44,7 +44,7 @@ bool is_key_type(std::string_view type) {
 /// Takes the next word off the front. find_first_of() would call memchr() for every letter of a key.
 std::string_view take_word(std::string_view& text) {
   constexpr auto kIsBlank = [](char c) { return c == ' ' || c == '\t'; };
-  const auto* const begin = std::find_if_not(text.begin(), text.end(), kIsBlank);
+  const auto* const begin = std::ranges::find_if_not(text, kIsBlank);
   const auto* const end = std::find_if(begin, text.end(), kIsBlank);
   text.remove_prefix(static_cast<std::size_t>(end - text.begin()));
   return {begin, end};

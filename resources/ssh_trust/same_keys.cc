@@ -1,4 +1,4 @@
-#include "resources/ssh_trust/same_keys.h"
+#include "resources/ssh_trust/peers.h"
 
 #include <algorithm>
 #include <map>
@@ -28,7 +28,7 @@ void add(Holders& holders, std::string key, const std::string& node) {
 std::vector<std::vector<std::string>> groups_in(const Holders& holders) {
   std::vector<std::vector<std::string>> groups;
   for (const auto& [key, nodes] : holders) {
-    if (nodes.size() > 1 && std::find(groups.begin(), groups.end(), nodes) == groups.end()) groups.push_back(nodes);
+    if (nodes.size() > 1 && std::ranges::find(groups, nodes) == groups.end()) groups.push_back(nodes);
   }
   return groups;
 }
@@ -95,13 +95,12 @@ std::vector<ForeignClaim> same_key_remarks(const std::string& user, const Author
       std::vector<std::string> others = nodes;
       std::erase(others, node);
       others.resize(std::min(others.size(), kMostNames));
-      ForeignClaim remark;
-      remark.id = {"ssh_trust", user};
-      remark.field = std::string(kAuthorizedPrefix) + node;
-      remark.source = "~" + user + "/.ssh/authorized_keys";
-      remark.message = "accepts for " + node + " a key that is also the key of " + fold_names(others);
-      remark.harmless = true;
-      remarks.push_back(std::move(remark));
+      remarks.push_back({{"ssh_trust", user},
+                         std::string(kAuthorizedPrefix) + node,
+                         Value(),
+                         "~" + user + "/.ssh/authorized_keys",
+                         "accepts for " + node + " a key that is also the key of " + fold_names(others),
+                         true});
     }
   }
   return remarks;

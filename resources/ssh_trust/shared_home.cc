@@ -1,12 +1,14 @@
 #include "resources/ssh_trust/shared_home.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
-#include "resources/ssh_trust/export_limits.h"
+#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/storage.h"
+#include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
 
 namespace sparkplan::ssh_trust {
@@ -17,59 +19,18 @@ constexpr std::array<std::string_view, 13> kNetworkFileSystems{
     "nfs",    "nfs4", "cifs",     "smb3", "ceph",       "glusterfs", "fuse.glusterfs",
     "lustre", "9p",   "virtiofs", "gpfs", "fuse.sshfs", "beegfs"};
 
-struct Mount {
-  std::string root;  ///< The mounted directory inside the file system.
-  std::string point;
-  std::string type;
-  std::string source;
-};
-
-bool is_octal(char c) { return c >= '0' && c <= '7'; }
-
-/// Blanks and similar characters are written as "\040".
-std::string unescaped(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) &&
-                        is_octal(text[i + 3]);
-    if (!escape) {
-      result += text[i];
-      continue;
-    }
-    result += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
-    i += 3;
-  }
-  return result;
-}
-
-std::optional<Mount> parse_mount(std::string_view line) {
-  const std::vector<std::string_view> words = split(line, ' ');
-  std::size_t dash = 6;
-  while (dash < words.size() && words[dash] != "-") ++dash;
-  if (dash + 2 >= words.size()) return std::nullopt;
-  return Mount{unescaped(words[3]), unescaped(words[4]), std::string(words[dash + 1]), unescaped(words[dash + 2])};
-}
-
-bool is_below(const std::string& path, const std::string& point) {
-  return point == "/" || path == point || path.starts_with(point + "/");
-}
-
 /// If two mounts have the same mount point, the later one hides the earlier.
-std::optional<Mount> mount_of(std::string_view mounts, const std::string& path) {
-  std::optional<Mount> found;
-  for (const std::string_view line : split_lines(mounts)) {
-    std::optional<Mount> mount = parse_mount(line);
-    if (!mount || !is_below(path, mount->point)) continue;
-    if (!found || mount->point.size() >= found->point.size()) found = std::move(mount);
+std::optional<MountedFileSystem> mount_of(std::string_view mounts, const std::string& path) {
+  std::optional<MountedFileSystem> found;
+  for (MountedFileSystem& mount : parse_mountinfo(mounts)) {
+    if (mount.target != "/" && !is_within(path, mount.target)) continue;
+    if (!found || mount.target.size() >= found->target.size()) found = std::move(mount);
   }
   return found;
 }
 
 bool is_network(std::string_view type) {
-  for (const std::string_view one : kNetworkFileSystems) {
-    if (one == type) return true;
-  }
-  return false;
+  return std::ranges::find(kNetworkFileSystems, type) != kNetworkFileSystems.end();
 }
 
 /// The kernel's boot time in seconds since the epoch; empty if /proc/stat does not have it.
@@ -106,9 +67,9 @@ std::string inode_text(const FileStatus& status) {
 
 std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory) {
   const std::string path = directory.string();
-  const std::optional<Mount> mount = mount_of(mounts, path);
+  const std::optional<MountedFileSystem> mount = mount_of(mounts, path);
   if (!mount || !is_network(mount->type)) return std::nullopt;
-  const std::string below = mount->point == "/" ? path : path.substr(mount->point.size());
+  const std::string below = mount->target == "/" ? path : path.substr(mount->target.size());
   const std::string in_source = mount->root + "/" + below;
   std::string name = mount->source;
   for (const std::string_view part : split(in_source, '/')) {

@@ -5,14 +5,11 @@
 
 #include "engine/core/text_list.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 #include "resources/ssh_trust/account.h"
-#include "resources/ssh_trust/authorized_keys.h"
-#include "resources/ssh_trust/effect.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
-#include "resources/ssh_trust/same_keys.h"
-#include "resources/ssh_trust/trust_steps.h"
+#include "resources/ssh_trust/peers.h"
 #include "resources/ssh_trust/trust_text.h"
 
 namespace sparkplan::ssh_trust {
@@ -33,9 +30,7 @@ struct SharedFiles {
 void add_shared_fields(const std::string& user, const SharedFiles& files, Value& value) {
   const std::string known_hosts = content_of(files.known_hosts).value_or("");
   for (const auto& [node, lines] : parse_known_hosts(known_hosts)) {
-    Value list = Value::list();
-    for (const std::string_view line : lines) list.push_back(line);
-    value.set(std::string(kKnownHostsPrefix).append(node), std::move(list));
+    value.set(std::string(kKnownHostsPrefix).append(node), Value::List(lines.begin(), lines.end()));
   }
   std::vector<std::string> destinations;
   for (const auto& [destination, users] : parse_config(content_of(files.config).value_or(""))) {
@@ -46,6 +41,10 @@ void add_shared_fields(const std::string& user, const SharedFiles& files, Value&
 
 /// The one-line summary in place of the block's content; empty if the content is listed.
 std::string not_listed_in(const Observation& block) { return present_value(block).text_or(kNotListed, ""); }
+
+bool is_settled_by_what_is_there(const Value& value) {
+  return value.unknown() != nullptr && value.unknown()->producer.empty();
+}
 
 class SshTrustType final : public ResourceType {
  public:
@@ -66,7 +65,7 @@ class SshTrustType final : public ResourceType {
     return desired_trust(view, section);
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value users = Value::list();
     for (const auto& [name, value] : applied) users.push_back(name);
@@ -116,7 +115,7 @@ class SshTrustType final : public ResourceType {
       if (is_of_a_node(field.key) && resource.desired.find(field.key) == nullptr)
         changes.push_back({field.key, field.value, {}});
     }
-    std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    std::ranges::sort(changes, {}, &FieldChange::path);
     return changes;
   }
 
@@ -135,8 +134,7 @@ class SshTrustType final : public ResourceType {
     return apply_authorized_keys(account, after, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     return find_ineffective(desired, node);
   }
 
@@ -185,6 +183,18 @@ class SshTrustType final : public ResourceType {
   }
 };
 
+Shape word() { return Shape::text(Shape::kMostLineBytes); }
+
+/// A person may have written lines of any length into our blocks.
+Shape lines() { return Shape::list(Shape::text()); }
+
+Shape user() {
+  const Shape home =
+      Shape::map({{"path", word()}, {"network", word()}, {"machine", word()}, {"local", word()}, {"remote", word()}});
+  return Shape::map(
+      {{"public_key", Shape::text()}, {"makes_key", Shape::boolean()}, {"root", Shape::boolean()}, {"home", home}});
+}
+
 }  // namespace
 
 bool is_of_a_node(std::string_view field) {
@@ -193,10 +203,26 @@ bool is_of_a_node(std::string_view field) {
 
 Value settled_by_what_is_there(std::string reason) { return Value::Unknown{std::move(reason), {}}; }
 
-bool is_settled_by_what_is_there(const Value& value) {
-  return value.unknown() != nullptr && value.unknown()->producer.empty();
-}
-
 std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<SshTrustType>(); }
+
+ReportedShapes reported_trust() {
+  ReportedShapes reported;
+  reported.resource = Shape::map({{kKeyField, Shape::text()},
+                                  {"authorized.*", Shape::text()},
+                                  {"known_hosts.*", lines()},
+                                  {kUnexpectedField, lines()},
+                                  {kConfigField, lines()}});
+  reported.artifacts = {{std::string(kKeyKind), Shape::map({{"type", word()},
+                                                            {"owner", word()},
+                                                            {"mode", word()},
+                                                            {"comment", Shape::text()},
+                                                            {"public_file", Shape::text()},
+                                                            {"public_file_is_no_public_key", Shape::boolean()}})},
+                        {std::string(kAuthorizedKeysKind),
+                         Shape::map({{"content", Shape::text()}, {std::string(kNotListed), Shape::line()}})}};
+  reported.exported = Shape::map(
+      {{"users", Shape::map_of(user())}, {"host_keys", Shape::list(Shape::text())}, {"addresses", Shape::texts()}});
+  return reported;
+}
 
 }  // namespace sparkplan::ssh_trust

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <memory>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/resource/resource_type.h"
 
@@ -27,12 +28,26 @@ bool is_of_a_node(std::string_view field);
 
 /// An Unknown without a producer: this run does not resolve it, and the node's current value is accepted.
 Value settled_by_what_is_there(std::string reason);
-bool is_settled_by_what_is_there(const Value& value);
 
 /// Pure. ResourceType::desired() of this type.
 Desired desired_trust(const ClusterView& view, const Value& section);
 
 /// The shapes of what a node may report: a user's trust, keys and blocks in the home, and exports.
 ReportedShapes reported_trust();
+
+/// The output of `sshd -T`: keyword in lower case to its values, one entry per line.
+using ServerSettings = std::multimap<std::string, std::string>;
+ServerSettings parse_server_settings(std::string_view text);
+
+/// Pure. Why this sshd refuses the user's keys in ~/.ssh/authorized_keys; empty if no setting does. Source:
+/// sshd_config(5).
+std::string why_refused(const ServerSettings& settings, const std::string& user,
+                        const std::vector<std::string>& groups);
+
+/// Pure. True if this ssh_config reads our file: an Include before the first Host or Match.
+bool includes_our_file(std::string_view ssh_config);
+
+/// Settings outside of our files that prevent logins of the users in `desired`.
+std::vector<Ineffective> find_ineffective(const ValuesByName& desired, const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

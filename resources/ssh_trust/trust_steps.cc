@@ -1,18 +1,14 @@
-#include "resources/ssh_trust/trust_steps.h"
+#include "resources/ssh_trust/key_files.h"
 
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
-#include "resources/ssh_trust/account.h"
-#include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_text.h"
 
@@ -121,8 +117,8 @@ class TrustSteps {
   /// observed. Then users with changes decide, after them observed users.
   std::optional<std::string> known_hosts() const {
     const auto rank = [&](const std::string& user) {
-      const bool changes = std::any_of(input_.changes.begin(), input_.changes.end(),
-                                       [&](const Change& change) { return change.id.name == user; });
+      const bool changes =
+          std::ranges::any_of(input_.changes, [&](const Change& change) { return change.id.name == user; });
       if (changes) return 0;
       return input_.seen(user) != nullptr ? 1 : 2;
     };
@@ -137,8 +133,7 @@ class TrustSteps {
     if (speaker == nullptr || speaker->entries() == nullptr) return std::nullopt;
     KnownHosts hosts;
     for (const MapEntry& field : *speaker->entries()) {
-      if (!field.key.starts_with(kKnownHostsPrefix)) continue;
-      if (!field.value.is_list()) continue;
+      if (!field.key.starts_with(kKnownHostsPrefix) || !field.value.is_list()) continue;
       auto& of_node = hosts[std::string_view(field.key).substr(kKnownHostsPrefix.size())];
       for (const Value& line : items_of(field.value)) {
         if (line.string() != nullptr) of_node.push_back(*line.string());

@@ -7,7 +7,8 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -45,14 +46,12 @@ struct DestinationWords {
 
 /// True without blanks, commas, patterns, options and line breaks.
 bool is_word(std::string_view text) {
-  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, [](char c) {
     return is_alphanumeric(c) || std::string_view("._:%@+-").find(c) != std::string_view::npos;
   });
 }
 
-bool is_port(std::string_view text) {
-  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
-}
+bool is_port(std::string_view text) { return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit); }
 
 DestinationWords words_of_destination(std::string_view destination) {
   DestinationWords words{split(destination, ' '), {}};
@@ -62,7 +61,7 @@ DestinationWords words_of_destination(std::string_view destination) {
     words.names.resize(count - 2);
     if (!is_port(words.port)) return {};
   }
-  const bool ours = words.names.size() <= 2 && std::all_of(words.names.begin(), words.names.end(), is_word);
+  const bool ours = words.names.size() <= 2 && std::ranges::all_of(words.names, is_word);
   return ours ? words : DestinationWords{};
 }
 
@@ -134,8 +133,8 @@ std::string render_known_hosts(const KnownHosts& hosts) {
 std::string known_hosts_names(const std::vector<std::string>& names, int port, const std::set<std::string>& shared) {
   if (port == kSshPort) return join(names, ",");
   std::vector<std::string> words;
-  std::copy_if(names.begin(), names.end(), std::back_inserter(words),
-               [&](const std::string& name) { return !shared.contains(name); });
+  std::ranges::copy_if(names, std::back_inserter(words),
+                       [&](const std::string& name) { return !shared.contains(name); });
   for (const std::string& name : names) words.push_back("[" + name + "]:" + std::to_string(port));
   return join(words, ",");
 }
@@ -209,7 +208,7 @@ std::string render_config(const SshConfig& config) {
     text += "  StrictHostKeyChecking yes\n";
   }
   for (auto& [user, names] : names_of_user) {
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     text.append("\n").append(kMatch);
     append_joined(text, names);

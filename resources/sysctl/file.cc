@@ -1,12 +1,15 @@
 #include <algorithm>
+
+#include <array>
 #include <cctype>
+#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 #include "resources/sysctl/sysctl.h"
 
 namespace sparkplan::sysctl {
@@ -21,10 +24,10 @@ bool is_size(std::string_view word) {
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
 }
 
-bool is_number(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_digit); }
+bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
 
 bool has_control_character(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
+  return std::ranges::any_of(text, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
 }
 
 /// Sizes become bytes only if every word is a number: "|/usr/bin/dump 1MB" is a command line.
@@ -103,7 +106,7 @@ std::vector<Line> parse_file(std::string_view content) {
 
 std::string render_file(const std::map<Key, std::string>& settings) {
   std::vector<std::pair<Key, std::string>> sorted(settings.begin(), settings.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
   std::string text = ownership_header();
   for (const auto& [key, value] : sorted) {
     // An interface that is missing at boot is no failure: udev sets its parameters when it appears.
@@ -122,6 +125,13 @@ std::optional<Override> overriding(const Key& key, std::span<const ConfigFile> l
     }
   }
   return last;
+}
+
+Result<std::vector<ConfigFile>> later_config_files(const NodeReader& node) {
+  static constexpr std::array<std::string_view, 5> kDirectories{
+      "/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"};
+  const std::string own = std::filesystem::path(kOwnFile).filename();
+  return read_config_files(kDirectories, ".conf", node, [&](const std::string& name) { return name > own; });
 }
 
 }  // namespace sparkplan::sysctl

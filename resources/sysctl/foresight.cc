@@ -1,4 +1,4 @@
-#include "resources/sysctl/foresight.h"
+#include "resources/sysctl/sysctl.h"
 
 #include <algorithm>
 #include <array>
@@ -58,13 +58,11 @@ constexpr std::array<std::string_view, 10> kFreeForm{"_bitmap", "_cpumask", "_ke
 
 bool reads_as_number(std::string_view word) {
   if (word.starts_with('-')) word.remove_prefix(1);
-  return !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
+  return !word.empty() && std::ranges::all_of(word, is_digit);
 }
 
 /// "4096 131072 6291456"
-bool are_numbers(const std::vector<std::string>& words) {
-  return std::all_of(words.begin(), words.end(), reads_as_number);
-}
+bool are_numbers(const std::vector<std::string>& words) { return std::ranges::all_of(words, reads_as_number); }
 
 /// A number beyond 64 bits is the largest or smallest of them.
 std::int64_t number_of(const std::string& word) {
@@ -76,7 +74,7 @@ std::int64_t number_of(const std::string& word) {
 }
 
 bool is_free_form(const Key& key) {
-  return std::any_of(kFreeForm.begin(), kFreeForm.end(), [&](std::string_view end) { return key.path.ends_with(end); });
+  return std::ranges::any_of(kFreeForm, [&](std::string_view end) { return key.path.ends_with(end); });
 }
 
 std::string counted_numbers(std::size_t count) {
@@ -88,8 +86,7 @@ std::optional<std::string> module_of(const Key& key, std::string_view wanted) {
   constexpr std::array<std::string_view, 4> kOfTheKernel{"bfifo", "mq", "noqueue", "pfifo_fast"};
   if (key.path == "net/ipv4/tcp_congestion_control") return "tcp_" + std::string(wanted);
   if (key.path != "net/core/default_qdisc") return std::nullopt;
-  const bool always_there =
-      wanted == "pfifo" || std::find(kOfTheKernel.begin(), kOfTheKernel.end(), wanted) != kOfTheKernel.end();
+  const bool always_there = wanted == "pfifo" || std::ranges::find(kOfTheKernel, wanted) != kOfTheKernel.end();
   return always_there ? std::nullopt : std::optional("sch_" + std::string(wanted));
 }
 
@@ -97,7 +94,7 @@ bool is_available(const Key& key, std::string_view wanted, const NodeReader& nod
   if (key.path != "net/ipv4/tcp_congestion_control") return false;
   const auto list = node.read_file(std::string(kProcSys) + "net/ipv4/tcp_available_congestion_control");
   const auto names = words_of(list ? trim(*list) : std::string_view());
-  return std::find(names.begin(), names.end(), wanted) != names.end();
+  return std::ranges::find(names, wanted) != names.end();
 }
 
 /// Nothing also if modprobe does not answer.
@@ -121,8 +118,7 @@ std::optional<std::string> why_refused(const Key& key, std::string_view wanted, 
   if (words.size() != shown.size() || !are_numbers(words)) {
     return "the kernel has " + counted_numbers(shown.size()) + " there, now " + std::string(running);
   }
-  const auto* bounds =
-      std::find_if(kBounds.begin(), kBounds.end(), [&](const Bounds& one) { return one.path == key.path; });
+  const auto* bounds = std::ranges::find(kBounds, key.path, &Bounds::path);
   if (bounds == kBounds.end()) return std::nullopt;
   for (const std::string& word : words) {
     const std::int64_t number = number_of(word);

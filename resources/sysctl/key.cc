@@ -39,7 +39,7 @@ std::string swap_separators(std::string_view text) {
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& list, std::string_view path) {
-  return std::find(list.begin(), list.end(), path) != list.end();
+  return std::ranges::find(list, path) != list.end();
 }
 
 /// A higher rank is set later. A switch of forwarding for all interfaces also sets it, and more, on each interface. So
@@ -88,21 +88,14 @@ std::optional<std::string> interface_of(const Key& key) {
 Reversible reversible_of(const Key& key) {
   // These stay set until the next boot, or start an action and have no value.
   // Source: Documentation/admin-guide/sysctl/{kernel,vm}.rst; Documentation/admin-guide/LSM/Yama.rst.
-  static constexpr std::array<std::string_view, 6> kOneWay{
-      "kernel/modules_disabled",  "kernel/kexec_load_disabled", "kernel/unprivileged_bpf_disabled",
-      "kernel/yama/ptrace_scope", "vm/compact_memory",          "vm/drop_caches"};
+  static constexpr auto kOneWay = std::to_array<std::string_view>(
+      {"kernel/modules_disabled", "kernel/kexec_load_disabled", "kernel/unprivileged_bpf_disabled",
+       "kernel/yama/ptrace_scope", "vm/compact_memory", "vm/drop_caches"});
   // These clear their counterpart or reset others, or their earlier value may not be available again.
-  static constexpr std::array<std::string_view, 11> kWithSideEffects{"vm/dirty_bytes",
-                                                                     "vm/dirty_ratio",
-                                                                     "vm/dirty_background_bytes",
-                                                                     "vm/dirty_background_ratio",
-                                                                     "vm/overcommit_ratio",
-                                                                     "vm/overcommit_kbytes",
-                                                                     "vm/nr_hugepages",
-                                                                     "net/ipv4/ip_forward",
-                                                                     "net/ipv4/conf/all/forwarding",
-                                                                     "net/ipv6/conf/all/forwarding",
-                                                                     "net/ipv6/conf/all/disable_ipv6"};
+  static constexpr auto kWithSideEffects = std::to_array<std::string_view>(
+      {"vm/dirty_bytes", "vm/dirty_ratio", "vm/dirty_background_bytes", "vm/dirty_background_ratio",
+       "vm/overcommit_ratio", "vm/overcommit_kbytes", "vm/nr_hugepages", "net/ipv4/ip_forward",
+       "net/ipv4/conf/all/forwarding", "net/ipv6/conf/all/forwarding", "net/ipv6/conf/all/disable_ipv6"});
   if (contains(kOneWay, key.path)) return Reversible::kNo;
   return contains(kWithSideEffects, key.path) ? Reversible::kBestEffort : Reversible::kExact;
 }

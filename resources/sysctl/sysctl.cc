@@ -1,16 +1,12 @@
 #include "resources/sysctl/sysctl.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
 #include <utility>
 
 #include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
-#include "engine/resource/text_artifact_step.h"
-#include "resources/sysctl/foresight.h"
 
 namespace sparkplan::sysctl {
 namespace {
@@ -29,12 +25,9 @@ std::filesystem::path proc_path(const Key& key) { return std::string(kProcSys) +
 /// Distinguishes a missing interface (not applicable) from a key that this kernel does not have (an error).
 Observation missing_parameter(const Key& key, const NodeReader& node) {
   if (const std::optional<std::string> interface = interface_of(key)) {
-    const std::filesystem::path folder = proc_path(key).parent_path();
-    const Result<FileStatus> status = node.status(folder);
-    if (!status && status.error().code == ErrorCode::kNotFound) {
-      return NotApplicable{"there is no interface " + *interface + " now; the value is set when it appears"};
-    }
-    if (!status) return status.error();
+    const auto there = node.is_there(proc_path(key).parent_path());
+    if (!there) return there.error();
+    if (!*there) return NotApplicable{"there is no interface " + *interface + " now; the value is set when it appears"};
   }
   return make_error(
       ErrorCode::kNotFound, "this kernel has no parameter " + dotted(key),
@@ -96,7 +89,7 @@ class SysctlType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::map();
     for (const auto& [name, value] : applied) {
@@ -191,7 +184,7 @@ class SysctlType final : public ResourceType {
       const Result<Key> key = parse_key(change.id.name);
       if (key) keys.emplace_back(*key, change.id);
     }
-    std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
+    std::ranges::sort(keys, [](const auto& a, const auto& b) { return set_before(a.first, b.first); });
     return keys;
   }
 

@@ -2,7 +2,6 @@
 
 #include <compare>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,8 +13,9 @@
 #include "engine/core/value.h"
 #include "engine/model/resource.h"
 #include "engine/resource/config_files.h"
+#include "engine/resource/resource_type.h"
 
-/// Kernel parameters: `sysctl: {KEY: value}`. Pure except for later_config_files().
+/// Kernel parameters: `sysctl: {KEY: value}`. Pure except for later_config_files() and values_to_be_refused().
 namespace sparkplan::sysctl {
 
 inline constexpr std::string_view kOwnFile = "/etc/sysctl.d/90-sparkplan.conf";
@@ -94,5 +94,12 @@ std::optional<Override> overriding(const Key& key, std::span<const ConfigFile> l
 /// Pure. Reports invalid names, values that our file cannot contain, and two spellings of one key. Also reports pairs
 /// of keys that the kernel does not keep together.
 std::vector<Diagnostic> validate_section(const Value& section);
+
+/// Pure. Why the kernel will refuse or change `wanted`, by its bounds and by the form of the `running` value; nothing
+/// if that is not known. Both values are canonical.
+std::optional<std::string> why_refused(const Key& key, std::string_view wanted, std::string_view running);
+
+/// I/O, read-only. The parameters of `ahead` that cannot be set to their values.
+std::vector<Ineffective> values_to_be_refused(const ChangesAhead& ahead, const NodeReader& node);
 
 }  // namespace sparkplan::sysctl

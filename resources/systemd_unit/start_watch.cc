@@ -1,7 +1,6 @@
 #include "resources/systemd_unit/unit_change.h"
 
 #include <chrono>
-#include <utility>
 #include <vector>
 
 #include "engine/core/text.h"

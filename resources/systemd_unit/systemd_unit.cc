@@ -1,8 +1,6 @@
 #include <utility>
 
 #include "engine/core/tree.h"
-#include "resources/systemd_unit/drop_ins.h"
-#include "resources/systemd_unit/programs.h"
 #include "resources/systemd_unit/unit_change.h"
 #include "resources/systemd_unit/unit_state.h"
 #include "resources/systemd_unit/unit_steps.h"
@@ -103,7 +101,7 @@ class SystemdUnitType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     Value section = Value::list();
     for (const auto& [name, value] : applied) {
@@ -168,8 +166,7 @@ class SystemdUnitType final : public ResourceType {
     return make_unit(artifact.name, wanted, node);
   }
 
-  std::vector<Ineffective> check_effect(const std::map<std::string, Value>& desired,
-                                        const NodeReader& node) const override {
+  std::vector<Ineffective> check_effect(const ValuesByName& desired, const NodeReader& node) const override {
     std::vector<std::string> names;
     for (const auto& [name, value] : desired) {
       if (value.text_or(field::kState, "") == state::kStarted) names.push_back(name);

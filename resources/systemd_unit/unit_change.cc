@@ -1,7 +1,6 @@
 #include "resources/systemd_unit/unit_change.h"
 
 #include <charconv>
-#include <chrono>
 #include <utility>
 #include <vector>
 

@@ -1,5 +1,6 @@
 #include "resources/systemd_unit/unit_state.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -196,6 +197,20 @@ Result<UnitState> combine(const std::string& name, const std::map<std::string, R
   return unit;
 }
 
+Result<std::optional<Override>> defeated_by(const std::string& path, std::string_view ours, bool of_content,
+                                            const NodeReader& node) {
+  const Result<std::string> text = node.read_file(path);
+  if (!text) {
+    // systemd still lists a file that was removed meanwhile.
+    if (text.error().code == ErrorCode::kNotFound) return std::optional<Override>();
+    return failure(Error(text.error()).within("could override our settings"));
+  }
+  const std::optional<Assignment> found = defeating(ours, *text);
+  if (!found) return std::optional<Override>();
+  const std::string value = found->key + "=" + found->value;
+  return Override{of_content, value, path + ":" + std::to_string(found->line), "sets " + value + " and is read later"};
+}
+
 }  // namespace
 
 std::string restart_marker(std::string_view name) { return std::string(kRestartDirectory) + "/" + std::string(name); }
@@ -224,6 +239,25 @@ Result<RunningState> running_state(const std::string& name, const NodeReader& no
   const std::vector<std::string> names{name};
   SPARK_TRY(const auto units, running_states(names, node));
   return units.at(name);
+}
+
+Result<std::optional<Override>> override_of(const std::string& name, const UnitState& unit, const NodeReader& node) {
+  if (!unit.running || unit.running->needs_reload) return std::optional<Override>();
+  const bool has_content = unit.content && is_ours(*unit.content);
+  if (!has_content && !unit.drop_in) return std::optional<Override>();
+  const std::string& fragment = unit.running->fragment;
+  if (has_content && !fragment.empty() && fragment != unit_path(name)) {
+    return Override{true, fragment, fragment, "is the unit file that systemd uses instead"};
+  }
+  const std::vector<std::string>& files = unit.running->drop_ins;
+  const auto ours = std::ranges::find(files, drop_in_path(name));
+  for (auto file = has_content ? files.begin() : ours; file != files.end(); ++file) {
+    if (file == ours) continue;
+    const std::string& text = has_content ? *unit.content : *unit.drop_in;
+    SPARK_TRY(std::optional<Override> found, defeated_by(*file, text, has_content, node));
+    if (found) return found;
+  }
+  return std::optional<Override>();
 }
 
 }  // namespace sparkplan::systemd_unit

@@ -23,8 +23,7 @@ bool amounts_to(const FieldChange& change) {
 }
 
 bool names(const Change& change, std::string_view path) {
-  return std::any_of(change.fields.begin(), change.fields.end(),
-                     [&](const FieldChange& field) { return field.path == path; });
+  return std::ranges::any_of(change.fields, [&](const FieldChange& field) { return field.path == path; });
 }
 
 void copy_or_erase(Value& to, std::string_view key, const Value* value) {
@@ -37,7 +36,7 @@ void copy_or_erase(Value& to, std::string_view key, const Value* value) {
 
 /// True if the unit's file will be ours.
 bool is_given(const std::string& name, const StepsInput& input) {
-  return std::any_of(input.target.begin(), input.target.end(), [&](const Resource& resource) {
+  return std::ranges::any_of(input.target, [&](const Resource& resource) {
     return resource.id.name == name && resource.desired.find(field::kContent) != nullptr;
   });
 }
@@ -191,7 +190,7 @@ int rank(const Step& step) {
 class StepOrder {
  public:
   explicit StepOrder(std::vector<Step> steps) : steps_(std::move(steps)), placed_(steps_.size(), false) {
-    std::stable_sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return rank(a) < rank(b); });
+    std::ranges::stable_sort(steps_, [](const Step& a, const Step& b) { return rank(a) < rank(b); });
   }
 
   std::vector<Step> ordered() {
@@ -268,10 +267,10 @@ std::vector<FieldChange> complete_diff(const Resource& resource, const Present& 
   const auto add = [&](std::string_view key, Value after) {
     compared.push_back({std::string(key), *present.value.find(key), std::move(after)});
   };
-  const Value* content = seen(field::kContent);
-  if (content != nullptr && content->string() != nullptr && is_ours(*content->string())) add(field::kContent, Value());
-  const Value* drop_in = seen(field::kDropIn);
-  if (drop_in != nullptr && drop_in->string() != nullptr && is_ours(*drop_in->string())) add(field::kDropIn, Value());
+  for (const std::string_view key : {field::kContent, field::kDropIn}) {
+    const Value* text = seen(key);
+    if (text != nullptr && text->string() != nullptr && is_ours(*text->string())) add(key, Value());
+  }
   const bool writes = wanted.find(field::kContent) != nullptr || wanted.find(field::kDropIn) != nullptr;
   if (const Value* attributes = writes ? seen(field::kAttributes) : nullptr) {
     // The path is below the applied text, so that the difference counts as drift.
@@ -282,8 +281,7 @@ std::vector<FieldChange> complete_diff(const Resource& resource, const Present& 
   if (seen(field::kRestart) != nullptr && wanted.text_or(field::kState, "") != state::kStopped) {
     add(field::kRestart, "done");
   }
-  std::sort(compared.begin(), compared.end(),
-            [](const FieldChange& a, const FieldChange& b) { return a.path < b.path; });
+  std::ranges::sort(compared, {}, &FieldChange::path);
   return compared;
 }
 

@@ -5,7 +5,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/artifact.h"
 
 namespace sparkplan::systemd_unit {
 namespace {
@@ -48,8 +48,7 @@ constexpr std::array<std::string_view, 22> kNetworkPrograms{"brctl",
                                                             "wg-quick"};
 
 bool is_single_valued(std::string_view key) {
-  return std::any_of(kSingleValued.begin(), kSingleValued.end(),
-                     [&](std::string_view beginning) { return key.starts_with(beginning); });
+  return std::ranges::any_of(kSingleValued, [&](std::string_view beginning) { return key.starts_with(beginning); });
 }
 
 bool is_comment(std::string_view line) { return line.starts_with('#') || line.starts_with(';'); }
@@ -114,19 +113,16 @@ bool is_unit_name(std::string_view name) {
 
 bool can_be_restarted(std::string_view name) { return !name.ends_with(".slice") && !name.ends_with(".target"); }
 
-bool carries_the_connection(std::string_view name) {
-  return std::find(kCarriers.begin(), kCarriers.end(), name) != kCarriers.end();
-}
+bool carries_the_connection(std::string_view name) { return std::ranges::find(kCarriers, name) != kCarriers.end(); }
 
 bool may_cut_off(std::string_view name, std::string_view text) {
   if (carries_the_connection(name)) return true;
-  if (std::find(kFilters.begin(), kFilters.end(), name) != kFilters.end()) return true;
+  if (std::ranges::find(kFilters, name) != kFilters.end()) return true;
   const auto is_part = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_'; };
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
     while (end < text.size() && is_part(text[end])) ++end;
-    if (std::find(kNetworkPrograms.begin(), kNetworkPrograms.end(), text.substr(i, end - i)) != kNetworkPrograms.end())
-      return true;
+    if (std::ranges::find(kNetworkPrograms, text.substr(i, end - i)) != kNetworkPrograms.end()) return true;
     i = end == i ? i + 1 : end;
   }
   return false;
@@ -164,16 +160,16 @@ std::vector<Assignment> parse_unit(std::string_view text) {
 bool depends_on(std::string_view text, std::string_view name) {
   static const std::array<std::string_view, 6> keys{"After", "BindsTo", "Requires", "Requisite", "Unit", "Wants"};
   const std::vector<Assignment> all = parse_unit(text);
-  return std::any_of(all.begin(), all.end(), [&](const Assignment& one) {
-    if (one.section == "Install" || std::find(keys.begin(), keys.end(), one.key) == keys.end()) return false;
+  return std::ranges::any_of(all, [&](const Assignment& one) {
+    if (one.section == "Install" || std::ranges::find(keys, one.key) == keys.end()) return false;
     const std::vector<std::string_view> words = split(one.value, ' ');
-    return std::find(words.begin(), words.end(), name) != words.end();
+    return std::ranges::find(words, name) != words.end();
   });
 }
 
 bool can_be_enabled(std::string_view text) {
   const std::vector<Assignment> all = parse_unit(text);
-  return std::any_of(all.begin(), all.end(), [](const Assignment& one) {
+  return std::ranges::any_of(all, [](const Assignment& one) {
     return one.section == "Install" && !one.value.empty() &&
            (one.key == "WantedBy" || one.key == "RequiredBy" || one.key == "UpheldBy" || one.key == "Alias");
   });

@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "engine/core/finding.h"
 #include "engine/core/text.h"

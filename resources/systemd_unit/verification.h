@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,5 +28,13 @@ std::vector<std::string> findings_about(const Candidate& candidate, std::string_
 /// I/O. As ResourceType::prepare(): `systemd-analyze verify` checks all texts of `steps` together, so that new units
 /// may need each other. No objection without that program.
 std::vector<Objection> verify_candidates(std::span<const Step> steps, const ChangesAhead& ahead, Node& node);
+
+/// Pure. The programs without which the unit cannot start, as absolute paths or as names: of ExecCondition=,
+/// ExecStartPre=, ExecStart= and ExecStartPost=. Left out are those whose failure is ignored ("-"), those with
+/// specifiers or variables, and all of a unit with its own root directory. Source: systemd.service(5), "COMMAND LINES".
+std::set<std::string> programs_needed(std::string_view unit_text);
+
+/// I/O, read-only. The units of `ahead` with a program that is not there, or is not executable.
+std::vector<Ineffective> units_without_program(const ChangesAhead& ahead, const NodeReader& node);
 
 }  // namespace sparkplan::systemd_unit

@@ -95,7 +95,7 @@ class UsersType final : public ResourceType {
     return result;
   }
 
-  std::optional<Value> section_from(const ClusterView& /*view*/, const std::map<std::string, Value>& applied,
+  std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
     std::map<std::string, std::vector<std::string>> groups;
     for (const auto& [name, value] : applied) groups[pair_of(name).user].push_back(pair_of(name).group);

@@ -12,7 +12,6 @@
 #include "engine/model/ipv4.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/network_manager.h"
-#include "resources/netplan/yaml_tree.h"
 
 namespace sparkplan::test {
 namespace {

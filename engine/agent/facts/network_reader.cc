@@ -1,6 +1,5 @@
 #include "engine/agent/facts/facts_reader.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -26,11 +25,6 @@ std::string one_of(const std::map<std::string, std::string>& settings, std::init
     if (const auto found = settings.find(key); found != settings.end()) return found->second;
   }
   return "";
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  return text;
 }
 
 /// "4" of a file that holds "4" or "Unknown". 0 if unknown, which the kernel also writes as 255.

@@ -16,7 +16,7 @@
 #include "engine/core/text.h"
 #include "engine/report/plan/plan_for_others.h"
 #include "engine/resource/registry.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {

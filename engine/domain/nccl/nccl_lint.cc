@@ -14,14 +14,6 @@ namespace {
 constexpr NcclVersion kOldestInUse{2, 28, 3};
 constexpr std::size_t kMostHcas = 32;  ///< Source: NCCL, src/transport/net_ib/init.cc: MAX_IB_DEVS.
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 /// True for a decimal or 0x number, as strtoll() with base 0 reads it.
 bool is_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);

@@ -9,7 +9,7 @@
 #include "engine/core/text.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {

@@ -16,14 +16,6 @@ constexpr std::array<std::string_view, 12> kUsed = {"host",          "match",   
 
 bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 void skip_blanks(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size())); }
 
 /// Takes the keyword and what separates it from its arguments: blanks, and at most one "=".

@@ -57,12 +57,6 @@ Result<std::string> text_of(const std::string& path) {
   return text;
 }
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
-}
-
 }  // namespace
 
 Result<std::vector<KnownHostKey>> known_host_keys(const SshStation& station) {

@@ -10,7 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/report/text/value_text.h"
 #include "engine/resource/artifact.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {

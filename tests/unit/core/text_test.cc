@@ -2,6 +2,7 @@
 #include "engine/core/number_format.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 #include "engine/core/utf8.h"
@@ -268,6 +269,19 @@ TEST_CASE("a number is written with the fewest digits that restore it") {
   CHECK(real_text(100000) == "100000");
   CHECK(real_text(-std::numeric_limits<double>::max()) == "-1.7976931348623157e+308");
   CHECK(real_text(std::numeric_limits<double>::infinity()) == "inf");
+}
+
+TEST_CASE("a number is the whole text, and within the range of its type") {
+  CHECK(parse_number("-42") == -42);
+  CHECK(parse_number<std::uint32_t>("0644", 8) == 0644U);
+  CHECK(parse_number<std::uint32_t>("4294967295") == 4294967295U);
+  for (const char* text : {"", "1x", " 1", "+1", "0x1", "4294967296", "-1"}) {
+    CHECK_FALSE(parse_number<std::uint32_t>(text));
+  }
+}
+
+TEST_CASE("only the letters A to Z have a lower case") {
+  CHECK(lower_case("Spark-01 \xC3\x84[@Z") == "spark-01 \xC3\x84[@z");
 }
 
 }  // namespace sparkplan

@@ -11,7 +11,7 @@
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/registry.h"
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 // The tests' own resource types and a machine that exists only as data. With them the planner is tested without any
 // real type.

@@ -88,16 +88,15 @@ TEST_CASE("of several files the last one that says something about a variable co
   CHECK_FALSE(last_assignment("C", files));
 }
 
-TEST_CASE("variables that would break logins are recognised") {
-  for (const char* name : {"IFS", "LD_PRELOAD", "HOME", "ENV"}) CHECK(why_not_for_all_logins(name));
-  for (const char* name : {"HF_HOME", "PATH", "LD_LIBRARY_PATH", "NCCL_DEBUG", ""})
-    CHECK_FALSE(why_not_for_all_logins(name));
-}
-
-TEST_CASE("variables that replace a search path for all logins are recognised") {
-  CHECK(risk_for_all_logins("PATH"));
-  CHECK(risk_for_all_logins("LD_LIBRARY_PATH"));
-  CHECK_FALSE(risk_for_all_logins("HF_HOME"));
+TEST_CASE("variables that would break logins, or replace a search path, are recognised") {
+  const auto code_of = [](const char* name) {
+    const auto wrong = check_variable_name({name, Value("x")}, "env");
+    return wrong ? wrong->code : std::string();
+  };
+  for (const char* name : {"IFS", "LD_PRELOAD", "HOME", "ENV"}) CHECK(code_of(name) == "env.refused-name");
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH"}) CHECK(code_of(name) == "env.risky-name");
+  for (const char* name : {"HF_HOME", "NCCL_DEBUG"}) CHECK(code_of(name).empty());
+  CHECK(code_of("") == "env.name");
 }
 
 }  // namespace sparkplan

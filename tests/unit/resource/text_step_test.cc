@@ -1,4 +1,4 @@
-#include "engine/resource/text_artifact_step.h"
+#include "engine/resource/steps.h"
 
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"

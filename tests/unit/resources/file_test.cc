@@ -1,5 +1,5 @@
 #include "engine/load/load.h"
-#include "engine/resource/account_numbers.h"
+#include "engine/resource/accounts.h"
 #include "resources/file/places.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
@@ -104,20 +104,20 @@ TEST_CASE("file: an owner is searched for in the node's files, then in its direc
   node.add_file("/etc/passwd",
                 "root:x:0:0::/root:/bin/sh\nbroken\nnv:x:none:0::/:/bin/sh\nnvidia:x:1000:1000::/:/bin/sh\n");
   node.add_file("/etc/group", "root:x:0:\nadm:x:4:syslog\n");
-  CHECK(account_number(AccountDatabase::kUsers, "nvidia", node).value() == std::optional<std::int64_t>(1000));
-  CHECK(account_number(AccountDatabase::kGroups, "adm", node).value() == std::optional<std::int64_t>(4));
-  CHECK(account_number(AccountDatabase::kUsers, "nv", node).value() == std::nullopt);
-  CHECK(account_number(AccountDatabase::kUsers, "nvid", node).value() == std::nullopt);
+  CHECK(account_number("passwd", "nvidia", node).value() == std::optional<std::int64_t>(1000));
+  CHECK(account_number("group", "adm", node).value() == std::optional<std::int64_t>(4));
+  CHECK(account_number("passwd", "nv", node).value() == std::nullopt);
+  CHECK(account_number("passwd", "nvid", node).value() == std::nullopt);
 
   node.script("getent passwd -- alice", {0, "alice:*:70001:70000::/home/alice:/bin/bash\n", ""});
   node.script("getent passwd -- bob", {2, "", ""});
   node.script("getent passwd -- carol", {3, "", ""});
-  CHECK(account_number(AccountDatabase::kUsers, "alice", node).value() == std::optional<std::int64_t>(70001));
-  CHECK(account_number(AccountDatabase::kUsers, "bob", node).value() == std::nullopt);
-  CHECK_FALSE(account_number(AccountDatabase::kUsers, "carol", node));
+  CHECK(account_number("passwd", "alice", node).value() == std::optional<std::int64_t>(70001));
+  CHECK(account_number("passwd", "bob", node).value() == std::nullopt);
+  CHECK_FALSE(account_number("passwd", "carol", node));
 
   node.set_live(false);
-  CHECK(account_number(AccountDatabase::kUsers, "alice", node).value() == std::nullopt);
+  CHECK(account_number("passwd", "alice", node).value() == std::nullopt);
 }
 
 }  // namespace sparkplan::file

@@ -1,9 +1,9 @@
 // Warnings of a plan about changes that will fail.
-#include "resources/sysctl/foresight.h"
 #include "engine/domain/ahead/provision.h"
 #include "engine/resource/registry.h"
-#include "resources/package/sources.h"
-#include "resources/systemd_unit/programs.h"
+#include "resources/package/apt.h"
+#include "resources/sysctl/sysctl.h"
+#include "resources/systemd_unit/verification.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_modprobe.h"
 #include "tests/support/fake_node.h"

@@ -1,5 +1,4 @@
 #include "engine/resource/registry.h"
-#include "resources/limits/effect.h"
 #include "resources/limits/login.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"

@@ -4,7 +4,6 @@
 
 #include "engine/resource/registry.h"
 #include "resources/limits/item.h"
-#include "resources/limits/limits_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
 

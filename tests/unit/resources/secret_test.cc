@@ -1,6 +1,6 @@
 // Secrets in profile_env and in the content of files: what reaches plans, and what a login shell reads.
 #include "engine/resource/secret_artifact.h"
-#include "resources/profile_env/secret_variables.h"
+#include "resources/profile_env/profile_env.h"
 
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"

@@ -1,7 +1,7 @@
 #include "engine/resource/registry.h"
 #include "resources/netplan/foreign_files.h"
+#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
-#include "resources/netplan/yaml_tree.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
 

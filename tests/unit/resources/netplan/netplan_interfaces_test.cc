@@ -2,9 +2,7 @@
 #include "engine/load/load.h"
 #include "resources/netplan/interfaces.h"
 #include "resources/netplan/live_link.h"
-#include "resources/netplan/live_routes.h"
 #include "resources/netplan/netplan_file.h"
-#include "resources/netplan/wanted.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_networkd.h"
 

@@ -1,5 +1,5 @@
 // Fabric subnets that a node already reaches over another route.
-#include "resources/netplan/route_collisions.h"
+#include "resources/netplan/interfaces.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::netplan {

@@ -1,6 +1,6 @@
 #include "resources/netplan/take_over.h"
 
-#include "resources/netplan/yaml_tree.h"
+#include "resources/netplan/netplan_file.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::netplan {

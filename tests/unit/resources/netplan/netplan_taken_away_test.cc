@@ -1,7 +1,7 @@
 // The settings that an interface loses when sparkplan takes it over.
 #include "resources/netplan/adoption.h"
+#include "resources/netplan/netplan_file.h"
 #include "resources/netplan/taken_away.h"
-#include "resources/netplan/yaml_tree.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
 

@@ -5,7 +5,6 @@
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
 #include "resources/netplan/trial.h"
-#include "resources/netplan/yaml_tree.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_networkd.h"
 

@@ -2,7 +2,6 @@
 #include "resources/ssh_trust/exports.h"
 
 #include "engine/resource/artifact.h"
-#include "resources/ssh_trust/export_limits.h"
 #include "tests/unit/resources/ssh_trust/ssh_trust_fleet.h"
 
 namespace sparkplan::test {

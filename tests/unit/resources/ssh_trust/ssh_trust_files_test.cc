@@ -2,9 +2,8 @@
 #include <random>
 
 #include "engine/resource/artifact.h"
-#include "resources/ssh_trust/authorized_keys.h"
+#include "resources/ssh_trust/key_files.h"
 #include "resources/ssh_trust/peers.h"
-#include "resources/ssh_trust/trust_steps.h"
 #include "tests/unit/resources/ssh_trust/ssh_trust_fleet.h"
 
 namespace sparkplan::test {

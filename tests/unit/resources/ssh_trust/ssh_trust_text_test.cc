@@ -2,9 +2,9 @@
 #include <random>
 
 #include "engine/core/digest.h"
-#include "resources/ssh_trust/effect.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/shared_home.h"
+#include "resources/ssh_trust/ssh_trust.h"
 #include "resources/ssh_trust/trust_text.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_ssh.h"

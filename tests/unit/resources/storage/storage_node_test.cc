@@ -1,9 +1,9 @@
 // Storage on a node: its state, its users, and the reasons that block a change.
 #include "engine/core/text.h"
 #include "engine/domain/storage/mount_table.h"
-#include "resources/mount/mount_change.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
+#include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
 #include "resources/nvme_tcp/connection_state.h"
 #include "resources/nvme_tcp/connection_unit.h"

@@ -5,7 +5,6 @@
 #include "engine/load/load.h"
 #include "engine/plan/desired_state.h"
 #include "engine/resource/registry.h"
-#include "resources/mount/mount_section.h"
 #include "resources/mount/mount_unit.h"
 #include "tests/support/catch.h"
 
