@@ -34,17 +34,6 @@ const Value& present_value(const Observation& observation) {
   return present == nullptr ? nothing : present->value;
 }
 
-std::span<const std::string_view> names_of(Impact /*impact*/) {
-  static constexpr std::array<std::string_view, 5> kNames{"live", "needs-relogin", "restarts-service",
-                                                          "interrupts-network", "needs-reboot"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(Reversible /*reversible*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"exact", "best_effort", "no"};
-  return kNames;
-}
-
 void list_fields(FieldVisitor& field, Error& whole) {
   Error error = bounded(whole);
   std::string code(to_string(error.code));

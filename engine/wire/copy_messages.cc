@@ -1,7 +1,6 @@
 #include "engine/wire/copy_messages.h"
 
 #include <algorithm>
-#include <array>
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
@@ -25,21 +24,6 @@ void list_secrets(FieldVisitor& field, std::string& tokens, std::string& keys) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> names_of(CopyKind /*kind*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"directory", "file", "link"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(CopyTreeKind /*kind*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"directory", "hub", "image"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(CopyImageAction /*action*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"look", "save", "load"};
-  return kNames;
-}
 
 bool is_image_name(std::string_view name) {
   constexpr std::size_t kLongest = 255;
@@ -245,12 +229,8 @@ void list_fields(FieldVisitor& field, CopyComplete& answer) { field("received_by
 
 void list_fields(FieldVisitor& field, CopyFailure& answer) { field("error", answer.error, kRequired); }
 
-void list_fields(FieldVisitor& field, CopyCommand& command) {
-  field.tagged("command", command, kNamesOf<CopyCommand>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, CopyCommand& command) { field.tagged("command", command); }
 
-void list_fields(FieldVisitor& field, CopyAnswer& answer) {
-  field.tagged("answer", answer, kNamesOf<CopyAnswer>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, CopyAnswer& answer) { field.tagged("answer", answer); }
 
 }  // namespace sparkplan

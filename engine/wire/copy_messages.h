@@ -48,7 +48,7 @@ enum class CopyTreeKind : std::uint8_t {
   /// The archive of a container image, in a directory of sparkplan. `path` is its name there: hexadecimal digits.
   kImage,
 };
-std::span<const std::string_view> names_of(CopyTreeKind kind);
+constexpr EnumNames<3> names_of(CopyTreeKind /*kind*/) { return {"directory", "hub", "image"}; }
 
 /// Opens the tree, for the life of the process.
 struct CopyOpen {
@@ -71,7 +71,7 @@ struct CopyOpened {
 };
 
 enum class CopyKind : std::uint8_t { kDirectory, kFile, kLink };
-std::span<const std::string_view> names_of(CopyKind kind);
+constexpr EnumNames<3> names_of(CopyKind /*kind*/) { return {"directory", "file", "link"}; }
 
 /// One name below the tree.
 struct CopyEntry {
@@ -184,7 +184,7 @@ enum class CopyImageAction : std::uint8_t {
   kSave,  ///< Writes the image's archive into the tree, unless it is there.
   kLoad,  ///< Checks the archive and loads it.
 };
-std::span<const std::string_view> names_of(CopyImageAction action);
+constexpr EnumNames<3> names_of(CopyImageAction /*action*/) { return {"look", "save", "load"}; }
 /// Asks the container engine of this machine for an image, as the user of the process.
 struct CopyImage {
   static constexpr std::string_view kName = "image";
@@ -309,8 +309,6 @@ void list_fields(FieldVisitor& field, CopyProgress& answer);
 void list_fields(FieldVisitor& field, CopyLinkLost& answer);
 void list_fields(FieldVisitor& field, CopyComplete& answer);
 void list_fields(FieldVisitor& field, CopyFailure& answer);
-inline void list_fields(FieldVisitor& /*field*/, CopyAlive& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, CopyListTrees& /*command*/) {}
 void list_fields(FieldVisitor& field, CopyJoin& command);
 void list_fields(FieldVisitor& field, CopyTree& tree);
 void list_fields(FieldVisitor& field, CopyTrees& answer);
@@ -319,7 +317,6 @@ void list_fields(FieldVisitor& field, CopyPruned& answer);
 void list_fields(FieldVisitor& field, CopyForget& command);
 void list_fields(FieldVisitor& field, CopyImage& command);
 void list_fields(FieldVisitor& field, CopyImageState& answer);
-inline void list_fields(FieldVisitor& /*field*/, CopyForgotten& /*answer*/) {}
 void list_fields(FieldVisitor& field, CopyCommand& command);
 void list_fields(FieldVisitor& field, CopyAnswer& answer);
 

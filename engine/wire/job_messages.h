@@ -98,7 +98,7 @@ enum class RankEnding : std::uint8_t {
   kStopped,     ///< The starter ended it: a stop, the failure of another rank, or a lost controller.
   kTimeLimit,   ///< The starter ended it at the time limit.
 };
-std::span<const std::string_view> names_of(RankEnding ending);
+constexpr EnumNames<4> names_of(RankEnding /*ending*/) { return {"exited", "not_started", "stopped", "time_limit"}; }
 
 struct RankEnded {
   static constexpr std::string_view kName = "ended";
@@ -131,7 +131,7 @@ enum class SeenSocketState : std::uint8_t {
   kUnacknowledged,  ///< The peer does not acknowledge data, which is sent again.
   kClosedByPeer,    ///< The peer has closed the connection.
 };
-std::span<const std::string_view> names_of(SeenSocketState state);
+constexpr EnumNames<3> names_of(SeenSocketState /*state*/) { return {"no_answer", "unacknowledged", "closed_by_peer"}; }
 
 /// A TCP connection of a job without a working peer.
 struct SeenSocket {
@@ -177,13 +177,9 @@ using JobAnswer =
 void list_fields(FieldVisitor& field, JobHello& answer);
 void list_fields(FieldVisitor& field, RankSpec& rank);
 void list_fields(FieldVisitor& field, StartJob& command);
-inline void list_fields(FieldVisitor& /*field*/, KeepJob& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, StopJob& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, LookAtJob& /*command*/) {}
 void list_fields(FieldVisitor& field, RankStarted& answer);
 void list_fields(FieldVisitor& field, RankOutput& answer);
 void list_fields(FieldVisitor& field, RankEnded& answer);
-inline void list_fields(FieldVisitor& /*field*/, JobAlive& /*answer*/) {}
 void list_fields(FieldVisitor& field, SeenProcess& process);
 void list_fields(FieldVisitor& field, SeenSocket& socket);
 void list_fields(FieldVisitor& field, SeenRank& rank);

@@ -117,7 +117,10 @@ enum class RankFault : std::uint8_t {
   kPeer,           ///< NCCL reports that another rank is gone.
   kProtocol,       ///< The input is not a valid command at this point.
 };
-std::span<const std::string_view> names_of(RankFault fault);
+constexpr EnumNames<10> names_of(RankFault /*fault*/) {
+  return {"no_driver", "no_gpu", "no_library", "not_nccl", "library_too_old",
+          "memory",    "cuda",   "nccl",       "peer",     "protocol"};
+}
 
 /// Older versions do not choose the GID of a RoCE v2 port by themselves. Source: NCCL, release notes of 2.21.5.
 inline constexpr int kOldestNccl = 22105;
@@ -142,7 +145,6 @@ void list_fields(FieldVisitor& field, NcclTransport& transport);
 void list_fields(FieldVisitor& field, JoinedRank& answer);
 void list_fields(FieldVisitor& field, RunCollective& command);
 void list_fields(FieldVisitor& field, CollectiveResult& answer);
-inline void list_fields(FieldVisitor& /*field*/, EndRank& /*command*/) {}
 void list_fields(FieldVisitor& field, RankFailure& answer);
 void list_fields(FieldVisitor& field, RankCommand& command);
 void list_fields(FieldVisitor& field, RankAnswer& answer);

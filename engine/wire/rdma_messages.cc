@@ -1,6 +1,5 @@
 #include "engine/wire/rdma_messages.h"
 
-#include <array>
 #include <charconv>
 
 #include "engine/model/resource.h"
@@ -17,12 +16,6 @@ constexpr ListRule kSessions = kRequired.at_most(kMostSessions);
 constexpr std::size_t kMostCounters = 1024;
 
 }  // namespace
-
-std::span<const std::string_view> names_of(RdmaStep /*step*/) {
-  static constexpr std::array<std::string_view, 6> kNames{
-      "open the device", "find the GID", "register memory", "create a queue pair", "connect a queue pair", "write"};
-  return kNames;
-}
 
 std::optional<RdmaStep> rdma_step_of(const Error& error) {
   if (error.context.empty()) return std::nullopt;
