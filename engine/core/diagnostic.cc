@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/utf8.h"
@@ -199,6 +200,14 @@ std::string render(const Diagnostic& diagnostic, std::string_view source, std::s
             snippet(note.where, source, quoted);
   }
   return text;
+}
+
+Diagnostic finding(Severity severity, std::string code, std::string message, std::string hint, SourceRange where) {
+  return {severity, std::move(code), std::move(message), std::move(hint), {}, where, {}, {}};
+}
+
+Diagnostic finding(std::string code, std::string message, std::string hint, SourceRange where) {
+  return finding(Severity::kError, std::move(code), std::move(message), std::move(hint), where);
 }
 
 }  // namespace sparkplan

@@ -51,4 +51,12 @@ bool has_errors(const std::vector<Diagnostic>& diagnostics);
 inline constexpr std::size_t kLongestQuote = 200;
 std::string render(const Diagnostic& diagnostic, std::string_view source, std::size_t quoted = kLongestQuote);
 
+/// A finding of one sentence, a hint and a place. The caller adds the other fields of a Diagnostic: a file, a node,
+/// notes.
+Diagnostic finding(Severity severity, std::string code, std::string message, std::string hint = {},
+                   SourceRange where = {});
+
+/// A finding with the severity "error".
+Diagnostic finding(std::string code, std::string message, std::string hint = {}, SourceRange where = {});
+
 }  // namespace sparkplan

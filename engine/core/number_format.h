@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,8 @@ Value number_or_text(std::string_view text);
 /// is a point in every user's locale, because the program never calls setlocale(). Not std::to_chars(): its tables
 /// would be a thirtieth of the agent's size.
 std::string real_text(double number);
+
+/// A file's permission bits as four octal digits: "0644".
+std::string file_mode_text(std::uint32_t mode);
 
 }  // namespace sparkplan

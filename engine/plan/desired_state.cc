@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/model/sections_without_type.h"
 
 namespace sparkplan {

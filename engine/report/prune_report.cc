@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/report/sync_lines.h"
 
 namespace sparkplan {

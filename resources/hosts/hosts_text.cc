@@ -3,7 +3,6 @@
 #include <string>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/managed_block.h"
 #include "resources/hosts/hosts.h"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"

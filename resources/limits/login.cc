@@ -10,7 +10,6 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/accounts.h"
 
 namespace sparkplan::limits {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/core/ascii.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"

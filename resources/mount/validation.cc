@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/live_routes.h"
 #include "resources/netplan/trial.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/link_settling.h"
 #include "resources/netplan/live_routes.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/text_artifact_step.h"
 #include "resources/netplan/yaml_tree.h"

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/systemd_units.h"
 #include "engine/resource/text_artifact_step.h"
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::package {
 namespace {

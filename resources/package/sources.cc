@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "resources/package/apt.h"
 
 namespace sparkplan::package {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/ssh_trust.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/file_mode.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/user_file.h"

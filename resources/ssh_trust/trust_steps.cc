@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"

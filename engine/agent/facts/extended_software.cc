@@ -10,7 +10,6 @@
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/model/fact_bounds.h"
 
 namespace sparkplan {
