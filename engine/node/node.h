@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/core/result.h"
@@ -80,6 +81,9 @@ struct FileContent {
 
   bool operator==(const FileContent&) const = default;
 };
+
+/// A file that only root can read.
+inline FileContent private_file(std::string bytes) { return {std::move(bytes), 0600, 0, 0}; }
 
 /// The output of a program that the node must have: kUnsupported in place of kNotFound.
 inline Result<CommandOutput> needs_program(Result<CommandOutput> output, const std::string& program,

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/diagnostic.h"
-#include "engine/model/sections_without_type.h"
+#include "engine/model/cluster.h"
 
 namespace sparkplan {
 namespace {

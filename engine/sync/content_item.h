@@ -9,7 +9,6 @@
 #include "engine/core/value.h"
 #include "engine/model/cluster.h"
 #include "engine/model/container_image.h"
-#include "engine/model/controller_name.h"
 #include "engine/wire/copy_messages.h"
 
 namespace sparkplan {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/agent/facts/input_chains.h"
+#include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/node/bus_message.h"
 #include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"

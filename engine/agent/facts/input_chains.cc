@@ -1,4 +1,4 @@
-#include "engine/agent/facts/input_chains.h"
+#include "engine/agent/facts/extended_facts.h"
 
 #include <algorithm>
 #include <array>

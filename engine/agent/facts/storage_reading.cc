@@ -1,4 +1,4 @@
-#include "engine/agent/facts/storage_reading.h"
+#include "engine/agent/facts/facts_reader.h"
 
 #include <charconv>
 #include <chrono>

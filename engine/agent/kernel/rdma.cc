@@ -1,4 +1,4 @@
-#include "engine/agent/kernel/rdma.h"
+#include "engine/agent/kernel/rdma_ends.h"
 
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>

@@ -155,9 +155,9 @@ Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent&
 }
 
 Result<void> LocalNode::remove_user_file(const UserPath& path) {
-  const auto directory = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
-  if (!directory && directory.error().code == ErrorCode::kNotFound) return {};
-  if (!directory) return failure(directory.error());
+  SPARK_TRY(const auto directory,
+            if_there(open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY)));
+  if (!directory) return {};
   SPARK_CHECK(check_is_the_same(directory->get(), path));
   return remove_file_in(directory->get(), path.path());
 }

@@ -40,8 +40,6 @@ constexpr std::chrono::seconds kGraceForTimer{5};
 constexpr std::int64_t kOfAnEarlierBoot = -3600;
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
 
-FileContent private_file(std::string bytes) { return FileContent{std::move(bytes), 0600, 0, 0}; }
-
 std::int64_t seconds_since_boot() {
   std::timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -251,9 +249,8 @@ Result<FileDescriptor> Transaction::begin_work(LocalNode& node) const {
 
 Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::milliseconds patience,
                                                                   LocalNode& node) const {
-  auto opened = node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-  if (!opened && opened.error().code == ErrorCode::kNotFound) return std::optional<FileDescriptor>();
-  if (!opened) return failure(opened.error());
+  SPARK_TRY(auto opened, if_there(node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600)));
+  if (!opened) return std::optional<FileDescriptor>();
   FileDescriptor& file = *opened;
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::milliseconds kForTheKernel{5'000};
