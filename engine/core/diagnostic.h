@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/named_enum.h"
+
 namespace sparkplan {
 
 /// A range within one line of the user's file. Lines and columns count from 1. Columns count Unicode code points.
@@ -20,8 +22,7 @@ struct SourceRange {
 
 enum class Severity { kError, kWarning, kNote };
 
-/// "error", "warning", "note".
-std::string_view to_string(Severity severity);
+constexpr EnumNames<3> names_of(Severity /*severity*/) { return {"error", "warning", "note"}; }
 
 /// A second place that a finding refers to: "first defined here".
 struct DiagnosticNote {

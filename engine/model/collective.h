@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/model/named_enum.h"
+#include "engine/core/named_enum.h"
 
 namespace sparkplan {
 

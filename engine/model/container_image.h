@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/model/named_enum.h"
+#include "engine/core/named_enum.h"
 
 /// Container engines, and their words about images. Everything here is pure.
 namespace sparkplan {

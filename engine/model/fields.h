@@ -17,10 +17,10 @@
 #include <variant>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 #include "engine/model/field_rule.h"
-#include "engine/model/named_enum.h"
 
 /// A struct that is stored or sent has one description, `list_fields(FieldVisitor&, T&)`, declared beside it. encode(),
 /// decode() and the tables of docs/protocol.md all follow from that description.

@@ -45,7 +45,7 @@ void list_fields(FieldVisitor& field, Error& whole) {
   field("hint", error.hint, kOptional.cut_at(kLongestErrorHint).unless(error.hint.empty()));
   if (!field.reading()) return;
   // The code of a newer version is still a failure, and the message names it.
-  error.code = error_code_from(code).value_or(ErrorCode::kFailed);
+  error.code = value_named<ErrorCode>(code).value_or(ErrorCode::kFailed);
   // A kBug of another program is a failure here: exit status 1 is reserved for bugs of this program.
   if (error.code == ErrorCode::kBug) error.code = ErrorCode::kFailed;
   whole = bounded(std::move(error));

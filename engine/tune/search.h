@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/model/named_enum.h"
+#include "engine/core/named_enum.h"
 #include "engine/tune/candidates.h"
 #include "engine/tune/comparison.h"
 
