@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"

@@ -6,7 +6,6 @@
 #include <netlink/route/link.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -66,19 +65,10 @@ Result<std::string> read_whole(int file, const std::filesystem::path& path, std:
   if (::fstat(file, &status) != 0) return failure(file_error("stat", path));
   if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
   // Files of the kernel report a size of 0, whatever they contain.
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size > max_bytes) return too_large(path, max_bytes);
-  std::string text;
-  text.reserve(size);
-  std::array<char, 16384> buffer{};
-  while (true) {
-    const auto count = ::read(file, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("read", path));
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > max_bytes) return too_large(path, max_bytes);
-  }
+  if (static_cast<std::size_t>(status.st_size) > max_bytes) return too_large(path, max_bytes);
+  SPARK_TRY(auto text, read_up_to(file, max_bytes + 1, path.string()));
+  if (text.size() > max_bytes) return too_large(path, max_bytes);
+  return text;
 }
 
 std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <ctime>
+#include <limits>
 #include <utility>
 
 #include "engine/agent/node/utc_time.h"
@@ -57,12 +57,7 @@ Result<void> put_program(const fs::path& to, LocalNode& node) {
   if (::linkat(AT_FDCWD, "/proc/self/exe", directory.get(), to.filename().c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
   const FileDescriptor self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (self.get() < 0) return failure(file_error("read", "/proc/self/exe"));
-  std::string bytes;
-  std::array<char, 65536> buffer{};
-  for (ssize_t count = 0; (count = ::read(self.get(), buffer.data(), buffer.size())) != 0;) {
-    if (count < 0) return failure(file_error("read", "/proc/self/exe"));
-    bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  }
+  SPARK_TRY(auto bytes, read_up_to(self.get(), std::numeric_limits<std::size_t>::max(), "/proc/self/exe"));
   return node.write_file(to, FileContent{std::move(bytes), 0700, 0, 0});
 }
 
