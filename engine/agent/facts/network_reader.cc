@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -33,21 +32,9 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// "4" of a file that holds "4" or "Unknown". 0 if unknown, which the kernel also writes as 255.
-int lanes_in(const std::string& text) {
-  int lanes = 0;
-  std::from_chars(text.data(), text.data() + text.size(), lanes);
-  return lanes == 255 || lanes < 0 ? 0 : lanes;
-}
-
-std::string speed_in(const std::string& text) { return text.starts_with("Unknown") ? "" : text; }
-
 std::optional<PcieLink> pcie_link(const NodeReader& node, const std::string& device) {
-  const auto width = first_line_of(node, device + "current_link_width");
-  if (width.empty()) return std::nullopt;
-  return PcieLink{lanes_in(width), lanes_in(first_line_of(node, device + "max_link_width")),
-                  speed_in(first_line_of(node, device + "current_link_speed")),
-                  speed_in(first_line_of(node, device + "max_link_speed"))};
+  if (first_line_of(node, device + "current_link_width").empty()) return std::nullopt;
+  return pcie_link_from([&](const char* file) { return first_line_of(node, device + file); });
 }
 
 bool managed_by_networkd(const NodeReader& node, const std::string& index) {
