@@ -52,4 +52,9 @@ std::optional<std::string> elf_build_id(std::string_view file) {
   return std::nullopt;
 }
 
+void list_fields(FieldVisitor& field, ProgramHello& hello) {
+  field("build", hello.build, kShortText);
+  field("architecture", hello.architecture, kShortText);
+}
+
 }  // namespace sparkplan

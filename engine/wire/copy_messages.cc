@@ -60,11 +60,6 @@ bool stays_in_tree(std::string_view path, std::string_view target) {
   return true;
 }
 
-void list_fields(FieldVisitor& field, CopyHello& answer) {
-  field("build", answer.build, kShortText);
-  field("architecture", answer.architecture, kShortText);
-}
-
 void list_fields(FieldVisitor& field, CopyOpen& command) {
   field("path", command.path, kPath);
   field("owner", command.owner);

@@ -9,6 +9,7 @@
 #include "engine/core/result.h"
 #include "engine/model/container_image.h"
 #include "engine/model/fields.h"
+#include "engine/wire/build_id.h"
 
 /// The messages between the controller and the program that copies directory trees (sparkplan-copy), as frames. The
 /// program greets first. One process works on one tree and ends when its input ends. Data never passes through these
@@ -35,10 +36,8 @@ inline constexpr std::int64_t kMostCopyChunks = 5'000'000;
 inline constexpr std::size_t kMostCopyNameBytes = std::size_t{20} << 20;
 
 /// The program's first message.
-struct CopyHello {
+struct CopyHello : ProgramHello {
   static constexpr std::string_view kName = "hello";
-  std::string build;         ///< elf_build_id() of the running program.
-  std::string architecture;  ///< uname -m
 };
 
 enum class CopyTreeKind : std::uint8_t {
@@ -290,7 +289,6 @@ inline constexpr std::string_view kImageArchive = "image.tar";
 /// The number of chunks of a file.
 constexpr std::int64_t chunks_of(std::int64_t size) { return (size + kCopyChunk - 1) / kCopyChunk; }
 
-void list_fields(FieldVisitor& field, CopyHello& answer);
 void list_fields(FieldVisitor& field, CopyOpen& command);
 void list_fields(FieldVisitor& field, CopyOpened& answer);
 void list_fields(FieldVisitor& field, CopyEntry& entry);

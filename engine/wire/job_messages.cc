@@ -43,11 +43,6 @@ bool can_be_executed(const RankSpec& rank) {
 
 }  // namespace
 
-void list_fields(FieldVisitor& field, JobHello& answer) {
-  field("build", answer.build, kShortText);
-  field("architecture", answer.architecture, kShortText);
-}
-
 void list_fields(FieldVisitor& field, RankSpec& rank) {
   field("rank", rank.rank, kRequired.within(0, kMostRank));
   field("argv", rank.argv, kRequired.no_longer_than(kLongestArgument).at_most(kMostArguments));

@@ -11,6 +11,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/fields.h"
+#include "engine/wire/build_id.h"
 #include "engine/wire/job_record.h"
 
 /// The messages between the controller and a process starter (program sparkplan-job), as frames. The starter greets
@@ -28,10 +29,8 @@ inline constexpr std::string_view kJobVariable = "SPARKPLAN_JOB";
 inline constexpr std::size_t kJobOutputPiece = std::size_t{48} << 10;
 
 /// The starter's first message, sent without a request.
-struct JobHello {
+struct JobHello : ProgramHello {
   static constexpr std::string_view kName = "hello";
-  std::string build;         ///< elf_build_id() of the running program.
-  std::string architecture;  ///< uname -m
 };
 
 /// One process to start.
@@ -174,7 +173,6 @@ using JobCommand = std::variant<StartJob, KeepJob, StopJob, LookAtJob>;
 using JobAnswer =
     std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobSeen, JobFinished, JobFailure>;
 
-void list_fields(FieldVisitor& field, JobHello& answer);
 void list_fields(FieldVisitor& field, RankSpec& rank);
 void list_fields(FieldVisitor& field, StartJob& command);
 void list_fields(FieldVisitor& field, RankStarted& answer);

@@ -26,11 +26,6 @@ std::string nccl_version_text(int version) {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
 }
 
-void list_fields(FieldVisitor& field, RankHello& answer) {
-  field("build", answer.build, kShortText);
-  field("architecture", answer.architecture, kShortText);
-}
-
 void list_fields(FieldVisitor& field, PrepareRank& command) {
   field("device", command.device);
   field("library", command.library);

@@ -11,6 +11,7 @@
 #include "engine/core/value.h"
 #include "engine/model/collective.h"
 #include "engine/model/fields.h"
+#include "engine/wire/build_id.h"
 #include "engine/wire/gpu_messages.h"
 
 /// The messages between the controller and a rank of the NCCL test (program sparkplan-nccl), as frames. The rank greets
@@ -19,10 +20,8 @@
 namespace sparkplan {
 
 /// The rank's first message, sent without a request.
-struct RankHello {
+struct RankHello : ProgramHello {
   static constexpr std::string_view kName = "hello";
-  std::string build;         ///< elf_build_id() of the running program.
-  std::string architecture;  ///< uname -m
 };
 
 /// Loads the driver and the library, opens the GPU.
@@ -136,7 +135,6 @@ struct RankFailure {
 using RankCommand = std::variant<PrepareRank, JoinRank, RunCollective, EndRank, MeasureGpus>;
 using RankAnswer = std::variant<RankHello, PreparedRank, JoinedRank, CollectiveResult, RankFailure, MeasuredGpus>;
 
-void list_fields(FieldVisitor& field, RankHello& answer);
 void list_fields(FieldVisitor& field, PrepareRank& command);
 void list_fields(FieldVisitor& field, PreparedRank& answer);
 void list_fields(FieldVisitor& field, JoinRank& command);

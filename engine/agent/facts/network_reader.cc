@@ -66,10 +66,7 @@ void read_profiles(const NodeReader& node, HostFacts& facts) {
   for (const auto directory : kProfileDirectories) {
     for (const auto& name : names_or_reason(node, std::string(directory), "network_profiles", facts.unreadable)) {
       const auto file = std::string(directory) + "/" + name;
-      const auto text = node.read_file(file);
-      if (!text && text.error().code != ErrorCode::kNotFound) {
-        facts.unreadable["network_profiles"] = text.error().describe();
-      }
+      const auto text = text_or_reason(node, file, "network_profiles", facts.unreadable);
       if (text) facts.network_profiles.push_back(network_profile_in(file, *text));
     }
   }
