@@ -113,10 +113,8 @@ class NodeReader {
 
   /// Whether a file of any kind exists at that path. Errors: kPermissionDenied.
   Result<bool> is_there(const std::filesystem::path& path) const {
-    const auto found = status(path);
-    if (found) return true;
-    if (found.error().code == ErrorCode::kNotFound) return false;
-    return failure(found.error());
+    SPARK_TRY(const auto found, if_there(status(path)));
+    return found.has_value();
   }
 
   /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied, kUnsupported (more than
