@@ -19,4 +19,14 @@ Result<std::string> read_up_to(int file, std::size_t most, const std::string& na
   return text;
 }
 
+bool write_fully(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
 }  // namespace sparkplan

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/core/result.h"
@@ -38,5 +39,8 @@ class FileDescriptor {
 /// I/O. The next bytes of a file up to its end, at most `most`. `name`: for the error.
 /// Errors: those of read(2).
 Result<std::string> read_up_to(int file, std::size_t most, const std::string& name);
+
+/// I/O. False if write(2) failed: errno has the reason.
+bool write_fully(int file, std::string_view bytes);
 
 }  // namespace sparkplan

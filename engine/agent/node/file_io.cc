@@ -15,16 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<void> write_fully(int file, std::string_view bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    const auto count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("write", path));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
-
 /// Removes a temporary file, unless it was renamed into place.
 class TemporaryFile {
  public:
@@ -82,7 +72,7 @@ Result<void> replace_file_in(int directory, const fs::path& path, const FileCont
   const FileDescriptor file(
       ::openat(directory, temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) return failure(file_error("write", path));
-  SPARK_CHECK(write_fully(file.get(), content.bytes, path));
+  if (!write_fully(file.get(), content.bytes)) return failure(file_error("write", path));
   if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0) {
     return failure(file_error("chown", path));
   }
