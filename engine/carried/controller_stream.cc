@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/wire/frame.h"
 
 namespace sparkplan {
@@ -47,13 +48,7 @@ void read_from_controller(int input, std::chrono::milliseconds longest_silence,
 
 Result<void> send_to_controller(int output, const Value& message) {
   SPARK_TRY(const auto frame, encode_frame(message));
-  std::string_view bytes = frame;
-  while (!bytes.empty()) {
-    const auto count = ::write(output, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) ::_exit(kInputEndedStatus);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  if (!write_fully(output, frame)) ::_exit(kInputEndedStatus);
   return {};
 }
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/copy/file_descriptor.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/result.h"
 
 namespace sparkplan::copy {

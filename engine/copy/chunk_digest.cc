@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/core/digest.h"
+
 namespace sparkplan::copy {
 
 Digest digest_of(const char* bytes, std::size_t size) {
@@ -29,13 +31,7 @@ Digest ChunkHash::take() {
 }
 
 std::string hex(const Digest& digest) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : digest) {
-    text += kDigits[byte >> 4U];
-    text += kDigits[byte & 15U];
-  }
-  return text;
+  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 Digest digest_from_hex(std::string_view text) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/copy/chunk_digest.h"
-#include "engine/copy/file_descriptor.h"
 #include "engine/copy/tree.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/result.h"
 #include "engine/model/container_image.h"
 

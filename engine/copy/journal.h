@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/copy/chunk_digest.h"
-#include "engine/copy/file_descriptor.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/result.h"
 
 namespace sparkplan::copy {

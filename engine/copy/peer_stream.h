@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/copy/file_descriptor.h"
 #include "engine/copy/rate_limit.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/result.h"
 
 namespace sparkplan::copy {

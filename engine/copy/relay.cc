@@ -14,6 +14,7 @@
 #include "engine/carried/controller_stream.h"
 #include "engine/copy/address.h"
 #include "engine/copy/peer_stream.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/wire/copy_messages.h"
 
 namespace sparkplan::copy {
@@ -28,21 +29,11 @@ constexpr int kFailedStatus = 1;
 /// Connections at a time that have not shown the token yet.
 constexpr std::size_t kMostStrangers = 64;
 
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
 /// False at the end of the stream.
 bool pass_on(int from, int to, std::vector<char>& buffer) {
   const auto count = ::read(from, buffer.data(), buffer.size());
   if (count < 0 && errno == EINTR) return true;
-  return count > 0 && write_all(to, {buffer.data(), static_cast<std::size_t>(count)});
+  return count > 0 && write_fully(to, {buffer.data(), static_cast<std::size_t>(count)});
 }
 
 /// A connection that has not shown the whole token yet.
@@ -102,7 +93,7 @@ int run_relay(const std::string& token, const std::function<void(int port)>& tel
   tell_port(port_of(*own));
   const FileDescriptor peer = accept_with(token, listener);
   listener = FileDescriptor();
-  if (!peer.valid() || !write_all(STDOUT_FILENO, token)) return kInputEndedStatus;
+  if (!peer.valid() || !write_fully(STDOUT_FILENO, token)) return kInputEndedStatus;
   prepare_socket(peer.get());
   std::vector<char> buffer(kPiece);
   while (true) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/copy/file_descriptor.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/result.h"
 #include "engine/wire/copy_messages.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/core/utf8.h"
@@ -171,18 +172,6 @@ std::string place(const std::string& file, SourceRange where) {
 
 }  // namespace
 
-std::string_view to_string(Severity severity) {
-  switch (severity) {
-    case Severity::kError:
-      return "error";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kNote:
-      return "note";
-  }
-  return "error";
-}
-
 bool has_errors(const std::vector<Diagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(),
                      [](const Diagnostic& diagnostic) { return diagnostic.severity == Severity::kError; });
@@ -199,6 +188,14 @@ std::string render(const Diagnostic& diagnostic, std::string_view source, std::s
             snippet(note.where, source, quoted);
   }
   return text;
+}
+
+Diagnostic finding(Severity severity, std::string code, std::string message, std::string hint, SourceRange where) {
+  return {severity, std::move(code), std::move(message), std::move(hint), {}, where, {}, {}};
+}
+
+Diagnostic finding(std::string code, std::string message, std::string hint, SourceRange where) {
+  return finding(Severity::kError, std::move(code), std::move(message), std::move(hint), where);
 }
 
 }  // namespace sparkplan

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/core/named_enum.h"
 
 namespace sparkplan {
 
@@ -20,8 +21,7 @@ struct SourceRange {
 
 enum class Severity { kError, kWarning, kNote };
 
-/// "error", "warning", "note".
-std::string_view to_string(Severity severity);
+constexpr EnumNames<3> names_of(Severity /*severity*/) { return {"error", "warning", "note"}; }
 
 /// A second place that a finding refers to: "first defined here".
 struct DiagnosticNote {
@@ -50,5 +50,13 @@ bool has_errors(const std::vector<Diagnostic>& diagnostics);
 /// `source` is the whole text of the file, or empty. A longer source line is cut to `quoted` columns around the caret.
 inline constexpr std::size_t kLongestQuote = 200;
 std::string render(const Diagnostic& diagnostic, std::string_view source, std::size_t quoted = kLongestQuote);
+
+/// A finding of one sentence, a hint and a place. The caller adds the other fields of a Diagnostic: a file, a node,
+/// notes.
+Diagnostic finding(Severity severity, std::string code, std::string message, std::string hint = {},
+                   SourceRange where = {});
+
+/// A finding with the severity "error".
+Diagnostic finding(std::string code, std::string message, std::string hint = {}, SourceRange where = {});
 
 }  // namespace sparkplan

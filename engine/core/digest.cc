@@ -46,19 +46,25 @@ bool decode_group(const char* group, std::size_t padding, char* out) {
 
 }  // namespace
 
+std::string hexadecimal(std::string_view bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
+  }
+  return text;
+}
+
 std::string sha256(std::string_view bytes) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   SHA2_CTX context;
   SHA256Init(&context);
   SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   std::array<std::uint8_t, SHA256_DIGEST_LENGTH> sum{};
   SHA256Final(sum.data(), &context);
-  std::string text;
-  for (const std::uint8_t byte : sum) {
-    text += kHex[byte >> 4U];
-    text += kHex[byte & 15U];
-  }
-  return text;
+  return hexadecimal({reinterpret_cast<const char*>(sum.data()), sum.size()});
 }
 
 bool is_sha256(std::string_view text) {

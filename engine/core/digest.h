@@ -7,6 +7,9 @@
 
 namespace sparkplan {
 
+/// "30" for "0".
+std::string hexadecimal(std::string_view bytes);
+
 /// SHA-256 as 64 lower-case hexadecimal digits. Source: FIPS 180-4.
 std::string sha256(std::string_view bytes);
 /// True for a text that sha256() can have returned.

@@ -104,10 +104,7 @@ class Writer {
       write_marker("unknown", unknown.reason);
       return;
     }
-    open('{');
-    separate();
-    write_quoted(kUnknown);
-    out_ += indent_ < 0 ? ":" : ": ";
+    begin_marker(kUnknown);
     write_map({{"reason", Value(unknown.reason), {}}, {"producer", Value(unknown.producer), {}}});
     close('}');
   }
@@ -130,11 +127,15 @@ class Writer {
     if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";
   }
 
-  void write_marker(std::string_view key, std::string_view text) {
+  void begin_marker(std::string_view key) {
     open('{');
     separate();
     write_quoted(key);
     out_ += indent_ < 0 ? ":" : ": ";
+  }
+
+  void write_marker(std::string_view key, std::string_view text) {
+    begin_marker(key);
     write_quoted(text);
     close('}');
   }

@@ -6,11 +6,12 @@
 #include <array>
 #include <cstdint>
 
+#include "engine/core/digest.h"
+
 namespace sparkplan {
 namespace {
 
 constexpr std::string_view kPrefix = "sparkplan-secret:";
-constexpr std::size_t kDigits = 2 * SHA256_DIGEST_LENGTH;
 constexpr std::uint8_t kInnerPad = 0x36;
 constexpr std::uint8_t kOuterPad = 0x5c;
 
@@ -45,21 +46,13 @@ Block block_of(std::string_view key) {
   return block;
 }
 
-bool is_digit_of_digest(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-
 }  // namespace
 
 std::string keyed_digest(std::string_view key, std::string_view bytes) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   const Block block = block_of(key);
   const Sum inner = sum_of(block, kInnerPad, bytes_of(bytes), bytes.size());
-  std::string text;
-  text.reserve(kDigits);
-  for (const std::uint8_t byte : sum_of(block, kOuterPad, inner.data(), inner.size())) {
-    text += kHex[byte >> 4U];
-    text += kHex[byte & 15U];
-  }
-  return text;
+  const Sum outer = sum_of(block, kOuterPad, inner.data(), inner.size());
+  return hexadecimal({reinterpret_cast<const char*>(outer.data()), outer.size()});
 }
 
 std::string secret_token(std::string_view key, std::string_view value) {
@@ -67,10 +60,7 @@ std::string secret_token(std::string_view key, std::string_view value) {
 }
 
 bool is_secret_token(std::string_view text) {
-  if (text == kUnreadSecret) return true;
-  if (text.size() != kPrefix.size() + kDigits || !text.starts_with(kPrefix)) return false;
-  text.remove_prefix(kPrefix.size());
-  return std::all_of(text.begin(), text.end(), is_digit_of_digest);
+  return text == kUnreadSecret || (text.starts_with(kPrefix) && is_sha256(text.substr(kPrefix.size())));
 }
 
 bool holds_secret(const Value& value) {

@@ -25,4 +25,10 @@ std::string real_text(double number) {
   return buffer.data();
 }
 
+std::string file_mode_text(std::uint32_t mode) {
+  std::string text = "0000";
+  for (std::size_t digit = text.size(); digit-- > 0; mode >>= 3U) text[digit] = static_cast<char>('0' + (mode & 7U));
+  return text;
+}
+
 }  // namespace sparkplan

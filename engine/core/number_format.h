@@ -29,4 +29,7 @@ Value number_or_text(std::string_view text);
 /// would be a thirtieth of the agent's size.
 std::string real_text(double number);
 
+/// A file's permission bits as four octal digits: "0644".
+std::string file_mode_text(std::uint32_t mode);
+
 }  // namespace sparkplan

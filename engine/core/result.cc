@@ -1,33 +1,11 @@
 #include "engine/core/result.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <system_error>
 
 namespace sparkplan {
 namespace {
-
-struct CodeName {
-  ErrorCode code;
-  std::string_view name;
-};
-
-constexpr std::array kCodeNames{
-    CodeName{ErrorCode::kInvalidInput, "invalid_input"},
-    CodeName{ErrorCode::kNotFound, "not_found"},
-    CodeName{ErrorCode::kPermissionDenied, "permission_denied"},
-    CodeName{ErrorCode::kUnreachable, "unreachable"},
-    CodeName{ErrorCode::kUntrusted, "untrusted"},
-    CodeName{ErrorCode::kBusy, "busy"},
-    CodeName{ErrorCode::kStalePlan, "stale_plan"},
-    CodeName{ErrorCode::kVerifyFailed, "verify_failed"},
-    CodeName{ErrorCode::kRefused, "refused"},
-    CodeName{ErrorCode::kUnsupported, "unsupported"},
-    CodeName{ErrorCode::kInterrupted, "interrupted"},
-    CodeName{ErrorCode::kFailed, "failed"},
-    CodeName{ErrorCode::kBug, "bug"},
-};
 
 // EBUSY is not mapped to kBusy on purpose: a device in use is not a lock that --lock-timeout waits for.
 ErrorCode code_of(int error_number) {
@@ -62,20 +40,6 @@ ErrorCode code_of(int error_number) {
 }
 
 }  // namespace
-
-std::string_view to_string(ErrorCode code) {
-  for (const auto& entry : kCodeNames) {
-    if (entry.code == code) return entry.name;
-  }
-  return "bug";
-}
-
-std::optional<ErrorCode> error_code_from(std::string_view name) {
-  for (const auto& entry : kCodeNames) {
-    if (entry.name == name) return entry.code;
-  }
-  return std::nullopt;
-}
 
 Error Error::within(std::string outer) && {
   // Not insert(): at -O2 g++ 12 reports a null pointer inside it (-Wnull-dereference).

@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tl/expected.hpp>
 #include <utility>
 #include <vector>
+
+#include "engine/core/named_enum.h"
 
 namespace sparkplan {
 
@@ -28,11 +29,11 @@ enum class ErrorCode : std::uint8_t {
   kBug,               ///< A broken invariant of sparkplan itself.
 };
 
-/// The code's stable name on the wire and in JSON: "invalid_input", "stale_plan" ...
-std::string_view to_string(ErrorCode code);
-
-/// The inverse of to_string(); empty for a name that no version of sparkplan has sent.
-std::optional<ErrorCode> error_code_from(std::string_view name);
+/// The code's stable names on the wire and in JSON.
+constexpr EnumNames<13> names_of(ErrorCode /*code*/) {
+  return {"invalid_input", "not_found", "permission_denied", "unreachable", "untrusted", "busy", "stale_plan",
+          "verify_failed", "refused",   "unsupported",       "interrupted", "failed",    "bug"};
+}
 
 /// Why an operation failed. Plain data: the agent sends it to the controller.
 struct [[nodiscard]] Error {

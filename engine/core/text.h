@@ -16,6 +16,8 @@ std::vector<std::string_view> split_lines(std::string_view text);
 /// Deleted for temporaries: the pieces point into the text, which would be destroyed before they are read.
 std::vector<std::string_view> split(std::string&& text, char separator) = delete;
 std::vector<std::string_view> split_lines(std::string&& text) = delete;
+/// The words between blanks, tabs and line ends. They are copies, so they may outlive the text.
+std::vector<std::string> words_of(std::string_view text);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/value.h"
 
@@ -54,6 +55,21 @@ inline SourceRange key_place_of(const Value& map, std::string_view key) {
 inline const Value* find_below(const Value& map, std::string_view outer, std::string_view inner) {
   const Value* found = map.find(outer);
   return found != nullptr ? found->find(inner) : nullptr;
+}
+
+/// The texts in a list, in their order. Items of other kinds are skipped.
+inline std::vector<std::string> texts_in(const Value* list) {
+  std::vector<std::string> texts;
+  for (const Value& item : items_of(list)) {
+    if (item.string() != nullptr) texts.push_back(*item.string());
+  }
+  return texts;
+}
+
+inline Value list_of_texts(const std::vector<std::string>& texts) {
+  Value list(Value::List{});
+  for (const std::string& text : texts) list.push_back(text);
+  return list;
 }
 
 }  // namespace sparkplan

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
@@ -81,14 +82,7 @@ const Value* Value::find(std::string_view key) const {
   return entry == nullptr ? nullptr : &entry->value;
 }
 
-Value* Value::find(std::string_view key) {
-  Map* map = entries();
-  if (map == nullptr) return nullptr;
-  for (auto& entry : *map) {
-    if (entry.key == key) return &entry.value;
-  }
-  return nullptr;
-}
+Value* Value::find(std::string_view key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
 std::string Value::text_or(std::string_view key, std::string_view fallback) const {
   const Value* value = find(key);
@@ -117,13 +111,11 @@ Value& Value::set(std::string_view key, Value value) {
     data_ = std::move(fresh);
     return *this;
   }
-  for (auto& entry : *map) {
-    if (entry.key == key) {
-      entry.value = std::move(value);
-      return *this;
-    }
+  if (Value* found = find(key)) {
+    *found = std::move(value);
+  } else {
+    map->push_back(MapEntry{std::string(key), std::move(value), {}});
   }
-  map->push_back(MapEntry{std::string(key), std::move(value), {}});
   return *this;
 }
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/init/bare_file.h"
 

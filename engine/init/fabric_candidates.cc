@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/load/address.h"
 #include "engine/model/port_name.h"
 

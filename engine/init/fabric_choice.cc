@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/init/bare_file.h"
 #include "engine/init/derived_fabric.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/ids.h"
 #include "engine/core/text.h"
 #include "engine/load/address.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"

@@ -16,7 +16,6 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::job {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -90,13 +91,8 @@ Result<void> OutputFiles::make(const OutputSource& source) {
 
 Result<void> OutputFiles::take(const OutputSource& source, std::string_view bytes) {
   SPARK_TRY(const int file, file_of(source));
-  while (!bytes.empty()) {
-    const auto count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("write " + folder_ + "/" + name_(source), errno));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
+  if (write_fully(file, bytes)) return {};
+  return failure(system_error("write " + folder_ + "/" + name_(source), errno));
 }
 
 Result<void> OutputTails::take(const OutputSource& source, std::string_view bytes) {

@@ -9,7 +9,7 @@
 #include "engine/core/tree.h"
 #include "engine/domain/hub/hub_cache.h"
 #include "engine/load/semantic_checks.h"
-#include "engine/model/controller_name.h"
+#include "engine/model/cluster.h"
 #include "engine/model/directory_path.h"
 
 namespace sparkplan {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/named_enum.h"
 #include "engine/load/address.h"
 #include "engine/load/schema.h"
 #include "engine/load/unresolved_node.h"
@@ -51,8 +52,7 @@ struct FabricFile {
   bool cables_usable = true;
 };
 
-/// "direct", "dual-cable", "ring", "switch", "custom".
-std::string_view to_string(Topology topology);
+constexpr EnumNames<5> names_of(Topology /*topology*/) { return {"direct", "dual-cable", "ring", "switch", "custom"}; }
 
 /// 192.168.(100 + index).0/24; nothing if no such network exists.
 std::optional<Ipv4Network> default_subnet(int index);

@@ -11,14 +11,6 @@ namespace {
 constexpr int kJumboMtu = 9000;
 constexpr int kWidestPrefix = 8;
 
-Topology topology_from(std::string_view text) {
-  if (text == "dual-cable") return Topology::kDualCable;
-  if (text == "ring") return Topology::kRing;
-  if (text == "switch") return Topology::kSwitch;
-  if (text == "custom") return Topology::kCustom;
-  return Topology::kDirect;
-}
-
 void read_subnet(const Value& value, FabricFile& fabric, Findings& findings) {
   if (!value.is_string()) {
     fabric.subnets_usable = false;
@@ -109,22 +101,6 @@ void read_lists(const Value& section, const std::vector<UnresolvedNode>& nodes, 
 
 }  // namespace
 
-std::string_view to_string(Topology topology) {
-  switch (topology) {
-    case Topology::kDirect:
-      return "direct";
-    case Topology::kDualCable:
-      return "dual-cable";
-    case Topology::kRing:
-      return "ring";
-    case Topology::kSwitch:
-      return "switch";
-    case Topology::kCustom:
-      return "custom";
-  }
-  return "custom";
-}
-
 FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nodes, Findings& findings) {
   FabricFile fabric;
   const auto* entry = root.find_entry("fabric");
@@ -136,7 +112,7 @@ FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nod
   const Value& section = entry->value;
   fabric.present = true;
   fabric.where = entry->key_where;
-  fabric.topology = topology_from(section.text_or("topology", "direct"));
+  fabric.topology = value_named<Topology>(section.text_or("topology", "")).value_or(Topology::kDirect);
   if (const Value* topology = section.find("topology"); topology != nullptr && topology->is_string()) {
     fabric.topology_where = topology->where;
   }

@@ -6,7 +6,7 @@
 #include "engine/core/tree.h"
 #include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
-#include "engine/model/controller_name.h"
+#include "engine/model/cluster.h"
 
 namespace sparkplan {
 namespace {

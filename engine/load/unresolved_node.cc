@@ -5,7 +5,7 @@
 #include "engine/core/tree.h"
 #include "engine/load/merge.h"
 #include "engine/load/profile.h"
-#include "engine/model/sections_without_type.h"
+#include "engine/model/cluster.h"
 
 namespace sparkplan {
 namespace {

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -86,5 +88,16 @@ struct Cluster {
 
   const NodeSpec* find(const NodeName& node) const;
 };
+
+/// Sections that belong to the cluster as a whole: thresholds of `verify`, content of `sync`. No resource type compiles
+/// them.
+inline constexpr std::array<std::string_view, 3> kSectionsWithoutType{"verify", "models", "images"};
+
+constexpr bool needs_no_type(std::string_view key) {
+  return std::find(kSectionsWithoutType.begin(), kSectionsWithoutType.end(), key) != kSectionsWithoutType.end();
+}
+
+/// How cluster.yaml names the machine that runs sparkplan, where a node could be named. No node has this name.
+inline constexpr std::string_view kControllerName = "here";
 
 }  // namespace sparkplan

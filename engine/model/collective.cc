@@ -28,13 +28,6 @@ double bus_factor(Collective collective, int ranks) {
 
 }  // namespace
 
-std::span<const std::string_view> names_of(Collective /*collective*/) {
-  static constexpr std::array<std::string_view, 10> kNames{"all_reduce", "all_gather", "reduce_scatter", "broadcast",
-                                                           "alltoall",   "sendrecv",   "reduce",         "gather",
-                                                           "scatter",    "hypercube"};
-  return kNames;
-}
-
 CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int ranks) {
   const std::int64_t all = bytes / kElementBytes;
   const std::int64_t part = all / ranks / kAlignedElements * kAlignedElements;

@@ -2,10 +2,8 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
-#include <string_view>
 
-#include "engine/model/named_enum.h"
+#include "engine/core/named_enum.h"
 
 namespace sparkplan {
 
@@ -28,9 +26,10 @@ inline constexpr std::array<Collective, 10> kCollectives{
     Collective::kAllToAll,  Collective::kSendReceive, Collective::kReduce,        Collective::kGather,
     Collective::kScatter,   Collective::kHypercube};
 
-/// "all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "reduce", "gather", "scatter",
-/// "hypercube"
-std::span<const std::string_view> names_of(Collective collective);
+constexpr EnumNames<10> names_of(Collective /*collective*/) {
+  return {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall",
+          "sendrecv",   "reduce",     "gather",         "scatter",   "hypercube"};
+}
 
 /// The number of 4-byte elements that one rank sends and receives in one operation.
 struct CollectiveShape {

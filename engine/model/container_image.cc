@@ -7,11 +7,6 @@
 
 namespace sparkplan {
 
-std::span<const std::string_view> names_of(ContainerEngine /*engine*/) {
-  static constexpr std::array<std::string_view, 2> kNames{"docker", "podman"};
-  return kNames;
-}
-
 std::optional<std::string> image_id_from(std::string_view text) {
   constexpr std::string_view kAlgorithm = "sha256:";
   if (text.starts_with(kAlgorithm)) text.remove_prefix(kAlgorithm.size());

@@ -2,18 +2,17 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
-#include "engine/model/named_enum.h"
+#include "engine/core/named_enum.h"
 
 /// Container engines, and their words about images. Everything here is pure.
 namespace sparkplan {
 
-/// Its names are "docker" and "podman", as the programs are called.
+/// Named as the programs are called.
 enum class ContainerEngine : std::uint8_t { kDocker, kPodman };
-std::span<const std::string_view> names_of(ContainerEngine engine);
+constexpr EnumNames<2> names_of(ContainerEngine /*engine*/) { return {"docker", "podman"}; }
 
 /// The 64 digits of an image's id, which an engine prints as "sha256:0123..." or "0123..."; nothing for other texts.
 std::optional<std::string> image_id_from(std::string_view text);

@@ -11,15 +11,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 #include "engine/model/field_rule.h"
-#include "engine/model/named_enum.h"
 
 /// A struct that is stored or sent has one description, `list_fields(FieldVisitor&, T&)`, declared beside it. encode(),
 /// decode() and the tables of docs/protocol.md all follow from that description.
@@ -41,6 +42,10 @@ template <class T>
 inline constexpr bool kHasItems<std::optional<T>> = kHasItems<T>;
 
 class FieldVisitor;
+
+/// A message without fields needs no description of its own.
+template <class T>
+requires(std::is_empty_v<T>&& requires { T::kName; }) void list_fields(FieldVisitor& /*field*/, T& /*message*/) {}
 
 template <class T>
 concept ListsFields = requires(FieldVisitor& field, T& object) {
@@ -73,6 +78,9 @@ class FieldVisitor {
   template <class... Alternatives, class Visit>
   void tagged(std::string_view key, std::variant<Alternatives...>& variant, std::span<const std::string_view> names,
               Visit visit_alternative);
+  /// The same for alternatives with a `kName` and a description.
+  template <class... Alternatives>
+  void tagged(std::string_view key, std::variant<Alternatives...>& variant);
 
   /// True while the object is filled from a message: only then are checks and conversions of the read values needed.
   bool reading() const { return mode_ == Mode::kRead && !failed_; }
@@ -269,6 +277,11 @@ inline constexpr std::array<std::string_view, 0> kNamesOf{};
 template <class... Alternatives>
 inline constexpr std::array<std::string_view, sizeof...(Alternatives)> kNamesOf<std::variant<Alternatives...>>{
     Alternatives::kName...};
+
+template <class... Alternatives>
+void FieldVisitor::tagged(std::string_view key, std::variant<Alternatives...>& variant) {
+  tagged(key, variant, kNamesOf<std::variant<Alternatives...>>, [this](auto& one) { list_fields(*this, one); });
+}
 
 class FieldWriter final : public FieldVisitor {
  public:

@@ -1,15 +1,8 @@
 #include "engine/model/host_facts.h"
 
-#include <array>
-
 #include "engine/model/fact_bounds.h"
 
 namespace sparkplan {
-
-std::span<const std::string_view> names_of(ProfileOrigin /*origin*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"hand-written", "generated", "netplan"};
-  return kNames;
-}
 
 void list_fields(FieldVisitor& field, RouteFacts& route) {
   field("interface", route.interface, kFactText);

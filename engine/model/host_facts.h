@@ -34,8 +34,7 @@ enum class ProfileOrigin : std::uint8_t {
   kGenerated,    ///< By NetworkManager itself, for an interface without configuration: "Wired connection 1".
   kNetplan,
 };
-/// "hand-written", "generated", "netplan"
-std::span<const std::string_view> names_of(ProfileOrigin origin);
+constexpr EnumNames<3> names_of(ProfileOrigin /*origin*/) { return {"hand-written", "generated", "netplan"}; }
 
 /// A NetworkManager profile, without its secrets. Source: nm-settings-keyfile(5).
 struct NetworkProfile {

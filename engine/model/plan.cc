@@ -1,25 +1,6 @@
 #include "engine/model/plan.h"
 
-#include <array>
-
 namespace sparkplan {
-
-std::span<const std::string_view> names_of(Action /*action*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"create", "update", "remove"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(Origin /*origin*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"config", "drift", "foreign"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(Phase /*phase*/) {
-  static constexpr std::array<std::string_view, 9> kNames{"packages",       "users_and_keys",    "files",
-                                                          "kernel_modules", "kernel_parameters", "units",
-                                                          "storage",        "restarts",          "network"};
-  return kNames;
-}
 
 void list_fields(FieldVisitor& field, Step& step) {
   field("type", step.type, kRequired);

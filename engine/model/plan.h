@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +24,8 @@ enum class Origin : std::uint8_t {
   kForeign,  ///< A foreign file sets another value; apply cannot correct it.
 };
 
-/// "create", "update", "remove"; "config", "drift", "foreign".
-std::span<const std::string_view> names_of(Action action);
-std::span<const std::string_view> names_of(Origin origin);
+constexpr EnumNames<3> names_of(Action /*action*/) { return {"create", "update", "remove"}; }
+constexpr EnumNames<3> names_of(Origin /*origin*/) { return {"config", "drift", "foreign"}; }
 
 /// One field that differs. Null means "absent".
 struct FieldChange {
@@ -63,7 +61,10 @@ enum class Phase : std::uint8_t {
   kRestarts,
   kNetwork,
 };
-std::span<const std::string_view> names_of(Phase phase);
+constexpr EnumNames<9> names_of(Phase /*phase*/) {
+  return {"packages", "users_and_keys", "files",    "kernel_modules", "kernel_parameters",
+          "units",    "storage",        "restarts", "network"};
+}
 
 /// One artifact that has to change. The agent carries out steps.
 struct Step {

@@ -1,10 +1,25 @@
 #include "engine/model/rdma_facts.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "engine/model/fact_bounds.h"
 
 namespace sparkplan {
+
+PcieLink pcie_link_from(const std::function<std::string(const char* file)>& read) {
+  const auto lanes = [&](const char* file) {
+    const std::string text = read(file);
+    int number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number == 255 || number < 0 ? 0 : number;
+  };
+  const auto speed = [&](const char* file) {
+    const std::string text = read(file);
+    return text.starts_with("Unknown") ? "" : text;
+  };
+  return {lanes("current_link_width"), lanes("max_link_width"), speed("current_link_speed"), speed("max_link_speed")};
+}
 
 Result<int> roce_v2_gid_index(const RdmaPortFacts& port, const std::string& address, const std::string& interface) {
   std::string there;

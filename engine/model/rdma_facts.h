@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct PcieLink {
 
   bool operator==(const PcieLink&) const = default;
 };
+
+/// `read` returns the text of a file of the function in sysfs: "4", "255" or "Unknown" lanes, "32.0 GT/s PCIe".
+PcieLink pcie_link_from(const std::function<std::string(const char* file)>& read);
 
 /// An RDMA device that libibverbs lists.
 struct RdmaDeviceFacts {

@@ -34,17 +34,6 @@ const Value& present_value(const Observation& observation) {
   return present == nullptr ? nothing : present->value;
 }
 
-std::span<const std::string_view> names_of(Impact /*impact*/) {
-  static constexpr std::array<std::string_view, 5> kNames{"live", "needs-relogin", "restarts-service",
-                                                          "interrupts-network", "needs-reboot"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(Reversible /*reversible*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"exact", "best_effort", "no"};
-  return kNames;
-}
-
 void list_fields(FieldVisitor& field, Error& whole) {
   Error error = bounded(whole);
   std::string code(to_string(error.code));
@@ -56,7 +45,7 @@ void list_fields(FieldVisitor& field, Error& whole) {
   field("hint", error.hint, kOptional.cut_at(kLongestErrorHint).unless(error.hint.empty()));
   if (!field.reading()) return;
   // The code of a newer version is still a failure, and the message names it.
-  error.code = error_code_from(code).value_or(ErrorCode::kFailed);
+  error.code = value_named<ErrorCode>(code).value_or(ErrorCode::kFailed);
   // A kBug of another program is a failure here: exit status 1 is reserved for bugs of this program.
   if (error.code == ErrorCode::kBug) error.code = ErrorCode::kFailed;
   whole = bounded(std::move(error));

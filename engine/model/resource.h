@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -26,10 +25,10 @@ enum class Impact : std::uint8_t {
 
 enum class Reversible : std::uint8_t { kExact, kBestEffort, kNo };
 
-/// "live", "needs-relogin", "restarts-service", "interrupts-network", "needs-reboot".
-std::span<const std::string_view> names_of(Impact impact);
-/// "exact", "best_effort", "no".
-std::span<const std::string_view> names_of(Reversible reversible);
+constexpr EnumNames<5> names_of(Impact /*impact*/) {
+  return {"live", "needs-relogin", "restarts-service", "interrupts-network", "needs-reboot"};
+}
+constexpr EnumNames<3> names_of(Reversible /*reversible*/) { return {"exact", "best_effort", "no"}; }
 
 /// The name in reports of a text artifact that differs although all its resources are as desired: "sysctl/@file". No
 /// type is asked for a resource of that name.

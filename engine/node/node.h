@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/core/result.h"
@@ -81,6 +82,9 @@ struct FileContent {
   bool operator==(const FileContent&) const = default;
 };
 
+/// A file that only root can read.
+inline FileContent private_file(std::string bytes) { return {std::move(bytes), 0600, 0, 0}; }
+
 /// The output of a program that the node must have: kUnsupported in place of kNotFound.
 inline Result<CommandOutput> needs_program(Result<CommandOutput> output, const std::string& program,
                                            std::string hint = {}) {
@@ -109,10 +113,8 @@ class NodeReader {
 
   /// Whether a file of any kind exists at that path. Errors: kPermissionDenied.
   Result<bool> is_there(const std::filesystem::path& path) const {
-    const auto found = status(path);
-    if (found) return true;
-    if (found.error().code == ErrorCode::kNotFound) return false;
-    return failure(found.error());
+    SPARK_TRY(const auto found, if_there(status(path)));
+    return found.has_value();
   }
 
   /// Names in a directory, sorted, without "." and "..". Errors: kNotFound, kPermissionDenied, kUnsupported (more than

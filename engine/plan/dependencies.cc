@@ -37,7 +37,7 @@ class DependentsWalk {
     for (auto member = first; member != path_.end(); ++member) {
       ResourceState& state = states_.at(*member);
       if (state.verdict != ResourceVerdict::kBlocked)
-        state.block({ErrorCode::kInvalidInput, "resources need each other: " + cycle, {}, {}, {}});
+        state.block(make_error(ErrorCode::kInvalidInput, "resources need each other: " + cycle));
     }
   }
 
@@ -46,18 +46,16 @@ class DependentsWalk {
     if (state.verdict != ResourceVerdict::kChange && state.verdict != ResourceVerdict::kWaiting) return;
     const auto found = states_.find(needed);
     if (found == states_.end() || found->second.desired == nullptr) {
-      state.block({ErrorCode::kInvalidInput, "needs " + needed.str() + ", which is not declared", {}, {}, {}});
+      state.block(make_error(ErrorCode::kInvalidInput, "needs " + needed.str() + ", which is not declared"));
       return;
     }
     const ResourceState& other = found->second;
     if (other.verdict == ResourceVerdict::kBlocked) {
-      state.block({other.error->code, "needs " + needed.str() + ", which is blocked", {}, {}, {}});
+      state.block(make_error(other.error->code, "needs " + needed.str() + ", which is blocked"));
     } else if (!other.selected && other.change) {
-      state.block({ErrorCode::kRefused,
-                   "needs " + needed.str() + ", which has to change but is left out of this run",
-                   {},
-                   {},
-                   "add it to --only"});
+      state.block(make_error(ErrorCode::kRefused,
+                             "needs " + needed.str() + ", which has to change but is left out of this run",
+                             "add it to --only"));
     } else if (other.verdict == ResourceVerdict::kWaiting) {
       state.verdict = ResourceVerdict::kWaiting;
       const std::string& note = state.change->note;

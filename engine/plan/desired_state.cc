@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
-#include "engine/model/sections_without_type.h"
+#include "engine/core/diagnostic.h"
+#include "engine/model/cluster.h"
 
 namespace sparkplan {
 namespace {

@@ -18,11 +18,12 @@ bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// The change that is carried out for each resource; for TYPE/@file one for each file.
-std::vector<const Change*> changes_of(const NodePlan& plan, const ResourceId& id) {
+/// The change that is carried out for the resource; for TYPE/@file one for each file. `foreign`: the displayed foreign
+/// claims on it, and all other entries without a change.
+std::vector<const Change*> changes_of(const NodePlan& plan, const ResourceId& id, bool foreign = false) {
   std::vector<const Change*> changes;
   for (const Change& change : plan.changes) {
-    if (change.id == id && change.origin != Origin::kForeign) changes.push_back(&change);
+    if (change.id == id && (change.origin == Origin::kForeign) == foreign) changes.push_back(&change);
   }
   return changes;
 }
@@ -48,18 +49,9 @@ Error stale(std::string why) {
   return make_error(ErrorCode::kStalePlan, std::move(why), "make a new plan: sparkplan plan -o PLAN");
 }
 
-/// The displayed foreign claims on the resource, and all other entries without a change.
-std::vector<const Change*> foreign_of(const NodePlan& plan, const ResourceId& id) {
-  std::vector<const Change*> changes;
-  for (const Change& change : plan.changes) {
-    if (change.id == id && change.origin == Origin::kForeign) changes.push_back(&change);
-  }
-  return changes;
-}
-
 bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
-  const auto then = foreign_of(saved, id);
-  const auto found = foreign_of(now, id);
+  const auto then = changes_of(saved, id, true);
+  const auto found = changes_of(now, id, true);
   return std::equal(then.begin(), then.end(), found.begin(), found.end(),
                     [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b); });
 }

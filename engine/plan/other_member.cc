@@ -1,8 +1,6 @@
 #include "engine/plan/other_member.h"
 
-#include <algorithm>
 #include <set>
-#include <string_view>
 
 #include "engine/core/text.h"
 #include "engine/plan/same_machine.h"

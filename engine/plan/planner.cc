@@ -110,7 +110,7 @@ bool settle_changes_without_steps(ResourceStates& states, const NodePlan& plan) 
       state.verdict = ResourceVerdict::kWaiting;
     } else {
       // The observations of the resource and of its artifacts may contradict each other.
-      state.block({ErrorCode::kFailed, "type " + id.type + " planned no step for it", {}, {}, {}});
+      state.block(make_error(ErrorCode::kFailed, "type " + id.type + " planned no step for it"));
     }
   }
   return settled;

@@ -5,10 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/named_enum.h"
 #include "engine/core/result.h"
 #include "engine/model/plan.h"
 
@@ -30,10 +30,11 @@ enum class NodeStatus : std::uint8_t {
 };
 enum class Membership : std::uint8_t { kMember, kJoining, kLeaving };
 
-/// "in_sync", "pending", "drifted", "unreachable", "failed", "refused", "skipped", "rolled_back",
-/// "applied", "released", "forgotten"; "member", "joining", "leaving".
-std::string_view to_string(NodeStatus status);
-std::string_view to_string(Membership membership);
+constexpr EnumNames<11> names_of(NodeStatus /*status*/) {
+  return {"in_sync", "pending",     "drifted", "unreachable", "failed",   "refused",
+          "skipped", "rolled_back", "applied", "released",    "forgotten"};
+}
+constexpr EnumNames<3> names_of(Membership /*membership*/) { return {"member", "joining", "leaving"}; }
 
 /// The outcome of one change of an apply.
 enum class Outcome : std::uint8_t {
@@ -43,7 +44,7 @@ enum class Outcome : std::uint8_t {
   kNotDone,
   kUnknown,  ///< The connection broke during the change: the next plan shows its state.
 };
-std::string_view to_string(Outcome outcome);
+constexpr EnumNames<5> names_of(Outcome /*outcome*/) { return {"planned", "done", "failed", "not_done", "unknown"}; }
 
 struct NodeReport {
   std::string name;

@@ -171,14 +171,11 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
   if (const auto failed = input.failed.find(state.id); failed != input.failed.end()) {
     state.block(failed->second);
   } else if (type == nullptr) {
-    state.block({ErrorCode::kUnsupported,
-                 "this build has no resource type " + state.id.type,
-                 {},
-                 {},
-                 "it was applied by another version of sparkplan"});
+    state.block(make_error(ErrorCode::kUnsupported, "this build has no resource type " + state.id.type,
+                           "it was applied by another version of sparkplan"));
   } else if (observation == nullptr) {
     // To assume Absent would be a guess, and would cause a write on the node.
-    state.block({ErrorCode::kFailed, "the node did not report it", {}, {}, {}});
+    state.block(make_error(ErrorCode::kFailed, "the node did not report it"));
   } else if (const Error* error = std::get_if<Error>(observation)) {
     state.block(*error);
   } else if (const NotApplicable* reason = std::get_if<NotApplicable>(observation)) {
@@ -187,7 +184,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
   } else if (state.desired != nullptr) {
     judge_desired(state, *type);
   } else if (input.incomplete_types.contains(state.id.type)) {
-    state.block({ErrorCode::kInvalidInput, "left unchanged: its desired state is not known", {}, {}, {}});
+    state.block(make_error(ErrorCode::kInvalidInput, "left unchanged: its desired state is not known"));
   } else {
     judge_orphan(state, input, *type);
   }

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {

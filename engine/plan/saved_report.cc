@@ -1,24 +1,10 @@
 // A report without loss: to_json_value() contains only the parts for other programs, this encoding can be decoded
 // completely.
-#include <vector>
+#include <span>
 
 #include "engine/plan/saved_plan.h"
 
 namespace sparkplan {
-namespace {
-
-/// An enumeration with its own to_string(), up to its last enumerator.
-template <class Enum>
-void list_named(FieldVisitor& field, std::string_view key, Enum& value, Enum last, const FieldRule& rule = kOptional) {
-  std::vector<std::string_view> names;
-  for (int i = 0; i <= static_cast<int>(last); ++i) names.push_back(to_string(static_cast<Enum>(i)));
-  auto index = static_cast<std::size_t>(value);
-  field.choice(key, index, names, rule);
-  if (field.reading()) value = static_cast<Enum>(index);
-}
-
-}  // namespace
-
 void list_fields(FieldVisitor& field, SourceRange& where) {
   field("line", where.line);
   field("column", where.column);
@@ -69,8 +55,13 @@ void list_fields(FieldVisitor& field, NodePlan& plan) {
 void list_fields(FieldVisitor& field, NodeReport& node) {
   field("name", node.name, kRequired);
   field("address", node.address);
-  list_named(field, "status", node.status, NodeStatus::kReleased, kRequired);
-  list_named(field, "membership", node.membership, Membership::kLeaving);
+  // A plan forgets no node.
+  const auto statuses = names_of(node.status);
+  auto status = static_cast<std::size_t>(node.status);
+  field.choice("status", status, std::span(statuses).first(static_cast<std::size_t>(NodeStatus::kForgotten)),
+               kRequired);
+  if (field.reading()) node.status = static_cast<NodeStatus>(status);
+  field("membership", node.membership);
   field("plan", node.plan, kRequired);
   field("lock_holder", node.lock_holder);
   field("not_contacted", node.not_contacted, kOptional.unless(!node.not_contacted));
@@ -83,7 +74,7 @@ void list_fields(FieldVisitor& field, DiagnosticNote& note) {
 }
 
 void list_fields(FieldVisitor& field, Diagnostic& diagnostic) {
-  list_named(field, "severity", diagnostic.severity, Severity::kNote, kRequired);
+  field("severity", diagnostic.severity, kRequired);
   field("code", diagnostic.code);
   field("message", diagnostic.message, kPlanText);
   field("hint", diagnostic.hint, kPlanText);

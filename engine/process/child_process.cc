@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -32,35 +31,13 @@
 #include <boost/process/posix.hpp>
 #pragma GCC diagnostic pop
 
+#include "engine/core/file_descriptor.h"
+
 namespace sparkplan {
 namespace {
 
 namespace bp = boost::process;
 using Clock = std::chrono::steady_clock;
-
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    if (this != &other) {
-      reset();
-      number_ = std::exchange(other.number_, -1);
-    }
-    return *this;
-  }
-  ~FileDescriptor() { reset(); }
-
-  int get() const { return number_; }
-  void reset() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_ = -1;
-};
 
 struct Pipe {
   FileDescriptor read_end;
@@ -187,7 +164,7 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
 int ChildProcess::standard_input() const { return impl_->input.get(); }
 int ChildProcess::standard_output() const { return impl_->output.get(); }
 int ChildProcess::standard_error() const { return impl_->error.get(); }
-void ChildProcess::close_standard_input() { impl_->input.reset(); }
+void ChildProcess::close_standard_input() { impl_->input.replace(-1); }
 
 std::optional<int> ChildProcess::wait(std::chrono::milliseconds deadline) {
   if (impl_->exit_status) return impl_->exit_status;

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/text/error_json.h"
 

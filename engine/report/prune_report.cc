@@ -9,7 +9,7 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/report/sync_lines.h"
 
 namespace sparkplan {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {

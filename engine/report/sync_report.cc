@@ -12,7 +12,7 @@
 
 #include "engine/core/json.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/model/container_image.h"
 #include "engine/sync/image.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/core/units.h"
 #include "engine/report/plan/report.h"
 #include "engine/report/text/error_json.h"

@@ -7,7 +7,6 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine/core/digest.h"
-#include "engine/core/file_mode.h"
 #include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "engine/resource/managed_block.h"

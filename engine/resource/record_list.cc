@@ -1,6 +1,6 @@
 #include "engine/resource/record_list.h"
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {

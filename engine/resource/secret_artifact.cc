@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"

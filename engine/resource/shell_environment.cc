@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/core/ascii.h"
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {

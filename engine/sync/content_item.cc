@@ -1,7 +1,5 @@
 #include "engine/sync/content_item.h"
 
-#include <array>
-
 #include "engine/core/tree.h"
 #include "engine/domain/hub/hub_cache.h"
 
@@ -18,11 +16,6 @@ const Value::List& records_of(const Cluster& cluster, const std::string& section
 }
 
 }  // namespace
-
-std::string_view to_string(ContentKind kind) {
-  static constexpr std::array<std::string_view, 3> kNames{"directory", "hub", "image"};
-  return kNames.at(static_cast<std::size_t>(kind));
-}
 
 std::vector<ContentItem> content_items(const Cluster& cluster) {
   std::vector<ContentItem> items;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/named_enum.h"
 #include "engine/core/value.h"
 #include "engine/model/cluster.h"
 #include "engine/model/container_image.h"
-#include "engine/model/controller_name.h"
 #include "engine/wire/copy_messages.h"
 
 namespace sparkplan {
@@ -19,8 +19,7 @@ enum class ContentKind : std::uint8_t {
   kHub,        ///< A model in its owner's Hugging Face cache.
   kImage,      ///< A container image.
 };
-/// "directory", "hub", "image"
-std::string_view to_string(ContentKind kind);
+constexpr EnumNames<3> names_of(ContentKind /*kind*/) { return {"directory", "hub", "image"}; }
 
 /// One entry of `models` or `images`: content that every node is to have.
 struct ContentItem {

@@ -1,7 +1,6 @@
 #include "engine/sync/route.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <utility>
 
@@ -131,11 +130,6 @@ std::vector<AddressPair> fabric_paths(const Cluster& cluster, const NodeSpec& fr
     }
   }
   return paths;
-}
-
-std::string_view to_string(Network network) {
-  static constexpr std::array<std::string_view, 3> kNames{"fabric", "management", "ssh"};
-  return kNames.at(static_cast<std::size_t>(network));
 }
 
 Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd& to) {

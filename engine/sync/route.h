@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/model/cluster.h"
 
 namespace sparkplan {
@@ -24,8 +25,7 @@ enum class Network : std::uint8_t {
   kManagement,  ///< Always encrypted.
   kSsh,         ///< From the controller, through connections to the node's sshd.
 };
-/// "fabric", "management", "ssh"
-std::string_view to_string(Network network);
+constexpr EnumNames<3> names_of(Network /*network*/) { return {"fabric", "management", "ssh"}; }
 
 /// One end of a link.
 struct RouteEnd {

@@ -1,7 +1,6 @@
 #include "engine/sync/sync_run.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -386,12 +385,6 @@ class SyncRun {
 };
 
 }  // namespace
-
-std::string_view to_string(ContentStatus status) {
-  static constexpr std::array<std::string_view, 8> kNames{"present", "missing", "differs",     "unread",
-                                                          "sent",    "failed",  "unreachable", "skipped"};
-  return kNames.at(static_cast<std::size_t>(status));
-}
 
 SyncReport look_at_content(const Cluster& cluster, const RunOptions& run) {
   const SyncOptions options;

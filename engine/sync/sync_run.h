@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/sync/answer_limits.h"
 #include "engine/sync/comparison.h"
@@ -25,8 +26,9 @@ enum class ContentStatus : std::uint8_t {
   kUnreachable,
   kSkipped,  ///< Not selected, in maintenance, or, with an error, a directory that is only looked at.
 };
-/// "present", "missing", "differs", "unread", "sent", "failed", "unreachable", "skipped"
-std::string_view to_string(ContentStatus status);
+constexpr EnumNames<8> names_of(ContentStatus /*status*/) {
+  return {"present", "missing", "differs", "unread", "sent", "failed", "unreachable", "skipped"};
+}
 
 /// One node's part of one item.
 struct ContentOfNode {

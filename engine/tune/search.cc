@@ -269,16 +269,6 @@ class Search {
 
 }  // namespace
 
-std::span<const std::string_view> names_of(TunePhase /*phase*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"screening", "confirming", "together"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(TuneVerdict /*verdict*/) {
-  static constexpr std::array<std::string_view, 4> kNames{"accepted", "refused", "failed", "not_measured"};
-  return kNames;
-}
-
 TuneSearch search_settings(const std::vector<TuneKnob>& knobs, double budget, const MeasureTrial& measure) {
   return Search(knobs, budget, measure).run();
 }

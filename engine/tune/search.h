@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/tune/candidates.h"
 #include "engine/tune/comparison.h"
 
@@ -30,7 +30,7 @@ enum class TunePhase : std::uint8_t {
   kConfirming,  ///< The pairs that decide.
   kTogether,    ///< All accepted values against none.
 };
-std::span<const std::string_view> names_of(TunePhase phase);
+constexpr EnumNames<3> names_of(TunePhase /*phase*/) { return {"screening", "confirming", "together"}; }
 
 /// One measured pair.
 struct PastPair {
@@ -47,7 +47,7 @@ enum class TuneVerdict : std::uint8_t {
   kFailed,       ///< NCCL did not run with it, or its data were wrong.
   kNotMeasured,  ///< The budget had ended.
 };
-std::span<const std::string_view> names_of(TuneVerdict verdict);
+constexpr EnumNames<4> names_of(TuneVerdict /*verdict*/) { return {"accepted", "refused", "failed", "not_measured"}; }
 
 /// One value of a knob, as it was tried last.
 struct TriedSetting {

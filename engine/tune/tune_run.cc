@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/core/bounded_text.h"
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/fleet/session/fan_out.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/fleet/session/fan_out.h"
 

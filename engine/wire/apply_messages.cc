@@ -1,16 +1,9 @@
 #include "engine/wire/apply_messages.h"
 
-#include <array>
-
 namespace sparkplan {
 
 std::string LockHolder::describe() const {
   return who + " (process " + std::to_string(pid) + ", " + operation + " since " + since + ")";
-}
-
-std::span<const std::string_view> names_of(StepOutcome /*outcome*/) {
-  static constexpr std::array<std::string_view, 5> kNames{"done", "failed", "stale", "undone", "not_done"};
-  return kNames;
 }
 
 void list_fields(FieldVisitor& field, LockHolder& holder) {

@@ -55,8 +55,7 @@ enum class StepOutcome : std::uint8_t {
   kUndone,   ///< Done, and then undone because another step of its group failed.
   kNotDone,  ///< Not tried: its group had failed, or the run was stopped.
 };
-/// "done", "failed", "stale", "undone", "not_done".
-std::span<const std::string_view> names_of(StepOutcome outcome);
+constexpr EnumNames<5> names_of(StepOutcome /*outcome*/) { return {"done", "failed", "stale", "undone", "not_done"}; }
 
 struct StepResult {
   ArtifactId artifact;
@@ -138,8 +137,5 @@ void list_fields(FieldVisitor& field, SecretValue& secret);
 void list_fields(FieldVisitor& field, ApplyRequest& request);
 void list_fields(FieldVisitor& field, CommitRequest& request);
 void list_fields(FieldVisitor& field, ReleaseRequest& request);
-inline void list_fields(FieldVisitor& /*field*/, UnlockRequest& /*request*/) {}
-inline void list_fields(FieldVisitor& /*field*/, PingRequest& /*request*/) {}
-inline void list_fields(FieldVisitor& /*field*/, StopNotice& /*notice*/) {}
 
 }  // namespace sparkplan

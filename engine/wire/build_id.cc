@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "engine/core/digest.h"
+
 namespace sparkplan {
 namespace {
 
@@ -17,17 +19,6 @@ std::optional<T> read_at(std::string_view bytes, std::size_t offset) {
 }
 
 std::size_t padded(std::size_t size) { return (size + 3) & ~std::size_t{3}; }
-
-std::string hexadecimal(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15U];
-  }
-  return text;
-}
 
 std::optional<std::string> find_in_notes(std::string_view notes) {
   std::size_t at = 0;
@@ -59,6 +50,11 @@ std::optional<std::string> elf_build_id(std::string_view file) {
     if (auto id = find_in_notes(notes)) return id;
   }
   return std::nullopt;
+}
+
+void list_fields(FieldVisitor& field, ProgramHello& hello) {
+  field("build", hello.build, kShortText);
+  field("architecture", hello.architecture, kShortText);
 }
 
 }  // namespace sparkplan

@@ -1,7 +1,6 @@
 #include "engine/wire/copy_messages.h"
 
 #include <algorithm>
-#include <array>
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
@@ -30,21 +29,6 @@ bool are_layers(const std::vector<std::string>& digests) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> names_of(CopyKind /*kind*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"directory", "file", "link"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(CopyTreeKind /*kind*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"directory", "hub", "image"};
-  return kNames;
-}
-
-std::span<const std::string_view> names_of(CopyImageAction /*action*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"look", "save", "load"};
-  return kNames;
-}
 
 bool is_image_name(std::string_view name) {
   constexpr std::size_t kLongest = 255;
@@ -79,11 +63,6 @@ bool stays_in_tree(std::string_view path, std::string_view target) {
     }
   }
   return true;
-}
-
-void list_fields(FieldVisitor& field, CopyHello& answer) {
-  field("build", answer.build, kShortText);
-  field("architecture", answer.architecture, kShortText);
 }
 
 void list_fields(FieldVisitor& field, CopyOpen& command) {
@@ -267,12 +246,8 @@ void list_fields(FieldVisitor& field, CopyComplete& answer) { field("received_by
 
 void list_fields(FieldVisitor& field, CopyFailure& answer) { field("error", answer.error, kRequired); }
 
-void list_fields(FieldVisitor& field, CopyCommand& command) {
-  field.tagged("command", command, kNamesOf<CopyCommand>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, CopyCommand& command) { field.tagged("command", command); }
 
-void list_fields(FieldVisitor& field, CopyAnswer& answer) {
-  field.tagged("answer", answer, kNamesOf<CopyAnswer>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, CopyAnswer& answer) { field.tagged("answer", answer); }
 
 }  // namespace sparkplan

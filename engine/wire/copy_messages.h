@@ -10,6 +10,7 @@
 #include "engine/core/result.h"
 #include "engine/model/container_image.h"
 #include "engine/model/fields.h"
+#include "engine/wire/build_id.h"
 
 /// The messages between the controller and the program that copies directory trees (sparkplan-copy), as frames. The
 /// program greets first. One process works on one tree and ends when its input ends. Data never passes through these
@@ -38,10 +39,8 @@ inline constexpr std::int64_t kMostCopyChunks = 5'000'000;
 inline constexpr std::size_t kMostCopyNameBytes = std::size_t{20} << 20;
 
 /// The program's first message.
-struct CopyHello {
+struct CopyHello : ProgramHello {
   static constexpr std::string_view kName = "hello";
-  std::string build;         ///< elf_build_id() of the running program.
-  std::string architecture;  ///< uname -m
 };
 
 enum class CopyTreeKind : std::uint8_t {
@@ -51,7 +50,7 @@ enum class CopyTreeKind : std::uint8_t {
   /// The archive of a container image, in a directory of sparkplan. `path` is its name there: hexadecimal digits.
   kImage,
 };
-std::span<const std::string_view> names_of(CopyTreeKind kind);
+constexpr EnumNames<3> names_of(CopyTreeKind /*kind*/) { return {"directory", "hub", "image"}; }
 
 /// Opens the tree, for the life of the process.
 struct CopyOpen {
@@ -74,7 +73,7 @@ struct CopyOpened {
 };
 
 enum class CopyKind : std::uint8_t { kDirectory, kFile, kLink };
-std::span<const std::string_view> names_of(CopyKind kind);
+constexpr EnumNames<3> names_of(CopyKind /*kind*/) { return {"directory", "file", "link"}; }
 
 /// One name below the tree.
 struct CopyEntry {
@@ -199,7 +198,7 @@ enum class CopyImageAction : std::uint8_t {
   kSave,  ///< Writes the image's archive into the tree, unless it is there.
   kLoad,  ///< Checks the archive and loads it.
 };
-std::span<const std::string_view> names_of(CopyImageAction action);
+constexpr EnumNames<3> names_of(CopyImageAction /*action*/) { return {"look", "save", "load"}; }
 /// Asks the container engine of this machine for an image, as the user of the process.
 struct CopyImage {
   static constexpr std::string_view kName = "image";
@@ -313,7 +312,6 @@ inline constexpr std::string_view kImageArchive = "image.tar";
 /// The number of chunks of a file.
 constexpr std::int64_t chunks_of(std::int64_t size) { return (size + kCopyChunk - 1) / kCopyChunk; }
 
-void list_fields(FieldVisitor& field, CopyHello& answer);
 void list_fields(FieldVisitor& field, CopyOpen& command);
 void list_fields(FieldVisitor& field, CopyOpened& answer);
 void list_fields(FieldVisitor& field, CopyEntry& entry);
@@ -332,8 +330,6 @@ void list_fields(FieldVisitor& field, CopyProgress& answer);
 void list_fields(FieldVisitor& field, CopyLinkLost& answer);
 void list_fields(FieldVisitor& field, CopyComplete& answer);
 void list_fields(FieldVisitor& field, CopyFailure& answer);
-inline void list_fields(FieldVisitor& /*field*/, CopyAlive& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, CopyListTrees& /*command*/) {}
 void list_fields(FieldVisitor& field, CopyJoin& command);
 void list_fields(FieldVisitor& field, CopyTree& tree);
 void list_fields(FieldVisitor& field, CopyTrees& answer);
@@ -342,7 +338,6 @@ void list_fields(FieldVisitor& field, CopyPruned& answer);
 void list_fields(FieldVisitor& field, CopyForget& command);
 void list_fields(FieldVisitor& field, CopyImage& command);
 void list_fields(FieldVisitor& field, CopyImageState& answer);
-inline void list_fields(FieldVisitor& /*field*/, CopyForgotten& /*answer*/) {}
 void list_fields(FieldVisitor& field, CopyCommand& command);
 void list_fields(FieldVisitor& field, CopyAnswer& answer);
 

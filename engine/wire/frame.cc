@@ -1,7 +1,6 @@
 #include "engine/wire/frame.h"
 
 #include <array>
-#include <cstdint>
 #include <utility>
 
 #include "engine/core/json.h"

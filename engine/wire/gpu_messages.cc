@@ -1,6 +1,5 @@
 #include "engine/wire/gpu_messages.h"
 
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -37,11 +36,6 @@ void list_watts(FieldVisitor& field, std::string_view key, std::optional<double>
 }
 
 }  // namespace
-
-std::span<const std::string_view> names_of(GpuFault /*fault*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"memory", "cuda", "hangs"};
-  return kNames;
-}
 
 void list_fields(FieldVisitor& field, MeasureGpus& command) {
   field("load_ms", command.load_ms, kRequired.within(0, kLongestLoad));

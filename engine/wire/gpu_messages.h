@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +65,7 @@ enum class GpuFault : std::uint8_t {
   kCuda,    ///< The driver reports an error.
   kHangs,   ///< The GPU does not finish its work.
 };
-std::span<const std::string_view> names_of(GpuFault fault);
+constexpr EnumNames<3> names_of(GpuFault /*fault*/) { return {"memory", "cuda", "hangs"}; }
 
 struct GpuTrouble {
   GpuFault fault = GpuFault::kCuda;

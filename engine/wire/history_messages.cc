@@ -1,7 +1,5 @@
 #include "engine/wire/history_messages.h"
 
-#include <array>
-
 #include "engine/core/ids.h"
 
 namespace sparkplan {
@@ -16,11 +14,6 @@ void check_run(FieldVisitor& field, std::string_view name, const std::string& ru
 }
 
 }  // namespace
-
-std::span<const std::string_view> names_of(RunOutcome /*outcome*/) {
-  static constexpr std::array<std::string_view, 4> kNames{"applied", "failed", "rolled_back", "broken_off"};
-  return kNames;
-}
 
 void list_fields(FieldVisitor& field, JournaledArtifact& artifact) {
   field("type", artifact.type, kShortText);

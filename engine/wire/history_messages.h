@@ -23,8 +23,7 @@ enum class RunOutcome : std::uint8_t {
   kRolledBack,  ///< Its changes were undone, by itself or by a later run.
   kBrokenOff,   ///< The agent ended during the run: killed, or the node lost power.
 };
-/// "applied", "failed", "rolled_back", "broken_off".
-std::span<const std::string_view> names_of(RunOutcome outcome);
+constexpr EnumNames<4> names_of(RunOutcome /*outcome*/) { return {"applied", "failed", "rolled_back", "broken_off"}; }
 
 /// The effect of a run on one artifact.
 struct JournaledArtifact {

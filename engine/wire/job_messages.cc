@@ -1,7 +1,6 @@
 #include "engine/wire/job_messages.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "engine/core/ascii.h"
@@ -45,16 +44,6 @@ bool can_be_executed(const RankSpec& rank) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> names_of(RankEnding /*ending*/) {
-  static constexpr std::array<std::string_view, 4> kNames{"exited", "not_started", "stopped", "time_limit"};
-  return kNames;
-}
-
-void list_fields(FieldVisitor& field, JobHello& answer) {
-  field("build", answer.build, kShortText);
-  field("architecture", answer.architecture, kShortText);
-}
 
 void list_fields(FieldVisitor& field, RankSpec& rank) {
   field("rank", rank.rank, kRequired.within(0, kMostRank));
@@ -111,11 +100,6 @@ void list_fields(FieldVisitor& field, RankEnded& answer) {
   field("duration_ms", answer.duration_ms, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
 }
 
-std::span<const std::string_view> names_of(SeenSocketState /*state*/) {
-  static constexpr std::array<std::string_view, 3> kNames{"no_answer", "unacknowledged", "closed_by_peer"};
-  return kNames;
-}
-
 void list_fields(FieldVisitor& field, SeenProcess& process) {
   field("pid", process.pid, kRequired.within(1, std::numeric_limits<std::int32_t>::max()));
   field("name", process.name, kOptional.cut_at(kLongestSeenText));
@@ -147,12 +131,8 @@ void list_fields(FieldVisitor& field, JobFinished& answer) {
 
 void list_fields(FieldVisitor& field, JobFailure& answer) { field("error", answer.error, kRequired); }
 
-void list_fields(FieldVisitor& field, JobCommand& command) {
-  field.tagged("command", command, kNamesOf<JobCommand>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, JobCommand& command) { field.tagged("command", command); }
 
-void list_fields(FieldVisitor& field, JobAnswer& answer) {
-  field.tagged("answer", answer, kNamesOf<JobAnswer>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, JobAnswer& answer) { field.tagged("answer", answer); }
 
 }  // namespace sparkplan

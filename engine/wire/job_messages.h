@@ -11,6 +11,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/fields.h"
+#include "engine/wire/build_id.h"
 #include "engine/wire/job_record.h"
 
 /// The messages between the controller and a process starter (program sparkplan-job), as frames. The starter greets
@@ -28,10 +29,8 @@ inline constexpr std::string_view kJobVariable = "SPARKPLAN_JOB";
 inline constexpr std::size_t kJobOutputPiece = std::size_t{48} << 10;
 
 /// The starter's first message, sent without a request.
-struct JobHello {
+struct JobHello : ProgramHello {
   static constexpr std::string_view kName = "hello";
-  std::string build;         ///< elf_build_id() of the running program.
-  std::string architecture;  ///< uname -m
 };
 
 /// One process to start.
@@ -108,7 +107,7 @@ enum class RankEnding : std::uint8_t {
   kStopped,     ///< The starter ended it: a stop, the failure of another rank, or a lost controller.
   kTimeLimit,   ///< The starter ended it at the time limit.
 };
-std::span<const std::string_view> names_of(RankEnding ending);
+constexpr EnumNames<4> names_of(RankEnding /*ending*/) { return {"exited", "not_started", "stopped", "time_limit"}; }
 
 struct RankEnded {
   static constexpr std::string_view kName = "ended";
@@ -141,7 +140,7 @@ enum class SeenSocketState : std::uint8_t {
   kUnacknowledged,  ///< The peer does not acknowledge data, which is sent again.
   kClosedByPeer,    ///< The peer has closed the connection.
 };
-std::span<const std::string_view> names_of(SeenSocketState state);
+constexpr EnumNames<3> names_of(SeenSocketState /*state*/) { return {"no_answer", "unacknowledged", "closed_by_peer"}; }
 
 /// A TCP connection of a job without a working peer.
 struct SeenSocket {
@@ -184,17 +183,12 @@ using JobCommand = std::variant<StartJob, KeepJob, StopJob, LookAtJob, RankInput
 using JobAnswer =
     std::variant<JobHello, RankStarted, RankOutput, RankEnded, JobAlive, JobSeen, JobFinished, JobFailure>;
 
-void list_fields(FieldVisitor& field, JobHello& answer);
 void list_fields(FieldVisitor& field, RankSpec& rank);
 void list_fields(FieldVisitor& field, StartJob& command);
-inline void list_fields(FieldVisitor& /*field*/, KeepJob& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, StopJob& /*command*/) {}
-inline void list_fields(FieldVisitor& /*field*/, LookAtJob& /*command*/) {}
 void list_fields(FieldVisitor& field, RankInput& command);
 void list_fields(FieldVisitor& field, RankStarted& answer);
 void list_fields(FieldVisitor& field, RankOutput& answer);
 void list_fields(FieldVisitor& field, RankEnded& answer);
-inline void list_fields(FieldVisitor& /*field*/, JobAlive& /*answer*/) {}
 void list_fields(FieldVisitor& field, SeenProcess& process);
 void list_fields(FieldVisitor& field, SeenSocket& socket);
 void list_fields(FieldVisitor& field, SeenRank& rank);

@@ -1,7 +1,6 @@
 #include "engine/wire/measure_messages.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string>
 
@@ -46,11 +45,6 @@ void list_token(FieldVisitor& field, std::string& token) {
 }
 
 }  // namespace
-
-std::span<const std::string_view> names_of(TcpOutcome /*outcome*/) {
-  static constexpr std::array<std::string_view, 5> kNames{"done", "refused", "dropped", "no_route", "broken"};
-  return kNames;
-}
 
 void list_fields(FieldVisitor& field, TrafficEndpoint& end) {
   field("address", end.address);

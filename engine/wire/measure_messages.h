@@ -66,8 +66,7 @@ enum class TcpOutcome : std::uint8_t {
   kNoRoute,
   kBroken,  ///< Connected, but failed afterwards.
 };
-/// "done", "refused", "dropped", "no_route", "broken".
-std::span<const std::string_view> names_of(TcpOutcome outcome);
+constexpr EnumNames<5> names_of(TcpOutcome /*outcome*/) { return {"done", "refused", "dropped", "no_route", "broken"}; }
 
 struct MeasureTcpReply {
   TcpOutcome outcome = TcpOutcome::kDone;
@@ -257,7 +256,6 @@ void list_fields(FieldVisitor& field, StartLinkProbeRequest& request);
 void list_fields(FieldVisitor& field, SendLinkProbesRequest& request);
 void list_fields(FieldVisitor& field, ReceivedProbe& probe);
 void list_fields(FieldVisitor& field, ReadLinkProbesReply& reply);
-inline void list_fields(FieldVisitor& /*field*/, ReadLinkProbesRequest& /*request*/) {}
 void list_fields(FieldVisitor& field, SshLoginReply::Login& login);
 void list_fields(FieldVisitor& field, SshLoginReply& reply);
 void list_fields(FieldVisitor& field, SshLoginRequest::Target& target);
@@ -268,11 +266,9 @@ void list_fields(FieldVisitor& field, MeasurementsRequest& request);
 void list_fields(FieldVisitor& field, MeasuredRun& run);
 void list_fields(FieldVisitor& field, StoredValues& stored);
 void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply);
-inline void list_fields(FieldVisitor& /*field*/, MeasurementHistoryRequest& /*request*/) {}
 void list_fields(FieldVisitor& field, ReadStorageReply& reply);
 void list_fields(FieldVisitor& field, ReadStorageRequest& request);
 void list_fields(FieldVisitor& field, GpuError& error);
 void list_fields(FieldVisitor& field, GpuErrorsReply& reply);
-inline void list_fields(FieldVisitor& /*field*/, GpuErrorsRequest& /*request*/) {}
 
 }  // namespace sparkplan

@@ -35,7 +35,7 @@ void list_fields(FieldVisitor& field, Hello& hello) {
 }
 
 void list_fields(FieldVisitor& field, NumberedRequest& numbered) {
-  field.tagged("request", numbered.request, kNamesOf<Request>, [&](auto& request) { list_fields(field, request); });
+  field.tagged("request", numbered.request);
   field("id", numbered.id);
 }
 

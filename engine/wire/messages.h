@@ -22,18 +22,13 @@ namespace sparkplan {
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
 inline constexpr std::int64_t kProtocolMinor = 8;
-/// The first minor version whose agent knows FactsRequest::observe_managed; an older agent refuses unknown fields.
-inline constexpr std::int64_t kMinorOfObserveManaged = 2;
-/// The first minor version whose agent knows FactsRequest::everything.
-inline constexpr std::int64_t kMinorOfEverything = 3;
-/// The first minor version whose agent knows ForesightRequest.
-inline constexpr std::int64_t kMinorOfForesight = 4;
-/// The first minor version whose agent knows FactsRequest::known_rosters.
-inline constexpr std::int64_t kMinorOfKnownRosters = 5;
-/// The first minor version whose agent knows ObserveNodeRequest::secret and ApplyRequest::secrets.
-inline constexpr std::int64_t kMinorOfSecrets = 5;
-/// The first minor version whose agent knows FactsRequest::patience_ms.
-inline constexpr std::int64_t kMinorOfPatience = 8;
+/// The first minor versions whose agents know these requests and fields. An older agent refuses them.
+inline constexpr std::int64_t kMinorOfObserveManaged = 2;  ///< FactsRequest::observe_managed
+inline constexpr std::int64_t kMinorOfEverything = 3;      ///< FactsRequest::everything
+inline constexpr std::int64_t kMinorOfForesight = 4;       ///< ForesightRequest
+inline constexpr std::int64_t kMinorOfKnownRosters = 5;    ///< FactsRequest::known_rosters
+inline constexpr std::int64_t kMinorOfSecrets = 5;         ///< ObserveNodeRequest::secret, ApplyRequest::secrets
+inline constexpr std::int64_t kMinorOfPatience = 8;        ///< FactsRequest::patience_ms
 
 /// The agent's first message, sent without a request.
 struct Hello {

@@ -1,6 +1,5 @@
 #include "engine/wire/nccl_messages.h"
 
-#include <array>
 #include <limits>
 
 #include "engine/model/resource.h"
@@ -19,23 +18,12 @@ constexpr FieldRule kChannels = kOptional.within(0, 1'000'000);
 
 }  // namespace
 
-std::span<const std::string_view> names_of(RankFault /*fault*/) {
-  static constexpr std::array<std::string_view, 10> kNames{
-      "no_driver", "no_gpu", "no_library", "not_nccl", "library_too_old", "memory", "cuda", "nccl", "peer", "protocol"};
-  return kNames;
-}
-
 std::string nccl_version_text(int version) {
   // Two digits per part since 2.9.
   const bool wide = version >= 10000;
   const int major = version / (wide ? 10000 : 1000);
   const int minor = version / 100 % (wide ? 100 : 10);
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
-}
-
-void list_fields(FieldVisitor& field, RankHello& answer) {
-  field("build", answer.build, kShortText);
-  field("architecture", answer.architecture, kShortText);
 }
 
 void list_fields(FieldVisitor& field, PrepareRank& command) {
@@ -105,12 +93,8 @@ void list_fields(FieldVisitor& field, RankFailure& answer) {
   field("transport", answer.transport);
 }
 
-void list_fields(FieldVisitor& field, RankCommand& command) {
-  field.tagged("command", command, kNamesOf<RankCommand>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, RankCommand& command) { field.tagged("command", command); }
 
-void list_fields(FieldVisitor& field, RankAnswer& answer) {
-  field.tagged("answer", answer, kNamesOf<RankAnswer>, [&](auto& one) { list_fields(field, one); });
-}
+void list_fields(FieldVisitor& field, RankAnswer& answer) { field.tagged("answer", answer); }
 
 }  // namespace sparkplan

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,6 +11,7 @@
 #include "engine/core/value.h"
 #include "engine/model/collective.h"
 #include "engine/model/fields.h"
+#include "engine/wire/build_id.h"
 #include "engine/wire/gpu_messages.h"
 
 /// The messages between the controller and a rank of the NCCL test (program sparkplan-nccl), as frames. The rank greets
@@ -20,10 +20,8 @@
 namespace sparkplan {
 
 /// The rank's first message, sent without a request.
-struct RankHello {
+struct RankHello : ProgramHello {
   static constexpr std::string_view kName = "hello";
-  std::string build;         ///< elf_build_id() of the running program.
-  std::string architecture;  ///< uname -m
 };
 
 /// Loads the driver and the library, opens the GPU.
@@ -119,7 +117,10 @@ enum class RankFault : std::uint8_t {
   kPeer,           ///< NCCL reports that another rank is gone.
   kProtocol,       ///< The input is not a valid command at this point.
 };
-std::span<const std::string_view> names_of(RankFault fault);
+constexpr EnumNames<10> names_of(RankFault /*fault*/) {
+  return {"no_driver", "no_gpu", "no_library", "not_nccl", "library_too_old",
+          "memory",    "cuda",   "nccl",       "peer",     "protocol"};
+}
 
 /// Older versions do not choose the GID of a RoCE v2 port by themselves. Source: NCCL, release notes of 2.21.5.
 inline constexpr int kOldestNccl = 22105;
@@ -136,7 +137,6 @@ struct RankFailure {
 using RankCommand = std::variant<PrepareRank, JoinRank, RunCollective, EndRank, MeasureGpus>;
 using RankAnswer = std::variant<RankHello, PreparedRank, JoinedRank, CollectiveResult, RankFailure, MeasuredGpus>;
 
-void list_fields(FieldVisitor& field, RankHello& answer);
 void list_fields(FieldVisitor& field, PrepareRank& command);
 void list_fields(FieldVisitor& field, PreparedRank& answer);
 void list_fields(FieldVisitor& field, JoinRank& command);
@@ -144,7 +144,6 @@ void list_fields(FieldVisitor& field, NcclTransport& transport);
 void list_fields(FieldVisitor& field, JoinedRank& answer);
 void list_fields(FieldVisitor& field, RunCollective& command);
 void list_fields(FieldVisitor& field, CollectiveResult& answer);
-inline void list_fields(FieldVisitor& /*field*/, EndRank& /*command*/) {}
 void list_fields(FieldVisitor& field, RankFailure& answer);
 void list_fields(FieldVisitor& field, RankCommand& command);
 void list_fields(FieldVisitor& field, RankAnswer& answer);

@@ -1,6 +1,5 @@
 #include "engine/wire/rdma_messages.h"
 
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -22,12 +21,6 @@ constexpr std::int64_t kLargestNumber = std::numeric_limits<std::int64_t>::max()
 constexpr FieldRule kCounter = kNullForNone.within(0, kLargestNumber);
 
 }  // namespace
-
-std::span<const std::string_view> names_of(RdmaStep /*step*/) {
-  static constexpr std::array<std::string_view, 6> kNames{
-      "open the device", "find the GID", "register memory", "create a queue pair", "connect a queue pair", "write"};
-  return kNames;
-}
 
 std::optional<RdmaStep> rdma_step_of(const Error& error) {
   if (error.context.empty()) return std::nullopt;

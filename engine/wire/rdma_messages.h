@@ -21,8 +21,9 @@ enum class RdmaStep : std::uint8_t {
   kConnect,  ///< Bring a queue pair to INIT, RTR and RTS.
   kWrite,    ///< Post and complete writes.
 };
-/// "open the device", "find the GID", "register memory", "create a queue pair", "connect a queue pair", "write".
-std::span<const std::string_view> names_of(RdmaStep step);
+constexpr EnumNames<6> names_of(RdmaStep /*step*/) {
+  return {"open the device", "find the GID", "register memory", "create a queue pair", "connect a queue pair", "write"};
+}
 /// The step in an agent's error; nothing for errors of other kinds, such as connection errors.
 std::optional<RdmaStep> rdma_step_of(const Error& error);
 

@@ -1,7 +1,5 @@
 #include "engine/wire/trial_messages.h"
 
-#include <array>
-
 namespace sparkplan {
 namespace {
 
@@ -9,11 +7,6 @@ namespace {
 constexpr std::size_t kMostTargets = 65'536;
 
 }  // namespace
-
-std::span<const std::string_view> names_of(TransactionState /*state*/) {
-  static constexpr std::array<std::string_view, 5> kNames{"begun", "armed", "committed", "rolledback", "failed"};
-  return kNames;
-}
 
 void list_fields(FieldVisitor& field, TransactionReport& report) {
   field("run", report.run, kShortText);

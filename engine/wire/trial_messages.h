@@ -20,8 +20,9 @@ enum class TransactionState : std::uint8_t {
   kRolledBack,      ///< Undone, or being undone.
   kRollbackFailed,  ///< Some change could not be undone: an administrator has to repair it.
 };
-/// "begun", "armed", "committed", "rolledback", "failed".
-std::span<const std::string_view> names_of(TransactionState state);
+constexpr EnumNames<5> names_of(TransactionState /*state*/) {
+  return {"begun", "armed", "committed", "rolledback", "failed"};
+}
 
 /// A node's latest disruptive change, until a later run removes it.
 struct TransactionReport {
@@ -90,7 +91,6 @@ struct ProbeRequest {
 };
 
 void list_fields(FieldVisitor& field, TransactionReport& report);
-inline void list_fields(FieldVisitor& /*field*/, TransactionRequest& /*request*/) {}
 void list_fields(FieldVisitor& field, ConfirmRequest& request);
 void list_fields(FieldVisitor& field, RollBackRequest& request);
 void list_fields(FieldVisitor& field, ExtendRequest& request);

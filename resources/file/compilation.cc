@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "engine/core/file_mode.h"
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
+#include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "engine/resource/secret_artifact.h"
 #include "resources/file/places.h"

@@ -5,10 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
-#include "engine/core/words.h"
+#include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/model/ipv4.h"
 #include "engine/resource/artifact.h"

@@ -5,7 +5,6 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/model/ipv4.h"
 
 namespace sparkplan::firewall {

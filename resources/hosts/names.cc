@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "engine/core/ascii.h"
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/resource/managed_block.h"
 #include "resources/hosts/hosts.h"

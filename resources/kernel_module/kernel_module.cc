@@ -5,10 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/core/words.h"
 #include "engine/domain/ahead/provision.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/config_files.h"
 

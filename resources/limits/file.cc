@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/config_files.h"
 #include "resources/limits/item.h"

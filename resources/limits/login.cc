@@ -8,7 +8,6 @@
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/accounts.h"
 
 namespace sparkplan::limits {

@@ -1,7 +1,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "resources/limits/item.h"

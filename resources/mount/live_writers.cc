@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/storage/mount_table.h"

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"

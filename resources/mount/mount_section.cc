@@ -7,7 +7,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "resources/mount/mount_state.h"
 
 namespace sparkplan::mount {

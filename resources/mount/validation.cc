@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/resource/record_list.h"

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"

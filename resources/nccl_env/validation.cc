@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"

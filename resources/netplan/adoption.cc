@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
 #include "resources/netplan/live_link.h"

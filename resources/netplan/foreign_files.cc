@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/config_files.h"
 #include "resources/netplan/take_over.h"

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "resources/netplan/adoption.h"
 #include "resources/netplan/live_link.h"

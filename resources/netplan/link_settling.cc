@@ -7,7 +7,7 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/model/ipv4.h"
 #include "resources/netplan/trial.h"
 

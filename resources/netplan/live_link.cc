@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/network_manager.h"
 #include "resources/netplan/trial.h"

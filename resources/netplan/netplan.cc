@@ -2,8 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/core/finding.h"
-#include "engine/core/text_list.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"

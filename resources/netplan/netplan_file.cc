@@ -5,7 +5,6 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 
 namespace sparkplan::netplan {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "engine/model/ipv4.h"
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 
 namespace sparkplan::netplan {

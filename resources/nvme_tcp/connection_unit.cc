@@ -4,7 +4,7 @@
 #include <set>
 
 #include "engine/core/number_format.h"
-#include "engine/core/words.h"
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
 

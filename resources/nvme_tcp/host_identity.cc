@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/core/ascii.h"
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::nvme_tcp {

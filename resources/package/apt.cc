@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::package {
 namespace {

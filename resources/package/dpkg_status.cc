@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::package {
 namespace {

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::package {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/resource/accounts.h"

@@ -1,7 +1,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"

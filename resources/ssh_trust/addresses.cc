@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::ssh_trust {
 namespace {

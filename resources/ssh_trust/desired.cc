@@ -2,7 +2,7 @@
 #include <iterator>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"

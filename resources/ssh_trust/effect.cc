@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/resource/accounts.h"
 #include "resources/ssh_trust/account.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/digest.h"
-#include "engine/core/file_mode.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/managed_block.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "resources/ssh_trust/addresses.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/public_key.h"

@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "resources/ssh_trust/public_key.h"
 #include "resources/ssh_trust/ssh_trust.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
 #include "resources/ssh_trust/account.h"

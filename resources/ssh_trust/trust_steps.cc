@@ -5,7 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"

@@ -9,7 +9,6 @@
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/domain/ahead/provision.h"
 
 namespace sparkplan::sysctl {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "resources/sysctl/sysctl.h"
 

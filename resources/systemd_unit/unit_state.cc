@@ -7,9 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/file_mode.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "resources/systemd_unit/unit_text.h"
 
 namespace sparkplan::systemd_unit {

@@ -1,7 +1,7 @@
 #include <set>
 #include <string>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "resources/systemd_unit/unit_text.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/resource/accounts.h"
 #include "engine/resource/artifact.h"

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "engine/agent/facts/input_chains.h"
+#include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/node/bus_message.h"
 #include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/launch/nccl_status.h"
 #include "engine/model/cluster.h"

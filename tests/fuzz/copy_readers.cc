@@ -16,13 +16,13 @@
 
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/digest_index.h"
-#include "engine/copy/file_descriptor.h"
 #include "engine/copy/image_archive.h"
 #include "engine/copy/image_name.h"
 #include "engine/copy/image_store.h"
 #include "engine/copy/journal.h"
 #include "engine/copy/tar_headers.h"
 #include "engine/core/digest.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 #include "engine/model/container_image.h"
 #include "engine/wire/copy_messages.h"
@@ -47,8 +47,8 @@ constexpr std::string_view kMagic = "ustar";
 const std::string kZeroDigest(2 * kCopyDigestBytes, '0');
 
 /// A file in memory.
-copy::FileDescriptor file_with(std::string_view bytes) {
-  copy::FileDescriptor file(::memfd_create("fuzz", MFD_CLOEXEC));
+FileDescriptor file_with(std::string_view bytes) {
+  FileDescriptor file(::memfd_create("fuzz", MFD_CLOEXEC));
   require(file.valid(), "there is no file in memory");
   require(::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "a file is too large");
   return file;
@@ -207,7 +207,7 @@ void read_chunk_journal(std::string_view text) {
   const std::string name = "unfinished";
   const copy::Digest digest = copy::digest_of("a", 1);
   std::ofstream(folder.path() / "journal", std::ios::binary | std::ios::trunc) << text;
-  const copy::FileDescriptor opened(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor opened(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   copy::Journal journal;
   require(journal.open(opened.get()).has_value(), "a journal cannot be opened");
   require(journal.begin_again(name).has_value(), "a journal cannot be written");

@@ -3,7 +3,6 @@
 // decoding, a plan and a report, as with a controller.
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/facts_reader.h"
-#include "engine/agent/facts/storage_reading.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/plan/desired_state.h"

@@ -57,7 +57,7 @@ Result<void> add_kernel_file(const std::string& path, const Value& value, FakeNo
   file.value = value.string() != nullptr ? *value.string() : value.text_or("value", "");
   if (const Value* refusal = value.find("refuse_errno")) file.refuse_errno = static_cast<int>(*refusal->integer());
   if (value.find("maximum") != nullptr) file.maximum = value.integer_or("maximum", 0);
-  if (value.find("read_error") != nullptr) file.read_error = error_code_from(value.text_or("read_error", ""));
+  if (value.find("read_error") != nullptr) file.read_error = value_named<ErrorCode>(value.text_or("read_error", ""));
   node.add_kernel_file(path.starts_with('/') ? path : "/proc/sys/" + path, std::move(file));
   return {};
 }

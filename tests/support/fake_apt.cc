@@ -5,7 +5,6 @@
 #include <set>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::test {
 namespace {

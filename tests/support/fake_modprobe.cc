@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan::test {
 namespace {

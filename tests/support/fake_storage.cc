@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/resource/systemd_units.h"
 

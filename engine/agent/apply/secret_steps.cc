@@ -20,8 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLongestRecord = std::size_t{64} << 20;
 constexpr std::string_view kSecretFolder = "/etc/sparkplan";
 
-FileContent private_file(std::string bytes) { return FileContent{std::move(bytes), 0600, 0, 0}; }
-
 /// The part of a token that names its backup.
 std::string digest_in(const std::string& token) { return token.substr(token.find(':') + 1); }
 

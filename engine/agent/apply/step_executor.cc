@@ -224,10 +224,6 @@ bool record(const std::vector<Step>& steps, const std::vector<StepResult>& resul
   return wrote;
 }
 
-}  // namespace
-
-namespace {
-
 /// A run must not stop between a file and its activation: an untried network file would take effect at the next boot.
 bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const ApplyReply& reply) {
   const auto of_same_group = [&](std::size_t i) { return steps[i].group == steps[next].group; };
@@ -239,10 +235,6 @@ bool may_stop_before(const std::vector<Step>& steps, std::size_t next, const App
   }
   return !begun || !activates;
 }
-
-}  // namespace
-
-namespace {
 
 /// Steps that a stop prevented stay intended. They show the next run that sparkplan left a resource incomplete.
 std::vector<Step> without_what_was_stopped(const std::vector<Step>& steps, const ApplyReply& reply) {

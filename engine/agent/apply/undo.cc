@@ -1,7 +1,6 @@
 #include "engine/agent/apply/undo.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "engine/resource/artifact.h"

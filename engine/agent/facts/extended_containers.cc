@@ -1,7 +1,5 @@
 // Docker, NVIDIA's container toolkit, CDI, the GPU under load. Sources: dockerd(8), cdi(5) of the Container Device
 // Interface, nvidia-smi(1).
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <string>
 #include <vector>

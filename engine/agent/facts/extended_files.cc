@@ -6,7 +6,6 @@
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {
@@ -145,11 +144,8 @@ std::string without_password(const std::string& device) {
 }
 
 void read_fstab(const NodeReader& node, ExtendedFacts& facts) {
-  const auto text = node.read_file("/etc/fstab");
-  if (!text) {
-    if (text.error().code != ErrorCode::kNotFound) facts.unreadable["fstab"] = text.error().describe();
-    return;
-  }
+  const auto text = text_or_reason(node, "/etc/fstab", "fstab", facts.unreadable);
+  if (!text) return;
   for (const auto line : split_lines(*text)) {
     const auto words = words_of(line);
     if (words.size() < 4 || words[0].front() == '#') continue;
@@ -160,11 +156,8 @@ void read_fstab(const NodeReader& node, ExtendedFacts& facts) {
 /// Source: hosts(5): the resolver asks this file first.
 void read_own_name(const NodeReader& node, ExtendedFacts& facts) {
   const std::string name = first_line_of(node, "/proc/sys/kernel/hostname");
-  const auto text = node.read_file("/etc/hosts");
-  if (!text) {
-    if (text.error().code != ErrorCode::kNotFound) facts.unreadable["own_name_addresses"] = text.error().describe();
-    return;
-  }
+  const auto text = text_or_reason(node, "/etc/hosts", "own_name_addresses", facts.unreadable);
+  if (!text) return;
   for (const auto line : split_lines(*text)) {
     const auto words = words_of(line.substr(0, line.find('#')));
     if (words.size() < 2 || name.empty() || std::find(words.begin() + 1, words.end(), name) == words.end()) continue;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/agent/facts/extended_facts.h"
-#include "engine/agent/facts/input_chains.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
 

@@ -5,7 +5,6 @@
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {

@@ -4,13 +4,11 @@
 #include <array>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/model/fact_bounds.h"
 
 namespace sparkplan {
@@ -18,18 +16,9 @@ namespace {
 
 constexpr std::int64_t kKibibyte = 1024;
 
-/// The text of a file; nothing if it is missing or cannot be read. `unreadable` then has the reason under `field`.
-std::optional<std::string> text_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
-                                          ExtendedFacts& facts, std::size_t most = std::size_t{1} << 20) {
-  auto text = node.read_file(path, most);
-  if (text) return *std::move(text);
-  if (text.error().code != ErrorCode::kNotFound) facts.unreadable[field] = text.error().describe();
-  return std::nullopt;
-}
-
 /// "full avg10=0.12 avg60=0.03 avg300=0.00 total=1234"
 void read_pressure(const NodeReader& node, ExtendedFacts& facts) {
-  const auto text = text_or_reason(node, "/proc/pressure/memory", "memory_pressure", facts);
+  const auto text = text_or_reason(node, "/proc/pressure/memory", "memory_pressure", facts.unreadable);
   for (const auto line : split_lines(text ? std::string_view(*text) : std::string_view())) {
     constexpr std::string_view kStart = "full avg10=";
     if (!line.starts_with(kStart)) continue;
@@ -41,7 +30,7 @@ void read_pressure(const NodeReader& node, ExtendedFacts& facts) {
 }
 
 void read_swap(const NodeReader& node, ExtendedFacts& facts) {
-  const auto text = text_or_reason(node, "/proc/swaps", "swap", facts);
+  const auto text = text_or_reason(node, "/proc/swaps", "swap", facts.unreadable);
   for (const auto line : split_lines(text ? std::string_view(*text) : std::string_view())) {
     // Filename, type, size, used, priority
     const auto words = words_of(line);
@@ -64,7 +53,7 @@ std::optional<std::int64_t> limit_in(std::string_view options) {
 void read_shared_memory(const NodeReader& node, ExtendedFacts& facts) {
   constexpr const char* kField = "shared_memory";
   const std::string directory = "/dev/shm";
-  const auto mounts = text_or_reason(node, "/proc/mounts", kField, facts);
+  const auto mounts = text_or_reason(node, "/proc/mounts", kField, facts.unreadable);
   if (!mounts) return;
   SharedMemoryFacts& memory = facts.shared_memory.emplace();
   for (const auto line : split_lines(*mounts)) {
@@ -91,9 +80,9 @@ void read_kernels(const NodeReader& node, SoftwareFacts& software, ExtendedFacts
 
 void read_reboot(const NodeReader& node, SoftwareFacts& software, ExtendedFacts& facts) {
   constexpr const char* kField = "software.reboot_required";
-  software.reboot_required = text_or_reason(node, "/var/run/reboot-required", kField, facts).has_value();
+  software.reboot_required = text_or_reason(node, "/var/run/reboot-required", kField, facts.unreadable).has_value();
   if (!software.reboot_required) return;
-  const auto packages = text_or_reason(node, "/var/run/reboot-required.pkgs", kField, facts);
+  const auto packages = text_or_reason(node, "/var/run/reboot-required.pkgs", kField, facts.unreadable);
   for (const auto line : split_lines(packages ? std::string_view(*packages) : std::string_view())) {
     const std::string name(trim(line));
     const bool known =
@@ -107,7 +96,7 @@ void read_upgrades(const NodeReader& node, SoftwareFacts& software, ExtendedFact
   constexpr const char* kField = "software.upgrades_itself";
   const std::string directory = "/etc/apt/apt.conf.d";
   for (const auto& name : names_or_reason(node, directory, kField, facts.unreadable)) {
-    const auto text = text_or_reason(node, directory + "/" + name, kField, facts);
+    const auto text = text_or_reason(node, directory + "/" + name, kField, facts.unreadable);
     for (const auto line : split_lines(text ? std::string_view(*text) : std::string_view())) {
       const auto words = words_of(line);
       if (words.size() != 2 || words[0] != "APT::Periodic::Unattended-Upgrade") continue;
@@ -128,7 +117,7 @@ bool concerns_driver(std::string_view package) {
 /// dpkg writes the name of a package before its status and its version. Source: deb822(5), dpkg(1), PACKAGE STATES.
 void read_packages(const NodeReader& node, SoftwareFacts& software, ExtendedFacts& facts) {
   constexpr std::size_t kLongestStatus = std::size_t{64} << 20;
-  const auto text = text_or_reason(node, "/var/lib/dpkg/status", "software.packages", facts, kLongestStatus);
+  const auto text = text_or_reason(node, "/var/lib/dpkg/status", "software.packages", facts.unreadable, kLongestStatus);
   PackageFacts package;
   bool installed = false;
   const auto end_of_package = [&] {

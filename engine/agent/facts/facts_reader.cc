@@ -9,7 +9,7 @@
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/agent/kernel/netlink.h"
-#include "engine/agent/kernel/rdma.h"
+#include "engine/agent/kernel/rdma_ends.h"
 #include "engine/agent/node/ssh_session.h"
 #include "engine/core/text.h"
 #include "engine/domain/nccl/nccl_variables.h"

@@ -7,6 +7,7 @@
 #include "engine/core/result.h"
 #include "engine/model/facts.h"
 #include "engine/node/node.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 
@@ -38,5 +39,9 @@ void read_network_configuration(const NodeReader& node, HostFacts& facts);
 
 /// Pure. Source: nm-settings-keyfile(5).
 NetworkProfile network_profile_in(const std::string& file, std::string_view text);
+
+/// Reads at most 256 MiB: from a large file there, else from the block device itself. A failed read is a complaint; an
+/// Error means that it tried nothing.
+Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const NodeReader& node);
 
 }  // namespace sparkplan

@@ -1,4 +1,4 @@
-#include "engine/agent/facts/input_chains.h"
+#include "engine/agent/facts/extended_facts.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,6 @@
 #include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/model/ipv4.h"
 
 namespace sparkplan {

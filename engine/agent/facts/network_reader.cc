@@ -1,7 +1,6 @@
 #include "engine/agent/facts/facts_reader.h"
 
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -27,21 +26,9 @@ std::string one_of(const std::map<std::string, std::string>& settings, std::init
   return "";
 }
 
-/// "4" of a file that holds "4" or "Unknown". 0 if unknown, which the kernel also writes as 255.
-int lanes_in(const std::string& text) {
-  int lanes = 0;
-  std::from_chars(text.data(), text.data() + text.size(), lanes);
-  return lanes == 255 || lanes < 0 ? 0 : lanes;
-}
-
-std::string speed_in(const std::string& text) { return text.starts_with("Unknown") ? "" : text; }
-
 std::optional<PcieLink> pcie_link(const NodeReader& node, const std::string& device) {
-  const auto width = first_line_of(node, device + "current_link_width");
-  if (width.empty()) return std::nullopt;
-  return PcieLink{lanes_in(width), lanes_in(first_line_of(node, device + "max_link_width")),
-                  speed_in(first_line_of(node, device + "current_link_speed")),
-                  speed_in(first_line_of(node, device + "max_link_speed"))};
+  if (first_line_of(node, device + "current_link_width").empty()) return std::nullopt;
+  return pcie_link_from([&](const char* file) { return first_line_of(node, device + file); });
 }
 
 bool managed_by_networkd(const NodeReader& node, const std::string& index) {
@@ -73,10 +60,7 @@ void read_profiles(const NodeReader& node, HostFacts& facts) {
   for (const auto directory : kProfileDirectories) {
     for (const auto& name : names_or_reason(node, std::string(directory), "network_profiles", facts.unreadable)) {
       const auto file = std::string(directory) + "/" + name;
-      const auto text = node.read_file(file);
-      if (!text && text.error().code != ErrorCode::kNotFound) {
-        facts.unreadable["network_profiles"] = text.error().describe();
-      }
+      const auto text = text_or_reason(node, file, "network_profiles", facts.unreadable);
       if (text) facts.network_profiles.push_back(network_profile_in(file, *text));
     }
   }

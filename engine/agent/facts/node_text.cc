@@ -24,12 +24,18 @@ std::string first_line_of(const NodeReader& node, const std::string& path) {
   return text ? first_line(*text) : "";
 }
 
+std::optional<std::string> text_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
+                                          std::map<std::string, std::string>& unreadable, std::size_t most) {
+  auto text = node.read_file(path, most);
+  if (text) return *std::move(text);
+  if (text.error().code != ErrorCode::kNotFound) unreadable[field] = text.error().describe();
+  return std::nullopt;
+}
+
 std::string line_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
                            std::map<std::string, std::string>& unreadable) {
-  const auto text = node.read_file(path);
-  if (text) return first_line(*text);
-  if (text.error().code != ErrorCode::kNotFound) unreadable[field] = text.error().describe();
-  return "";
+  const auto text = text_or_reason(node, path, field, unreadable);
+  return text ? first_line(*text) : "";
 }
 
 std::vector<std::string> names_or_reason(const NodeReader& node, const std::string& directory, const std::string& field,

@@ -15,7 +15,13 @@ namespace sparkplan {
 /// The first line of a file without surrounding blanks; empty if the file cannot be read.
 std::string first_line_of(const NodeReader& node, const std::string& path);
 
-/// Like first_line_of(). If the file exists and cannot be read, `unreadable` has the reason under `field`.
+/// The text of a file; nothing if it is missing or cannot be read. In the latter case `unreadable` has the reason under
+/// `field`.
+std::optional<std::string> text_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
+                                          std::map<std::string, std::string>& unreadable,
+                                          std::size_t most = std::size_t{1} << 20);
+
+/// Its first line, as first_line_of().
 std::string line_or_reason(const NodeReader& node, const std::string& path, const std::string& field,
                            std::map<std::string, std::string>& unreadable);
 

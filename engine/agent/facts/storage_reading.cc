@@ -1,4 +1,4 @@
-#include "engine/agent/facts/storage_reading.h"
+#include "engine/agent/facts/facts_reader.h"
 
 #include <charconv>
 #include <chrono>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "engine/domain/storage/mount_table.h"
 
 namespace sparkplan {

@@ -1,38 +1,15 @@
 #pragma once
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <string>
-#include <utility>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/core/result.h"
 
 namespace sparkplan {
-
-/// Closes its file descriptor.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : number_(number) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&&) = delete;
-  ~FileDescriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-  /// Closes the previous descriptor.
-  void replace(int number) {
-    if (number_ >= 0) ::close(number_);
-    number_ = number;
-  }
-  /// The caller has to close it.
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 /// For the locks of open file descriptions. `type`: F_RDLCK, F_WRLCK. Source: fcntl(2).
 inline struct flock lock_of_whole_file(short type) {

@@ -6,7 +6,6 @@
 #include <netlink/route/link.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -133,11 +132,7 @@ std::string name_at(const LinksByIndex& links, int index) {
 bool is_kernels_own(const std::string& address) { return address.rfind("fe80:", 0) == 0; }
 
 Result<void> change_address(nl_sock* socket, int index, const std::string& text, bool add) {
-  nl_addr* parsed = nullptr;
-  if (const int code = nl_addr_parse(text.c_str(), AF_UNSPEC, &parsed); code < 0) {
-    return netlink_failure("read the address " + text, code);
-  }
-  const NetlinkAddress local(parsed);
+  SPARK_TRY(const NetlinkAddress local, parse_address(text, AF_UNSPEC));
   const std::unique_ptr<rtnl_addr, AddressDeleter> address(rtnl_addr_alloc());
   rtnl_addr_set_ifindex(address.get(), index);
   rtnl_addr_set_local(address.get(), local.get());

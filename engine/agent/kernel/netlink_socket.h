@@ -13,18 +13,14 @@
 /// The common start of every request to rtnetlink. Only for the files that use libnl.
 namespace sparkplan {
 
-struct NetlinkSocketDeleter {
+struct NetlinkDeleter {
   void operator()(nl_sock* socket) const { nl_socket_free(socket); }
-};
-struct NetlinkCacheDeleter {
   void operator()(nl_cache* cache) const { nl_cache_free(cache); }
-};
-struct NetlinkAddressDeleter {
   void operator()(nl_addr* address) const { nl_addr_put(address); }
 };
-using NetlinkSocket = std::unique_ptr<nl_sock, NetlinkSocketDeleter>;
-using NetlinkCache = std::unique_ptr<nl_cache, NetlinkCacheDeleter>;
-using NetlinkAddress = std::unique_ptr<nl_addr, NetlinkAddressDeleter>;
+using NetlinkSocket = std::unique_ptr<nl_sock, NetlinkDeleter>;
+using NetlinkCache = std::unique_ptr<nl_cache, NetlinkDeleter>;
+using NetlinkAddress = std::unique_ptr<nl_addr, NetlinkDeleter>;
 
 /// The message of libnl for `code`.
 inline tl::unexpected<Error> netlink_failure(const std::string& what, int code) {
@@ -35,6 +31,13 @@ inline tl::unexpected<Error> netlink_failure(const std::string& what, int code) 
 inline std::string text_of(nl_addr* address) {
   std::array<char, 128> text{};
   return address == nullptr ? "" : nl_addr2str(address, text.data(), text.size());
+}
+
+/// `family`: AF_UNSPEC takes any. Errors: kFailed.
+inline Result<NetlinkAddress> parse_address(const std::string& text, int family) {
+  nl_addr* address = nullptr;
+  const int code = nl_addr_parse(text.c_str(), family, &address);
+  return code < 0 ? netlink_failure("read the address " + text, code) : Result<NetlinkAddress>(address);
 }
 
 /// Errors: kFailed.

@@ -1,4 +1,4 @@
-#include "engine/agent/kernel/rdma.h"
+#include "engine/agent/kernel/rdma_ends.h"
 
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -36,15 +36,6 @@ std::string without_number(const std::string& text) {
   const auto colon = text.find(": ");
   return colon == std::string::npos ? text : text.substr(colon + 2);
 }
-
-int lanes_of(const std::string& text) {
-  int width = 0;
-  std::from_chars(text.data(), text.data() + text.size(), width);
-  constexpr int kUnknown = 255;
-  return width == kUnknown ? 0 : width;
-}
-
-std::string speed_of(const std::string& text) { return text.rfind("Unknown", 0) == 0 ? "" : text; }
 
 std::string type_name(std::uint32_t type) {
   if (type == IBV_GID_TYPE_ROCE_V2) return "RoCE v2";
@@ -92,9 +83,7 @@ void add_pci_function(const fs::path& device, RdmaDeviceFacts& facts) {
   if (none || !fs::exists(function / "subsystem_vendor", none)) return;
   facts.pci = function.filename();
   if (!fs::exists(function / "current_link_width", none)) return;
-  facts.pcie = PcieLink{
-      lanes_of(kernel_line(function / "current_link_width")), lanes_of(kernel_line(function / "max_link_width")),
-      speed_of(kernel_line(function / "current_link_speed")), speed_of(kernel_line(function / "max_link_speed"))};
+  facts.pcie = pcie_link_from([&](const char* file) { return kernel_line(function / file); });
 }
 
 RdmaDeviceFacts facts_of(ibv_device* device) {

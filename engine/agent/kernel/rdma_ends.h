@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/core/result.h"
+#include "engine/model/rdma_facts.h"
 #include "engine/wire/rdma_messages.h"
 
 namespace sparkplan {
@@ -20,6 +22,9 @@ class RdmaEnds {
   virtual Result<RdmaLatencyReply> measure_latency(const RdmaLatencyRequest& request) = 0;
   virtual void close(const RdmaCloseRequest& request) = 0;
 };
+
+/// The RDMA devices that libibverbs lists, by name; an empty list without devices. Errors: kFailed.
+Result<std::vector<RdmaDeviceFacts>> read_rdma_devices();
 
 /// Uses libibverbs.
 std::unique_ptr<RdmaEnds> make_rdma_ends();

@@ -1,4 +1,4 @@
-#include "engine/agent/measure/kernel_log.h"
+#include "engine/agent/measure/measurements.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "engine/agent/measure/probe.h"
+#include "engine/agent/measure/measurements.h"
 
 #include <netinet/ip_icmp.h>
 #include <poll.h>

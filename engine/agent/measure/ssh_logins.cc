@@ -1,4 +1,4 @@
-#include "engine/agent/measure/ssh_logins.h"
+#include "engine/agent/measure/measurements.h"
 
 #include <chrono>
 #include <string>

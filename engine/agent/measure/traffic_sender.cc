@@ -1,4 +1,4 @@
-#include "engine/agent/measure/traffic_sender.h"
+#include "engine/agent/measure/measurements.h"
 
 #include <fcntl.h>
 #include <poll.h>

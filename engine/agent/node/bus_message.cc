@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/core/ascii.h"
+#include "engine/core/digest.h"
 
 namespace sparkplan {
 namespace {
@@ -231,17 +232,6 @@ Result<std::map<std::string, std::string>> wanted_values(MessageReader& body,
 }
 
 }  // namespace
-
-std::string hexadecimal(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text.push_back(kDigits[value >> 4U]);
-    text.push_back(kDigits[value & 0xFU]);
-  }
-  return text;
-}
 
 std::string object_name(std::string_view unit) {
   std::string name;

@@ -32,7 +32,4 @@ Result<std::optional<BusReply>> take_reply(std::string& bytes, std::span<const s
 /// describes one moment.
 std::string properties_call(std::uint32_t serial, std::string_view unit);
 
-/// Pure. "30" for "0".
-std::string hexadecimal(std::string_view bytes);
-
 }  // namespace sparkplan

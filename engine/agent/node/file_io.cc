@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -15,16 +14,6 @@ namespace sparkplan {
 namespace {
 
 namespace fs = std::filesystem;
-
-Result<void> write_fully(int file, std::string_view bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    const auto count = ::write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("write", path));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
-}
 
 /// Removes a temporary file, unless it was renamed into place.
 class TemporaryFile {
@@ -66,19 +55,10 @@ Result<std::string> read_whole(int file, const std::filesystem::path& path, std:
   if (::fstat(file, &status) != 0) return failure(file_error("stat", path));
   if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
   // Files of the kernel report a size of 0, whatever they contain.
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size > max_bytes) return too_large(path, max_bytes);
-  std::string text;
-  text.reserve(size);
-  std::array<char, 16384> buffer{};
-  while (true) {
-    const auto count = ::read(file, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(file_error("read", path));
-    if (count == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > max_bytes) return too_large(path, max_bytes);
-  }
+  if (static_cast<std::size_t>(status.st_size) > max_bytes) return too_large(path, max_bytes);
+  SPARK_TRY(auto text, read_up_to(file, max_bytes + 1, path.string()));
+  if (text.size() > max_bytes) return too_large(path, max_bytes);
+  return text;
 }
 
 std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
@@ -92,7 +72,7 @@ Result<void> replace_file_in(int directory, const fs::path& path, const FileCont
   const FileDescriptor file(
       ::openat(directory, temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) return failure(file_error("write", path));
-  SPARK_CHECK(write_fully(file.get(), content.bytes, path));
+  if (!write_fully(file.get(), content.bytes)) return failure(file_error("write", path));
   if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0) {
     return failure(file_error("chown", path));
   }

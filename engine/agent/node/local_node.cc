@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <thread>
@@ -225,9 +224,8 @@ Result<void> LocalNode::write_in_place(const fs::path& path, const FileContent& 
 }
 
 Result<void> LocalNode::remove_in_place(const fs::path& path) {
-  const auto directory = open_directory_of(path);
-  if (directory) return remove_file_in(directory->get(), path);
-  return directory.error().code == ErrorCode::kNotFound ? Result<void>() : failure(directory.error());
+  SPARK_TRY(const auto directory, if_there(open_directory_of(path)));
+  return directory ? remove_file_in(directory->get(), path) : Result<void>();
 }
 
 Result<void> LocalNode::rename(const fs::path& from, const fs::path& to) const {
@@ -240,9 +238,8 @@ Result<void> LocalNode::rename(const fs::path& from, const fs::path& to) const {
 }
 
 Result<void> LocalNode::remove_directory(const fs::path& path) {
-  const auto parent = open_directory_of(path);
-  if (!parent && parent.error().code == ErrorCode::kNotFound) return {};
-  if (!parent) return failure(parent.error());
+  SPARK_TRY(const auto parent, if_there(open_directory_of(path)));
+  if (!parent) return {};
   if (::unlinkat(parent->get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failure(file_error("remove", path));
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/node/file_io.h"
@@ -143,7 +144,7 @@ Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file
     SPARK_TRY(const bool made, make_directory(directory.get(), so_far));
     if (!made && file.checked) return another_directory(file);  // The directory did not exist.
     SPARK_TRY(auto next, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path()));
-    directory.replace(next.release());
+    directory = std::move(next);
     if (made) SPARK_CHECK(give_new_directory(directory.get(), file, owner));
   }
   return directory;
@@ -155,9 +156,9 @@ Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent&
 }
 
 Result<void> LocalNode::remove_user_file(const UserPath& path) {
-  const auto directory = open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY);
-  if (!directory && directory.error().code == ErrorCode::kNotFound) return {};
-  if (!directory) return failure(directory.error());
+  SPARK_TRY(const auto directory,
+            if_there(open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY)));
+  if (!directory) return {};
   SPARK_CHECK(check_is_the_same(directory->get(), path));
   return remove_file_in(directory->get(), path.path());
 }

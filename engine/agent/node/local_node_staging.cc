@@ -57,14 +57,14 @@ Result<void> LocalNode::remove_file(const fs::path& path) {
   const StagedFile* file = staged(path);
   if (file == nullptr) return remove_in_place(path);
   if (!status_in_place(path)) return remove_in_place(file->twin);
-  return write_in_place(file->twin, FileContent{file->absent_content, 0600, 0, 0});
+  return write_in_place(file->twin, private_file(file->absent_content));
 }
 
 Result<void> LocalNode::check_replaceable(const fs::path& path, const std::string& bytes) {
   const auto opened = open_descriptor(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!opened && opened.error().code != ErrorCode::kNotFound) return failure(opened.error());
   const fs::path trial = path.parent_path() / trial_name(path.filename().string());
-  SPARK_CHECK(write_in_place(trial, FileContent{bytes, 0600, 0, 0}));
+  SPARK_CHECK(write_in_place(trial, private_file(bytes)));
   return remove_in_place(trial);
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/node/bus_message.h"
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {

@@ -10,6 +10,7 @@
 
 #include "engine/agent/session/session.h"
 #include "engine/carried/own_program.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/wire/frame.h"
 
 namespace sparkplan {
@@ -81,21 +82,16 @@ class RequestStream {
   bool stopped_ = false;
 };
 
-Result<void> write_fully(int output, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto count = ::write(output, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("answer the controller", errno));
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return {};
+Result<void> send_bytes(int output, std::string_view bytes) {
+  if (write_fully(output, bytes)) return {};
+  return failure(system_error("answer the controller", errno));
 }
 
 Result<void> greet(const Registry& registry, int output) {
   Hello hello{kProtocolMajor, kProtocolMinor, own_build(), machine_architecture(), {}};
   for (const auto& type : registry.types()) hello.types.push_back(type->info().name);
   SPARK_TRY(const auto frame, encode_frame(encode(hello)));
-  return write_fully(output, std::string(kPreamble) + frame);
+  return send_bytes(output, std::string(kPreamble) + frame);
 }
 
 }  // namespace
@@ -121,7 +117,7 @@ Result<void> serve(const Registry& registry, const std::filesystem::path& root, 
     auto frame = encode_frame(encode(reply));
     if (!frame) frame = encode_frame(encode(NumberedReply{request->id, tl::unexpected<Error>(frame.error())}));
     SPARK_CHECK(frame);
-    SPARK_CHECK(write_fully(output, *frame));
+    SPARK_CHECK(send_bytes(output, *frame));
   }
 }
 

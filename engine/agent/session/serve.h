@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "engine/core/result.h"
 #include "engine/resource/registry.h"

@@ -12,7 +12,6 @@
 #include "engine/agent/apply/step_executor.h"
 #include "engine/agent/apply/undo.h"
 #include "engine/agent/facts/facts_reader.h"
-#include "engine/agent/session/uninstall.h"
 #include "engine/agent/state/journal_reader.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/measurement_history.h"
@@ -23,12 +22,41 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
+namespace fs = std::filesystem;
 
-void write_audit_line(const std::string& line) {
-  ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
-  ::syslog(LOG_NOTICE, "%s", line.c_str());
-  ::closelog();
+constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
+constexpr const char* kAgentDirectory = "/usr/local/libexec/sparkplan";
+
+/// Removes the files of a directory and of its subdirectories, and `last` after all others.
+Result<void> remove_tree(const fs::path& directory, std::string_view last, LocalNode& node) {
+  SPARK_TRY(const auto names, if_there(node.list_directory(directory)));
+  if (!names) return {};
+  for (const std::string& name : *names) {
+    if (name == last) continue;
+    SPARK_TRY(const FileStatus status, node.status(directory / name));
+    if (status.kind == FileStatus::Kind::kDirectory) {
+      SPARK_CHECK(remove_tree(directory / name, "", node));
+    } else {
+      SPARK_CHECK(node.remove_file(directory / name));
+    }
+  }
+  if (!last.empty()) {
+    auto removed = node.remove_file(directory / last);
+    if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
+  }
+  return node.remove_directory(directory);
+}
+
+/// Removes everything that sparkplan keeps for itself on a node: manifest, journal, lock, and the agent. The manifest
+/// is the last file of its directory: until then, the node still belongs to its cluster.
+Result<void> remove_every_trace(LocalNode& node) {
+  if (node.live()) {
+    SPARK_CHECK(remove_tree(kAgentDirectory, "", node));
+    // The agent's installation usually made this directory too. It stays if other files are in it.
+    (void)node.remove_directory(fs::path(kAgentDirectory).parent_path());
+    SPARK_CHECK(remove_tree(kLockDirectory, "", node));
+  }
+  return remove_tree(kStateDirectory, "manifest.json", node);
 }
 
 }  // namespace
@@ -215,8 +243,9 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
   return manifest;
 }
 
-/// Opens the run's journal and writes its first line: the user and the operation.
-Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest& manifest) {
+/// Notes the run in the manifest, and opens its journal with the first line: the user and the operation.
+Result<Journal> AgentSession::begin_run(const std::string& run, bool finished, Manifest& manifest) {
+  SPARK_CHECK(note_saved_plan(run, finished, manifest));
   SPARK_TRY(auto journal, Journal::open(run, node_));
   SPARK_CHECK(journal.begin(Value::map({{"run", run},
                                         {"previous", manifest.last_run},
@@ -224,6 +253,8 @@ Result<Journal> AgentSession::journal_of(const std::string& run, const Manifest&
                                         {"operation", holder_.operation},
                                         {"saved_plan", purpose_.saved_plan},
                                         {"undoes", purpose_.undoes}})));
+  manifest.last_run = run;
+  manifest.last_run_time = utc_now();
   return journal;
 }
 
@@ -258,10 +289,7 @@ Result<ApplyReply> AgentSession::handle(const ApplyRequest& request) {
   }
   if (request.window_seconds > 0) return try_out(request);
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
-  SPARK_CHECK(note_saved_plan(request.run, false, manifest));
-  SPARK_TRY(auto journal, journal_of(request.run, manifest));
-  manifest.last_run = request.run;
-  manifest.last_run_time = utc_now();
+  SPARK_TRY(auto journal, begin_run(request.run, false, manifest));
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
   executor.use_secrets(request.secrets);
   return executor.carry_out(request.steps, request.after_steps, manifest);
@@ -273,14 +301,11 @@ Result<void> AgentSession::handle(const CommitRequest& request) {
   manifest.roster = request.roster;
   manifest.resources = request.resources;
   drop_unused_artifacts(manifest);
-  SPARK_CHECK(note_saved_plan(request.run, true, manifest));
-  SPARK_TRY(auto journal, journal_of(request.run, manifest));
-  manifest.last_run = request.run;
-  manifest.last_run_time = utc_now();
+  SPARK_TRY(auto journal, begin_run(request.run, true, manifest));
   SPARK_CHECK(journal.append("commit", Value::map({{"audit", request.audit}})));
   SPARK_CHECK(write_manifest(manifest, node_));
   remove_unused_secret_backups(node_);
-  if (node_.live()) write_audit_line(request.audit);
+  log_to_syslog(LOG_NOTICE, request.audit, node_);
   return {};
 }
 
@@ -288,7 +313,7 @@ Result<void> AgentSession::handle(const ReleaseRequest& request) {
   if (!lock_) return needs_lock();
   // A release also removes the process starter.
   SPARK_CHECK(check_no_job(request.ignore_jobs));
-  if (node_.live()) write_audit_line(request.audit);
+  log_to_syslog(LOG_NOTICE, request.audit, node_);
   return remove_every_trace(node_);
 }
 
@@ -310,7 +335,7 @@ Result<UndoReply> AgentSession::handle(const UndoRequest& request) const {
 Result<void> AgentSession::handle(const BreakLockRequest& request) {
   if (lock_) return failure(ErrorCode::kBug, "an agent was asked to break its own lock");
   SPARK_CHECK(break_lock(request, node_));
-  if (node_.live()) write_audit_line(request.audit);
+  log_to_syslog(LOG_NOTICE, request.audit, node_);
   return {};
 }
 

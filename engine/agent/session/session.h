@@ -81,10 +81,11 @@ class AgentSession {
   Result<OfferedManifest> check_records(const FactsRequest& request);
   Result<std::optional<TransactionReport>> latest_transaction() const;
   Result<void> settle_transaction(const LockHolder& holder);
+  Result<bool> roll_back(Transaction& transaction, const std::string& reason);
   Result<void> end_overdue(Transaction& transaction);
   Result<void> end_failed_trial(Transaction& transaction, bool armed);
   static tl::unexpected<Error> needs_lock();
-  Result<Journal> journal_of(const std::string& run, const Manifest& manifest);
+  Result<Journal> begin_run(const std::string& run, bool finished, Manifest& manifest);
   Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;
   void drop_unused_artifacts(Manifest& manifest) const;
   Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;

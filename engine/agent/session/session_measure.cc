@@ -1,9 +1,7 @@
 // AgentSession: measurements of `verify`, except those over RDMA.
-#include "engine/agent/facts/storage_reading.h"
-#include "engine/agent/measure/kernel_log.h"
-#include "engine/agent/measure/ssh_logins.h"
+#include "engine/agent/facts/facts_reader.h"
+#include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
-#include "engine/agent/measure/traffic_sender.h"
 #include "engine/agent/session/session.h"
 #include "engine/agent/state/measurement_history.h"
 

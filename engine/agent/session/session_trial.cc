@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "engine/agent/apply/step_executor.h"
-#include "engine/agent/measure/probe.h"
-#include "engine/agent/node/utc_time.h"
+#include "engine/agent/measure/measurements.h"
 #include "engine/agent/session/session.h"
 #include "engine/agent/state/journal.h"
 #include "engine/agent/trial/rollback_timer.h"
@@ -15,7 +14,9 @@
 namespace sparkplan {
 namespace {
 
-tl::unexpected<Error> no_such_transaction(const std::string& run) {
+Result<Transaction> transaction_of(const std::string& run, const LocalNode& node) {
+  SPARK_TRY(auto found, Transaction::find(node));
+  if (found && found->run() == run) return *std::move(found);
   return failure(ErrorCode::kNotFound, "no change of run " + run + " waits for confirmation");
 }
 
@@ -121,12 +122,19 @@ Result<void> AgentSession::settle_transaction(const LockHolder& holder) {
   return {};
 }
 
+/// False if another one has ended the transaction before.
+Result<bool> AgentSession::roll_back(Transaction& transaction, const std::string& reason) {
+  SPARK_TRY(const bool ours, transaction.claim(TransactionState::kRolledBack, node_));
+  if (!ours) return false;
+  SPARK_CHECK(transaction.note_reason(reason, node_));
+  SPARK_CHECK(undo(transaction, UndoScope::kAll, registry_, node_, *timer_));
+  return true;
+}
+
 /// The timer has been lost, for example with a crash of systemd. A claim succeeds once, so it may still come.
 Result<void> AgentSession::end_overdue(Transaction& transaction) {
-  SPARK_TRY(const bool ours, transaction.claim(TransactionState::kRolledBack, node_));
+  SPARK_TRY(const bool ours, roll_back(transaction, "not confirmed in time"));
   if (!ours) return failure(ErrorCode::kBusy, "a change is being rolled back", "wait for it, or set --lock-timeout");
-  SPARK_CHECK(transaction.note_reason("not confirmed in time", node_));
-  SPARK_CHECK(undo(transaction, UndoScope::kAll, registry_, node_, *timer_));
   SPARK_CHECK(timer_->stop(transaction.run(), node_));
   return transaction.remove(node_);
 }
@@ -134,10 +142,7 @@ Result<void> AgentSession::end_overdue(Transaction& transaction) {
 Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   if (!node_.live()) return failure(ErrorCode::kUnsupported, "a directory tree has no connection to cut off");
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
-  SPARK_CHECK(note_saved_plan(request.run, false, manifest));
-  SPARK_TRY(auto journal, journal_of(request.run, manifest));
-  manifest.last_run = request.run;
-  manifest.last_run_time = utc_now();
+  SPARK_TRY(auto journal, begin_run(request.run, false, manifest));
   if (!request.secrets.empty()) return failure(ErrorCode::kBug, "a change on trial cannot contain a secret");
   ApplyRequest whole = request;
   // All or nothing: one group, whatever groups the types made.
@@ -164,10 +169,8 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
 /// The executor has undone the steps in order; check the remaining state again.
 Result<void> AgentSession::end_failed_trial(Transaction& transaction, bool armed) {
   if (armed) {
-    SPARK_TRY(const bool ours, transaction.claim(TransactionState::kRolledBack, node_));
+    SPARK_TRY(const bool ours, roll_back(transaction, "a step failed"));
     if (!ours) return {};  // The timer was faster, and does the same.
-    SPARK_CHECK(transaction.note_reason("a step failed", node_));
-    SPARK_CHECK(undo(transaction, UndoScope::kAll, registry_, node_, *timer_));
   }
   SPARK_CHECK(timer_->stop(transaction.run(), node_));
   return transaction.remove(node_);
@@ -179,36 +182,29 @@ Result<std::optional<TransactionReport>> AgentSession::handle(const TransactionR
 
 Result<TransactionReport> AgentSession::handle(const ConfirmRequest& request) {
   if (!lock_) return needs_lock();
-  SPARK_TRY(auto found, Transaction::find(node_));
-  if (!found || found->run() != request.run) return no_such_transaction(request.run);
-  SPARK_TRY(const bool ours, found->claim(TransactionState::kCommitted, node_));
-  SPARK_TRY(auto report, found->report(node_));
+  SPARK_TRY(auto transaction, transaction_of(request.run, node_));
+  SPARK_TRY(const bool ours, transaction.claim(TransactionState::kCommitted, node_));
+  SPARK_TRY(auto report, transaction.report(node_));
   if (ours || report.state == TransactionState::kCommitted) {
-    SPARK_CHECK(finish(*found, registry_, node_, *timer_));
+    SPARK_CHECK(finish(transaction, registry_, node_, *timer_));
   }
   return report;
 }
 
 Result<TransactionReport> AgentSession::handle(const RollBackRequest& request) {
-  SPARK_TRY(auto found, Transaction::find(node_));
-  if (!found || found->run() != request.run) return no_such_transaction(request.run);
-  SPARK_TRY(const bool ours, found->claim(TransactionState::kRolledBack, node_));
-  if (ours) {
-    SPARK_CHECK(found->note_reason(request.reason, node_));
-    SPARK_CHECK(undo(*found, UndoScope::kAll, registry_, node_, *timer_));
-  }
-  return found->report(node_);
+  SPARK_TRY(auto transaction, transaction_of(request.run, node_));
+  SPARK_CHECK(roll_back(transaction, request.reason));
+  return transaction.report(node_);
 }
 
 Result<TransactionReport> AgentSession::handle(const ExtendRequest& request) {
-  SPARK_TRY(auto found, Transaction::find(node_));
-  if (!found || found->run() != request.run) return no_such_transaction(request.run);
+  SPARK_TRY(auto transaction, transaction_of(request.run, node_));
   constexpr std::int64_t kLongest = 3600;
   if (request.seconds < 1 || request.seconds > kLongest) return failure(ErrorCode::kInvalidInput, "invalid window");
   const std::chrono::seconds window(request.seconds);
-  SPARK_CHECK(timer_->start(found->run(), found->program(), window, node_));
-  SPARK_CHECK(found->set_deadline(window, node_));
-  return found->report(node_);
+  SPARK_CHECK(timer_->start(transaction.run(), transaction.program(), window, node_));
+  SPARK_CHECK(transaction.set_deadline(window, node_));
+  return transaction.report(node_);
 }
 
 Result<ProbeReply> AgentSession::handle(const ProbeRequest& request) const {

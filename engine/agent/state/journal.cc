@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <syslog.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <ctime>
 #include <utility>
@@ -69,6 +69,13 @@ Result<void> Journal::write_line(std::string_view event, Value fields, bool to_d
   auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);
   if (::ftruncate(file_.get(), before.st_size) != 0) error.message += "; the journal now ends with a partial line";
   return failure(std::move(error));
+}
+
+void log_to_syslog(int priority, const std::string& line, const LocalNode& node) {
+  if (!node.live()) return;
+  ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
+  ::syslog(priority, "%s", line.c_str());
+  ::closelog();
 }
 
 }  // namespace sparkplan

@@ -42,4 +42,7 @@ class Journal {
   FileDescriptor file_;
 };
 
+/// Writes a line to syslog; a directory tree has none. `priority`: LOG_NOTICE. Source: syslog(3).
+void log_to_syslog(int priority, const std::string& line, const LocalNode& node);
+
 }  // namespace sparkplan

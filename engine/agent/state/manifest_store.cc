@@ -60,7 +60,7 @@ Result<void> write_manifest(const Manifest& manifest, LocalNode& node) {
   if (text.size() > kMaxManifestBytes) {
     return failure(ErrorCode::kUnsupported, "the originals of the managed artifacts are too large to store");
   }
-  return node.write_file(manifest_path(), FileContent{text, 0600, 0, 0});
+  return node.write_file(manifest_path(), private_file(text));
 }
 
 Result<std::filesystem::path> set_manifest_aside(LocalNode& node) {

@@ -139,12 +139,12 @@ std::int64_t store_run(const MeasurementsRequest& request, LocalNode& node) {
   keep_newest(runs, kKeptRuns);
   std::string text;
   for (const MeasuredRun& run : runs) text += encode_json(encode(run)) + "\n";
-  return node.write_file(kMeasuredRunsFile, FileContent{text, 0600, 0, 0}) ? newest + 1 : 0;
+  return node.write_file(kMeasuredRunsFile, private_file(text)) ? newest + 1 : 0;
 }
 
 Result<void> store(VerifySummary summary, LocalNode& node) {
   summary.time = utc_now();
-  return node.write_file(kLastVerifyFile, FileContent{encode_json(encode(summary)) + "\n", 0600, 0, 0});
+  return node.write_file(kLastVerifyFile, private_file(encode_json(encode(summary)) + "\n"));
 }
 
 Result<VerifySummary> read_summary(const NodeReader& node) {
@@ -169,15 +169,14 @@ Result<MeasurementsReply> keep_measurements(const MeasurementsRequest& request, 
   }
   const std::int64_t run = store_run(request, node);
   for (const auto& [id, value] : request.values) add(histories, id, value, run);
-  SPARK_CHECK(node.write_file(kMeasurementsFile, FileContent{text_of(histories), 0600, 0, 0}));
+  SPARK_CHECK(node.write_file(kMeasurementsFile, private_file(text_of(histories))));
   return reply;
 }
 
 Result<MeasurementHistoryReply> measurement_history(const NodeReader& node) {
   MeasurementHistoryReply reply;
-  const auto text = node.read_file(kMeasurementsFile, kMaxMeasurementsBytes);
-  if (!text && text.error().code == ErrorCode::kNotFound) return reply;
-  if (!text) return failure(text.error());
+  SPARK_TRY(const auto text, if_there(node.read_file(kMeasurementsFile, kMaxMeasurementsBytes)));
+  if (!text) return reply;
   auto histories = parse(*text);
   if (!histories) return failure(ErrorCode::kFailed, std::string(kMeasurementsFile) + " is damaged");
   std::size_t values = 0;

@@ -60,10 +60,8 @@ bool is_agent(std::int64_t process) {
 /// Refuses while a network change is on trial: its rollback must find the node as the change left it.
 Result<void> check_no_open_window(const LocalNode& node) {
   const auto directory = std::filesystem::path(kStateDirectory) / "txn";
-  const auto names = node.list_directory(directory);
-  if (!names && names.error().code == ErrorCode::kNotFound) return {};
-  if (!names) return failure(Error(names.error()));
-  for (const auto& name : *names) {
+  SPARK_TRY(const auto names, or_empty(node.list_directory(directory)));
+  for (const auto& name : names) {
     if (!node.status(directory / name / "armed")) continue;
     return failure(ErrorCode::kRefused, "a network change on the node waits for confirmation or rollback",
                    "wait for the end of its --confirm-timeout, then try again");
@@ -127,12 +125,10 @@ std::uint64_t start_of_process(std::int64_t process) {
 }
 
 Result<std::optional<LockingAgent>> locking_agent(const LocalNode& node) {
-  const auto file = node.open_descriptor(lock_directory(node) / "lock", O_RDONLY | O_NOFOLLOW);
-  if (!file && file.error().code == ErrorCode::kNotFound) return std::optional<LockingAgent>();
-  if (!file) return failure(file.error());
+  SPARK_TRY(const auto file, if_there(node.open_descriptor(lock_directory(node) / "lock", O_RDONLY | O_NOFOLLOW)));
   auto range = lock_of_whole_file(F_RDLCK);
   std::optional<LockingAgent> holder;
-  if (::fcntl(file->get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) {
+  if (file && ::fcntl(file->get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK) {
     holder = read_holder(file->get()).value_or(LockingAgent{LockHolder{"an unknown user", 0, "run", "?"}});
   }
   return holder;

@@ -17,7 +17,7 @@
 #include "engine/agent/node/utc_time.h"
 #include "engine/agent/state/node_lock.h"
 #include "engine/core/ascii.h"
-#include "engine/core/words.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 
 #include "engine/agent/kernel/netlink.h"
@@ -61,7 +60,7 @@ Result<void> restore_filter(const std::string& filter, LocalNode& node) {
   if (read_filter(node) == filter) return {};
   SPARK_TRY(const auto directory, node.make_scratch_directory());
   const auto file = directory / "ruleset";
-  SPARK_CHECK(node.write_file(file, FileContent{"flush ruleset\n" + filter, 0600, 0, 0}));
+  SPARK_CHECK(node.write_file(file, private_file("flush ruleset\n" + filter)));
   SPARK_TRY(const auto output, node.run(std::vector<std::string>{"nft", "--file", file.string()}, kToolDeadline));
   if (output.exit_status == 0) return {};
   return failure(ErrorCode::kFailed, "nft rejects the rules from before the change: " + output.standard_error);

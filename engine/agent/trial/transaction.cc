@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <ctime>
+#include <limits>
 #include <utility>
 
 #include "engine/agent/node/utc_time.h"
@@ -40,8 +40,6 @@ constexpr std::chrono::seconds kGraceForTimer{5};
 constexpr std::int64_t kOfAnEarlierBoot = -3600;
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
 
-FileContent private_file(std::string bytes) { return FileContent{std::move(bytes), 0600, 0, 0}; }
-
 std::int64_t seconds_since_boot() {
   std::timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -59,12 +57,7 @@ Result<void> put_program(const fs::path& to, LocalNode& node) {
   if (::linkat(AT_FDCWD, "/proc/self/exe", directory.get(), to.filename().c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
   const FileDescriptor self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   if (self.get() < 0) return failure(file_error("read", "/proc/self/exe"));
-  std::string bytes;
-  std::array<char, 65536> buffer{};
-  for (ssize_t count = 0; (count = ::read(self.get(), buffer.data(), buffer.size())) != 0;) {
-    if (count < 0) return failure(file_error("read", "/proc/self/exe"));
-    bytes.append(buffer.data(), static_cast<std::size_t>(count));
-  }
+  SPARK_TRY(auto bytes, read_up_to(self.get(), std::numeric_limits<std::size_t>::max(), "/proc/self/exe"));
   return node.write_file(to, FileContent{std::move(bytes), 0700, 0, 0});
 }
 
@@ -251,9 +244,8 @@ Result<FileDescriptor> Transaction::begin_work(LocalNode& node) const {
 
 Result<std::optional<FileDescriptor>> Transaction::take_over_work(std::chrono::milliseconds patience,
                                                                   LocalNode& node) const {
-  auto opened = node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-  if (!opened && opened.error().code == ErrorCode::kNotFound) return std::optional<FileDescriptor>();
-  if (!opened) return failure(opened.error());
+  SPARK_TRY(auto opened, if_there(node.open_descriptor(directory() / kWorking, O_RDWR | O_CREAT | O_NOFOLLOW, 0600)));
+  if (!opened) return std::optional<FileDescriptor>();
   FileDescriptor& file = *opened;
   constexpr std::chrono::milliseconds kPause{50};
   constexpr std::chrono::milliseconds kForTheKernel{5'000};

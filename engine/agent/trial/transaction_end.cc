@@ -2,7 +2,6 @@
 
 #include <syslog.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -20,13 +19,6 @@ namespace fs = std::filesystem;
 
 /// The time that a running step has to end before its process is killed.
 constexpr std::chrono::milliseconds kPatienceForSteps{15'000};
-
-void log_to_syslog(int priority, const std::string& line, const LocalNode& node) {
-  if (!node.live()) return;
-  ::openlog("sparkplan", LOG_PID, LOG_AUTHPRIV);
-  ::syslog(priority, "%s", line.c_str());
-  ::closelog();
-}
 
 void note_in_journal(const Transaction& transaction, std::string_view event, const std::string& reason,
                      LocalNode& node) {
@@ -92,16 +84,18 @@ class Undoing {
       left_alone_.push_back(step.artifact.name);
       return;
     }
-    if (auto undone = apply_artifact(step.artifact, step.before, *type, node_); !undone) {
-      failures_.push_back(std::move(undone).error().within(step.artifact.name));
-    }
+    restore(step, *type);
   }
 
   void live(const Step& step) {
     const auto* type = type_of(step);
     if (type == nullptr) return;
     if (!step.activates && same_state(read_artifact(step.artifact, *type, node_), step.before)) return;
-    if (auto undone = apply_artifact(step.artifact, step.before, *type, node_); !undone) {
+    restore(step, *type);
+  }
+
+  void restore(const Step& step, const ResourceType& type) {
+    if (auto undone = apply_artifact(step.artifact, step.before, type, node_); !undone) {
       failures_.push_back(std::move(undone).error().within(step.artifact.name));
     }
   }
@@ -130,7 +124,7 @@ std::vector<std::string> manual_commands(const Transaction& transaction, const R
       continue;
     }
     const fs::path backup = transaction.directory() / ("backup-" + std::to_string(++number));
-    if (!node.write_file(backup, FileContent{*before, 0600, 0, 0})) continue;
+    if (!node.write_file(backup, private_file(*before))) continue;
     commands.push_back("cp " + shell_quote(backup.string()) + " " + shell_quote(step.artifact.name));
   }
   if (netplan) commands.emplace_back("netplan apply");

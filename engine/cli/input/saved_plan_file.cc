@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 
 #include "engine/cli/input/plan_signature.h"
 #include "engine/cli/output/new_file.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/plan/saved_plan_check.h"
 #include "engine/resource/registry.h"
 
@@ -22,36 +22,18 @@ namespace fs = std::filesystem;
 /// Enough bytes to recognise a plan.
 constexpr std::size_t kBeginning = 4096;
 
-struct OpenFile {
-  int descriptor;
-  ~OpenFile() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-};
-
-Result<std::string> read_up_to(int file, std::size_t most) {
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (text.size() < most) {
-    const auto count = ::read(file, buffer.data(), std::min(buffer.size(), most - text.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("read the plan", errno));
-    if (count == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  return text;
-}
-
 /// The beginning of a regular file; nothing for anything else.
-std::optional<std::string> beginning_of(const OpenFile& file) {
+std::optional<std::string> beginning_of(const FileDescriptor& file) {
   struct stat status {};
-  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  auto text = read_up_to(file.descriptor, kBeginning);
+  if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  auto text = read_up_to(file.get(), kBeginning, "the plan");
   return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
 // O_NONBLOCK: opening a FIFO must not wait for a writer.
-OpenFile open_to_read(const std::string& path) { return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; }
+FileDescriptor open_to_read(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
 
 /// The cluster as it was planned. No file of this machine is read, so none can change it.
 Result<LoadedCluster> load_embedded(const SavedPlan& plan) {
@@ -83,7 +65,7 @@ Result<std::optional<std::string>> read_plan_text(const std::string& path) {
   const auto file = open_to_read(path);
   auto text = beginning_of(file);
   if (!text || !is_saved_plan(*text)) return std::optional<std::string>();
-  SPARK_TRY(const auto rest, read_up_to(file.descriptor, kMostPlanBytes));
+  SPARK_TRY(const auto rest, read_up_to(file.get(), kMostPlanBytes, "the plan"));
   if (rest.size() == kMostPlanBytes)
     return failure(ErrorCode::kInvalidInput, path + " is larger than any plan that sparkplan makes");
   return std::optional(*text + rest);
@@ -134,8 +116,8 @@ Result<void> write_saved_plan(const std::string& path, const SavedPlan& plan) {
   }
   SPARK_CHECK(write_new_file(path, text, true, 0600));
   const auto directory = fs::path(path).parent_path();
-  const OpenFile parent{::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (parent.descriptor < 0 || ::fsync(parent.descriptor) != 0)
+  const FileDescriptor parent(::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid() || ::fsync(parent.get()) != 0)
     return failure(system_error("write " + path + " to the disk", errno));
   return {};
 }

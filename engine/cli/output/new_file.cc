@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "engine/core/file_descriptor.h"
+
 namespace sparkplan {
 namespace {
 
@@ -27,13 +29,7 @@ mode_t mode_for(const std::string& path, bool replace) {
 }  // namespace
 
 Result<void> write_all(int file, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const auto count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("write " + path, errno));
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-  if (::fsync(file) != 0) return failure(system_error("write " + path, errno));
+  if (!write_fully(file, text) || ::fsync(file) != 0) return failure(system_error("write " + path, errno));
   return {};
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "engine/cli/output/new_file.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -26,22 +26,8 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 19;
 constexpr auto kLockPatience = std::chrono::seconds(1);
 constexpr auto kLockPause = std::chrono::milliseconds(20);
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
 /// Another user could lead a run of root to a file of their choice.
-Result<void> check_own(const Descriptor& opened, const std::string& path, mode_t kind) {
+Result<void> check_own(const FileDescriptor& opened, const std::string& path, mode_t kind) {
   struct stat status {};
   if (::fstat(opened.get(), &status) != 0) return failure(system_error("stat " + path, errno));
   const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
@@ -50,8 +36,8 @@ Result<void> check_own(const Descriptor& opened, const std::string& path, mode_t
                  path + " is not a " + (kind == S_IFDIR ? "directory" : "file") + " that only this user can write to");
 }
 
-Result<Descriptor> open_folder(const std::string& folder) {
-  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+Result<FileDescriptor> open_folder(const std::string& folder) {
+  FileDescriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (opened.get() < 0) return failure(system_error("open " + folder, errno));
   SPARK_CHECK(check_own(opened, folder, S_IFDIR));
   return opened;
@@ -69,7 +55,7 @@ Result<void> make_folders(const std::string& folder) {
 }
 
 /// Held until the folder's descriptor is closed.
-Result<void> lock_folder(const Descriptor& folder, const std::string& name) {
+Result<void> lock_folder(const FileDescriptor& folder, const std::string& name) {
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
   while (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return failure(system_error("lock " + name, errno));
@@ -80,30 +66,17 @@ Result<void> lock_folder(const Descriptor& folder, const std::string& name) {
 }
 
 /// O_NONBLOCK: opening a FIFO must not wait for its other end.
-Result<Descriptor> open_file(const Descriptor& folder, const std::string& path, const char* name, int flags) {
-  Descriptor file(::openat(folder.get(), name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+Result<FileDescriptor> open_file(const FileDescriptor& folder, const std::string& path, const char* name, int flags) {
+  FileDescriptor file(::openat(folder.get(), name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   if (file.get() < 0) return failure(system_error("open " + path, errno));
   SPARK_CHECK(check_own(file, path, S_IFREG));
   return file;
 }
 
 /// True if the last line has its end. A full disk may have cut it.
-bool ends_with_line(const Descriptor& file, off_t size) {
+bool ends_with_line(const FileDescriptor& file, off_t size) {
   char last = '\n';
   return size == 0 || ::pread(file.get(), &last, 1, size - 1) != 1 || last == '\n';
-}
-
-Result<std::string> read_all(const Descriptor& file, const std::string& path) {
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (text.size() <= kLargestRunLog + kLongestLine) {
-    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("read " + path, errno));
-    if (count == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-  }
-  return text;
 }
 
 }  // namespace
@@ -121,16 +94,16 @@ Result<void> append_to_run_log(const std::string& folder, const RecordedRun& run
   std::string line = line_of(run);
   if (line.size() > kLongestLine) return failure(ErrorCode::kUnsupported, "the record of this run is too long");
   SPARK_CHECK(make_folders(folder));
-  SPARK_TRY(const Descriptor opened, open_folder(folder));
+  SPARK_TRY(const FileDescriptor opened, open_folder(folder));
   SPARK_CHECK(lock_folder(opened, folder));
   constexpr int kFlags = O_RDWR | O_APPEND | O_CREAT;
-  SPARK_TRY(const Descriptor file, open_file(opened, path, kFile, kFlags));
+  SPARK_TRY(const FileDescriptor file, open_file(opened, path, kFile, kFlags));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return failure(system_error("stat " + path, errno));
   if (static_cast<std::size_t>(status.st_size) + line.size() > kLargestRunLog && status.st_size > 0) {
     if (::renameat(opened.get(), kFile, opened.get(), kEarlierFile) != 0)
       return failure(system_error("rename " + path, errno));
-    SPARK_TRY(const Descriptor next, open_file(opened, path, kFile, kFlags));
+    SPARK_TRY(const FileDescriptor next, open_file(opened, path, kFile, kFlags));
     return write_all(next.get(), line, path);
   }
   if (!ends_with_line(file, status.st_size)) line.insert(0, 1, '\n');
@@ -148,7 +121,7 @@ Result<std::vector<RecordedRun>> read_run_log(const std::string& folder) {
     auto file = open_file(*opened, path, name, O_RDONLY);
     if (!file && file.error().code == ErrorCode::kNotFound) continue;
     if (!file) return failure(file.error());
-    SPARK_TRY(const std::string text, read_all(*file, path));
+    SPARK_TRY(const std::string text, read_up_to(file->get(), kLargestRunLog + kLongestLine, path));
     for (const auto line : split_lines(text)) {
       if (auto run = parse_record(line)) runs.push_back(*std::move(run));
     }

@@ -1,7 +1,7 @@
 #include "engine/cli/reference/reference.h"
 #include "engine/cli/reference/roff.h"
 #include "engine/core/text.h"
-#include "engine/model/sections_without_type.h"
+#include "engine/model/cluster.h"
 
 namespace sparkplan {
 namespace {

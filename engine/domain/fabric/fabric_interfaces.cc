@@ -4,8 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "engine/core/finding.h"
-#include "engine/core/text_list.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
 #include "engine/model/ipv4.h"
 #include "engine/model/port_name.h"

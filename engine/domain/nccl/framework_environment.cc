@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/domain/fabric/job_network.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/domain/nccl/nccl_variables.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 
 namespace sparkplan {
 namespace {

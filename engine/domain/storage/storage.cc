@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/core/text_list.h"
 #include "engine/core/tree.h"
 #include "engine/core/units.h"
 

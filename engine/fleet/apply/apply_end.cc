@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/fleet/apply/apply_run.h"
 #include "engine/fleet/planning/foresight.h"
 #include "engine/fleet/planning/plan_lookup.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/session/node_reply.h"

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/release_scope.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/node_report.h"
 #include "engine/fleet/session/run_identity.h"

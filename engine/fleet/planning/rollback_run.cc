@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/resource/artifact.h"

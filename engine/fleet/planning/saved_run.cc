@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/plan/held_plan.h"
 #include "engine/plan/reach.h"
 

@@ -1,7 +1,6 @@
 #include "engine/fleet/planning/status_run.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "engine/domain/fabric/fabric_interfaces.h"
@@ -57,11 +56,6 @@ NodeState state_of(const FleetNode& node, const Cluster& cluster) {
 }
 
 }  // namespace
-
-std::string_view to_string(AgentState state) {
-  constexpr std::array<std::string_view, 4> kNames{"unknown", "none", "this_build", "other_build"};
-  return kNames.at(static_cast<std::size_t>(state));
-}
 
 StatusReport cluster_status(const Cluster& cluster, const Registry& registry, RunOptions options) {
   options.agent.install = InstallPolicy::kNever;

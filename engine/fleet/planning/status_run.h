@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/plan/report.h"
 
@@ -19,8 +20,7 @@ enum class AgentState : std::uint8_t {
   kThisBuild,
   kOtherBuild,
 };
-/// "unknown", "none", "this_build", "other_build"
-std::string_view to_string(AgentState state);
+constexpr EnumNames<4> names_of(AgentState /*state*/) { return {"unknown", "none", "this_build", "other_build"}; }
 
 /// The declared ports of a node's fabric, as they are on the node.
 struct FabricState {

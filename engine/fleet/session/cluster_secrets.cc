@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/diagnostic.h"
 #include "engine/core/digest.h"
-#include "engine/core/finding.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/fleet/session/secret_source.h"

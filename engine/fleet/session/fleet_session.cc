@@ -4,7 +4,7 @@
 #include <semaphore>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/fleet/session/interruptible_pause.h"
 #include "engine/fleet/session/last_line.h"

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/process/child_process.h"
@@ -37,20 +38,6 @@ tl::unexpected<Error> too_long() {
 }
 
 tl::unexpected<Error> nothing_there() { return failure(ErrorCode::kInvalidInput, "it is empty"); }
-
-class OpenFile {
- public:
-  explicit OpenFile(const fs::path& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 /// The size of a text without one newline at its end.
 std::size_t without_newline(const char* text, std::size_t size) {
@@ -102,13 +89,13 @@ Result<std::size_t> read_whole(int file, char* memory) {
 
 Result<ReadSecret> read_file(const std::string& name, const SecretPlace& place) {
   const fs::path path = place.directory / name;  // An absolute name stays as it is.
-  const OpenFile file(path);
-  if (file.number() < 0) return failure(system_error("open " + path.string(), errno));
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return failure(system_error("open " + path.string(), errno));
   struct stat status {};
-  if (::fstat(file.number(), &status) != 0) return failure(system_error("open " + path.string(), errno));
+  if (::fstat(file.get(), &status) != 0) return failure(system_error("open " + path.string(), errno));
   if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
   SPARK_TRY(Secret secret,
-            Secret::filled_by(kMostRead, [&](char* memory, std::size_t) { return read_whole(file.number(), memory); }));
+            Secret::filled_by(kMostRead, [&](char* memory, std::size_t) { return read_whole(file.get(), memory); }));
   ReadSecret result{std::move(secret), {}};
   if ((status.st_mode & S_IROTH) != 0) result.warning = "every user of this machine can read " + path.string();
   return result;

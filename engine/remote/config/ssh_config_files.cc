@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 #include "engine/process/own_user.h"
 
@@ -30,20 +30,6 @@ struct Level {
   ino_t inode;
 };
 
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 /// The files of one tree: the user's, or the system's.
 class Reading {
  public:
@@ -53,7 +39,7 @@ class Reading {
   /// Nothing if there is no such file.
   Result<std::optional<SshConfigText>> read(const std::string& path) {
     // O_NONBLOCK: opening a FIFO must not wait for a writer.
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
     const std::string name = shown(path);
     if (file.get() < 0) return failure(system_error("open " + name, errno));
@@ -107,19 +93,10 @@ class Reading {
   }
 
   Result<std::string> text_of(int file, const std::string& name) {
-    std::string text;
-    std::array<char, 65536> buffer{};
-    while (true) {
-      const auto count = ::read(file, buffer.data(), buffer.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return failure(system_error("read " + name, errno));
-      if (count == 0) return text;
-      bytes_ += static_cast<std::size_t>(count);
-      if (bytes_ > kMostBytes) {
-        return failure(ErrorCode::kInvalidInput, "the ssh configuration has more than 1 MiB, at " + name);
-      }
-      text.append(buffer.data(), static_cast<std::size_t>(count));
-    }
+    SPARK_TRY(auto text, read_up_to(file, kMostBytes + 1 - bytes_, name));
+    bytes_ += text.size();
+    if (bytes_ <= kMostBytes) return text;
+    return failure(ErrorCode::kInvalidInput, "the ssh configuration has more than 1 MiB, at " + name);
   }
 
   std::string absolute(const std::string& pattern) const {

@@ -5,7 +5,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 #include <iterator>
 #include <memory>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/model/ipv4.h"
 #include "engine/process/child_process.h"
 
@@ -26,41 +26,26 @@ constexpr const char* kService = "_ssh._tcp.local";
 constexpr std::chrono::milliseconds kPatience{2500};
 constexpr std::chrono::milliseconds kPause{100};
 
-/// The descriptor is closed with the object.
-class Socket {
- public:
-  Socket() : descriptor_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&&) = delete;
-  ~Socket() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-bool send_question(const Socket& socket, const MdnsDestination& destination) {
+bool send_question(const FileDescriptor& socket, const MdnsDestination& destination) {
   in_addr from{};
   ::inet_pton(AF_INET, destination.from.c_str(), &from);
   // Answers from other networks would name addresses that this machine cannot reach.
   const unsigned char hops = 1;
-  ::setsockopt(socket.descriptor(), IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
-  ::setsockopt(socket.descriptor(), IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops);
+  ::setsockopt(socket.get(), IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
+  ::setsockopt(socket.get(), IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(destination.port);
   if (::inet_pton(AF_INET, destination.address.c_str(), &to.sin_addr) != 1) return false;
   const auto question = encode_mdns_query(kService);
-  const auto sent = ::sendto(socket.descriptor(), question.data(), question.size(), 0,
-                             reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  const auto sent =
+      ::sendto(socket.get(), question.data(), question.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
   return sent == static_cast<ssize_t>(question.size());
 }
 
-void receive(const Socket& socket, std::vector<AnnouncedHost>& into) {
+void receive(const FileDescriptor& socket, std::vector<AnnouncedHost>& into) {
   std::array<char, 9000> buffer{};
-  const auto size = ::recv(socket.descriptor(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  const auto size = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (size <= 0) return;
   const auto hosts = decode_mdns_answer({buffer.data(), static_cast<std::size_t>(size)}, kService);
   if (hosts) into.insert(into.end(), hosts->begin(), hosts->end());
@@ -102,10 +87,10 @@ std::vector<std::string> within_networks(const std::vector<std::string>& address
 
 Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& destinations,
                                             std::chrono::milliseconds patience, const std::stop_token& stop) {
-  std::vector<Socket> sockets;
+  std::vector<FileDescriptor> sockets;
   for (const auto& destination : destinations) {
-    Socket socket;
-    if (socket.descriptor() >= 0 && send_question(socket, destination)) sockets.push_back(std::move(socket));
+    FileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (socket.valid() && send_question(socket, destination)) sockets.push_back(std::move(socket));
   }
   if (sockets.empty()) {
     return failure(ErrorCode::kFailed, "this machine has no network for multicast DNS", "name the machines instead");
@@ -115,9 +100,9 @@ Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& 
   while (Clock::now() < end) {
     if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     std::vector<pollfd> readable;
-    for (const Socket& socket : sockets) readable.push_back({socket.descriptor(), POLLIN, 0});
+    for (const FileDescriptor& socket : sockets) readable.push_back({socket.get(), POLLIN, 0});
     if (::poll(readable.data(), readable.size(), static_cast<int>(kPause.count())) <= 0) continue;
-    for (const Socket& socket : sockets) receive(socket, hosts);
+    for (const FileDescriptor& socket : sockets) receive(socket, hosts);
   }
   return merged(hosts);
 }

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <optional>
 
 #include "engine/core/digest.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -75,26 +75,12 @@ PrivateKeyForm form_of_private_key(std::string_view text) {
 }
 
 Result<std::string> read_private_key(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return failure(system_error("open " + path, errno));
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } const closer{file};
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return failure(system_error("open " + path, errno));
   struct stat status {};
-  if (::fstat(file, &status) != 0) return failure(system_error("stat " + path, errno));
+  if (::fstat(file.get(), &status) != 0) return failure(system_error("stat " + path, errno));
   if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is not a regular file");
-  std::string text(kMostBytes, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const auto count = ::read(file, text.data() + size, text.size() - size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("read " + path, errno));
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  text.resize(size);
-  return text;
+  return read_up_to(file.get(), kMostBytes, path);
 }
 
 }  // namespace sparkplan

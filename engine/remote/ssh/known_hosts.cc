@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 #include "engine/process/own_user.h"
 #include "engine/remote/ssh/ssh_session.h"
@@ -30,24 +31,20 @@ std::vector<std::string> files_of(const SshStation& station) {
 
 /// The text of a known_hosts file; empty without one, and for a file that is not regular, such as /dev/null.
 Result<std::string> text_of(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0 && (errno == ENOENT || errno == ENOTDIR)) return std::string();
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::string();
   const auto unreadable = [&](const std::string& why) {
     return failure(ErrorCode::kUntrusted, path + " cannot be read: " + why, "without it no host key can be checked");
   };
-  if (file < 0) return unreadable(system_error("open", errno).describe());
-  struct Closer {
-    int descriptor;
-    ~Closer() { ::close(descriptor); }
-  } const closer{file};
+  if (!file.valid()) return unreadable(system_error("open", errno).describe());
   struct stat status {};
-  if (::fstat(file, &status) != 0) return unreadable(system_error("stat", errno).describe());
+  if (::fstat(file.get(), &status) != 0) return unreadable(system_error("stat", errno).describe());
   if (!S_ISREG(status.st_mode)) return std::string();
   if (static_cast<std::size_t>(status.st_size) > kMostBytes) return unreadable("it has more than 16 MiB");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t size = 0;
   while (size < text.size()) {
-    const auto count = ::read(file, text.data() + size, text.size() - size);
+    const auto count = ::read(file.get(), text.data() + size, text.size() - size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return unreadable(system_error("read", errno).describe());
     if (count == 0) break;

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/plan/report.h"
 #include "engine/report/text/error_json.h"

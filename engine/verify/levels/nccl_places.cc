@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/verify/levels/gpu_checks.h"
 #include "engine/verify/levels/nccl_environment.h"

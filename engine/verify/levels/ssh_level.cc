@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/core/text_list.h"
+#include "engine/core/tree.h"
 #include "engine/fleet/session/fan_out.h"
 #include "engine/verify/levels/ssh_complaint.h"
 

@@ -4,8 +4,8 @@
 
 #include <array>
 #include "engine/agent/measure/link_probe.h"
+#include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
-#include "engine/agent/measure/traffic_sender.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

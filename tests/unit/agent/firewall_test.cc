@@ -1,5 +1,5 @@
 // How a packet filter treats incoming packets: listings of nft and iptables-save, as machines print them.
-#include "engine/agent/facts/input_chains.h"
+#include "engine/agent/facts/extended_facts.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/input_verdicts.h"
 

@@ -1,6 +1,5 @@
 // The tests' machine has neither links nor RDMA devices, so that no test depends on its hardware.
 #include "engine/agent/kernel/netlink.h"
-#include "engine/agent/kernel/rdma.h"
 #include "engine/agent/kernel/rdma_ends.h"
 #include "engine/agent/trial/connectivity_snapshot.h"
 

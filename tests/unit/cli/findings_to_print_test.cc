@@ -1,6 +1,6 @@
 // Which findings of a file each command prints.
 #include "engine/cli/input/load_command.h"
-#include "engine/core/finding.h"
+#include "engine/core/diagnostic.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -226,7 +226,7 @@ TEST_CASE("copy prune: the remains of an interrupted transfer of an image are co
   write_file(left[1], random_text(500, 2));
   write_file(left[2], random_text(2000, 3));
   // Until then, a file system may count other blocks.
-  const copy::FileDescriptor written(::open(left[2].c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor written(::open(left[2].c_str(), O_RDONLY | O_CLOEXEC));
   REQUIRE(::fsync(written.get()) == 0);
   struct stat status {};
   REQUIRE(::fstat(written.get(), &status) == 0);
@@ -285,13 +285,13 @@ TEST_CASE("copy relay: only the connection with the token is joined, and strange
   }
   const auto to = copy::socket_address("127.0.0.1", serving->port);
   REQUIRE(to);
-  std::vector<copy::FileDescriptor> strangers;
+  std::vector<FileDescriptor> strangers;
   const auto connect = [&] {
-    copy::FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
     return socket;
   };
-  const auto send_all = [](const copy::FileDescriptor& socket, const std::string& bytes) {
+  const auto send_all = [](const FileDescriptor& socket, const std::string& bytes) {
     REQUIRE(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
   };
   for (int i = 0; i < 100; ++i) strangers.push_back(connect());

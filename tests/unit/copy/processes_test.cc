@@ -234,7 +234,7 @@ TEST_CASE("copy processes: a connection without a token receives nothing") {
   REQUIRE(serving);
   const auto to = copy::socket_address(address(0), serving->port);
   REQUIRE(to);
-  const copy::FileDescriptor socket(::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor socket(::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
   const std::string wrong = random_text(kCopyTokenBytes, 2) + std::string(8, '\0');
   REQUIRE(::send(socket.get(), wrong.data(), wrong.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(wrong.size()));
@@ -253,7 +253,7 @@ TEST_CASE("copy processes: many connections without a token do not shut out the 
   chain.programs[0].send(CopyServe{1, address(0), address(1), tokens, ""});
   const auto serving = chain.programs[0].await<CopyServing>();
   REQUIRE(serving);
-  std::vector<copy::FileDescriptor> strangers;
+  std::vector<FileDescriptor> strangers;
   const auto to = copy::socket_address(address(0), serving->port);
   const auto from = copy::socket_address(address(1), 0);
   REQUIRE(to);
@@ -298,7 +298,7 @@ TEST_CASE("copy processes: a link that brings nothing can be dropped, and anothe
   Program& receiver = receiver_of_large(chain, trees.paths[1]);
   auto own = copy::socket_address(address(5), 0);
   REQUIRE(own);
-  const copy::FileDescriptor listener(::socket(own->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor listener(::socket(own->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(::bind(listener.get(), own->get(), own->size) == 0);
   REQUIRE(::listen(listener.get(), 16) == 0);
   REQUIRE(::getsockname(listener.get(), own->get(), &own->size) == 0);

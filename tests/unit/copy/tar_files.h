@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/copy/file_descriptor.h"
+#include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 
@@ -73,7 +73,7 @@ auto with_file(const std::string& bytes, Work work) {
   const ScratchDirectory folder;
   const auto path = folder.path() / "image.tar";
   std::ofstream(path, std::ios::binary) << bytes;
-  const copy::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   REQUIRE(file.valid());
   return work(file.get());
 }

@@ -22,7 +22,7 @@ TEST_CASE("Every error code has a unique name and is restored from it") {
   std::set<std::string_view> names;
   for (int i = 0; i <= static_cast<int>(ErrorCode::kBug); ++i) {
     const auto code = static_cast<ErrorCode>(i);
-    CHECK(error_code_from(to_string(code)) == code);
+    CHECK(value_named<ErrorCode>(to_string(code)) == code);
     names.insert(to_string(code));
   }
   CHECK(names.size() == static_cast<std::size_t>(ErrorCode::kBug) + 1);
@@ -31,8 +31,8 @@ TEST_CASE("Every error code has a unique name and is restored from it") {
 TEST_CASE("The wire names of error codes never change") {
   CHECK(to_string(ErrorCode::kInvalidInput) == "invalid_input");
   CHECK(to_string(ErrorCode::kStalePlan) == "stale_plan");
-  CHECK_FALSE(error_code_from("kBusy"));
-  CHECK_FALSE(error_code_from(""));
+  CHECK_FALSE(value_named<ErrorCode>("kBusy"));
+  CHECK_FALSE(value_named<ErrorCode>(""));
 }
 
 TEST_CASE("Context is added outside, and the hint is not part of the description") {

@@ -1,7 +1,7 @@
-#include "engine/core/words.h"
+#include "engine/core/text.h"
 
-#include "engine/core/file_mode.h"
-#include "engine/core/text_list.h"
+#include "engine/core/number_format.h"
+#include "engine/core/tree.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/core/words.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
 

@@ -1,0 +1,32 @@
+#include "engine/core/file_descriptor.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace sparkplan {
+
+Result<std::string> read_up_to(int file, std::size_t most, const std::string& name) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (text.size() < most) {
+    const auto count = ::read(file, buffer.data(), std::min(buffer.size(), most - text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read " + name, errno));
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+bool write_fully(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace sparkplan

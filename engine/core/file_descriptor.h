@@ -1,0 +1,46 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/core/result.h"
+
+namespace sparkplan {
+
+/// Closes its file descriptor.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number = -1) : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    replace(other.release());
+    return *this;
+  }
+  ~FileDescriptor() { replace(-1); }
+
+  int get() const { return number_; }
+  bool valid() const { return number_ >= 0; }
+  /// Closes the previous descriptor.
+  void replace(int number) {
+    if (number_ >= 0) ::close(number_);
+    number_ = number;
+  }
+  /// The caller has to close it.
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// I/O. The next bytes of a file up to its end, at most `most`. `name`: for the error.
+/// Errors: those of read(2).
+Result<std::string> read_up_to(int file, std::size_t most, const std::string& name);
+
+/// I/O. False if write(2) failed: errno has the reason.
+bool write_fully(int file, std::string_view bytes);
+
+}  // namespace sparkplan
