@@ -98,10 +98,10 @@ void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNod
     if (!wanted.empty()) effect.ineffective[type->info().name] = type->check_effect(wanted, node);
   }
   (void)sent(effect, decode<EffectReply>);
-  ChangesAhead ahead;
-  for (const Resource& one : desired.resources) ahead[one.id.type][one.id.name] = one.desired;
+  ChangesAhead all_ahead;
+  for (const Resource& one : desired.resources) all_ahead[one.id.type][one.id.name] = one.desired;
   EffectReply foreseen;
-  for (const auto& type : registry.types()) foreseen.ineffective[type->info().name] = type->foresee(ahead, node);
+  for (const auto& type : registry.types()) foreseen.ineffective[type->info().name] = type->foresee(all_ahead, node);
   (void)sent(foreseen, decode<EffectReply>);
 }
 
