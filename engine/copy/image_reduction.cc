@@ -119,6 +119,20 @@ Result<void> leave_out_layers(int file, const ExpectedImage& image, const std::f
   return shorter.end();
 }
 
+Result<void> check_left_out(int file, const ExpectedImage& image, const CountKnownLayers& count_known) {
+  if (image.left_out == 0) return {};
+  SPARK_TRY(const auto layers, layers_in_archive(file, image));
+  std::vector<std::string> digests;
+  for (const LayerPlace& layer : layers) digests.push_back(layer.digest);
+  const std::size_t known = count_known(digests);
+  for (std::size_t at = known; at < std::min(image.left_out, layers.size()); ++at) {
+    if (layers[at].size > 0) continue;
+    return failure(ErrorCode::kVerifyFailed, "the archive lacks the content of a layer that this node does not have",
+                   "`sparkplan sync --verify` sends all layers");
+  }
+  return {};
+}
+
 std::size_t shared_layers(const std::vector<std::string>& one, const std::vector<std::string>& other) {
   const auto [end, other_end] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
   return static_cast<std::size_t>(end - one.begin());

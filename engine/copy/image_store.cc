@@ -177,7 +177,9 @@ Result<void> ImageStore::shorten(const Tree& tree, const std::string& id, std::s
 Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id,
                               std::size_t left_out) const {
   SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
-  SPARK_CHECK(check_archive(archive.get(), {engine_, name_, id, left_out}, sign_of_life_));
+  const ExpectedImage expected{engine_, name_, id, left_out};
+  SPARK_CHECK(check_archive(archive.get(), expected, sign_of_life_));
+  SPARK_CHECK(check_left_out(archive.get(), expected, [this](const auto& digests) { return known_layers(digests); }));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));
   if (ended.status == 0) return {};
   auto error = failed("load", ended);

@@ -159,6 +159,7 @@ void Transfer::check_time(std::size_t i) {
   const auto receives = [&] { return is_to_receive(i) && state.sender; };
   if (receives()) check_advance(i, now);
   if (receives()) check_pace(i, now);
+  if (receives()) check_rest(i, now);
 }
 
 void Transfer::check_advance(std::size_t i, Clock::time_point now) {

@@ -128,7 +128,11 @@ void Transfer::link(std::size_t from, std::size_t to) {
   }
   // The members behind this one get nothing until it does.
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (i == to || receives_from(i, to)) states_[i].last_advance = states_[i].in_pace = Clock::now();
+    if (i != to && !receives_from(i, to)) continue;
+    State& waiting = states_[i];
+    waiting.last_advance = waiting.in_pace = waiting.judged_at = Clock::now();
+    waiting.judged_bytes = waiting.done_bytes;
+    waiting.late_times = 0;
   }
 }
 
@@ -245,6 +249,38 @@ void Transfer::try_next_first(std::size_t i, Clock::time_point now) {
   if (left / kWorth <= patience.least_lag || static_cast<double>(left) <= soon) return;
   tried = true;
   move_to_end(i);
+}
+
+void Transfer::check_rest(std::size_t i, Clock::time_point now) {
+  constexpr int kEnough = 2;  // Times: meanwhile a late sender is late, too.
+  constexpr int kMostLeft = 2;
+  State& state = states_[i];
+  if (now - state.judged_at <= options_.patience.stall) return;
+  const auto seconds = [](Clock::duration time) { return std::chrono::duration<double>(time).count(); };
+  const double pace = static_cast<double>(state.done_bytes - state.judged_bytes) / seconds(now - state.judged_at);
+  const double ahead = pace * seconds(created_ + options_.patience.total - now);
+  state.late_times = ahead < static_cast<double>(total_bytes_ - state.done_bytes) ? state.late_times + 1 : 0;
+  state.judged_at = now;
+  state.judged_bytes = state.done_bytes;
+  const std::size_t sender = *state.sender;
+  if (state.late_times < kEnough || sender == source_ || state.late_senders == kMostLeft) return;
+  const bool is_new = state.unfit.insert(sender).second;
+  const bool has_other = find_sender(i, std::nullopt).has_value();
+  if (is_new) state.unfit.erase(sender);
+  if (!has_other || is_late_itself(sender, now)) return;
+  ++state.late_senders;
+  state.outcome.slow = false;  // It was measured by what its sender claims.
+  change_sender(i, true, make_error(ErrorCode::kUnreachable, "too little arrives to end in time"));
+}
+
+bool Transfer::is_late_itself(std::size_t sender, Clock::time_point now) {
+  const State& state = states_[sender];
+  if (is_source(sender) || state.complete || !state.sender || state.late_times == 0) return false;
+  if (now - created_ < options_.patience.total / 2) return true;
+  // It may only claim to be late. One receiver tries that: behind a slow source, all of them are late.
+  const std::size_t above = *state.sender;
+  const bool is_first = above == source_ || states_[above].late_times == 0;
+  return !is_first || std::exchange(left_late_, true);
 }
 
 void Transfer::move_to_end(std::size_t i) {

@@ -52,11 +52,15 @@ struct TransferState {
   double rate = 0;
   std::int64_t done_at_link = 0;  ///< `done_bytes` when the last link was made.
   std::int64_t least_behind = 0;  ///< Bytes that it was behind its sender, at least.
+  std::int64_t judged_bytes = 0;  ///< `done_bytes` at `judged_at`.
+  int late_times = 0;             ///< So often in a row it has received too little to end in time.
+  int late_senders = 0;           ///< That it has left for this reason.
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_sign = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_advance = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point linked_at = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point in_pace = std::chrono::steady_clock::now();  ///< Not behind its sender.
+  std::chrono::steady_clock::time_point judged_at = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point next_display = std::chrono::steady_clock::now();
   AnswerBudget budget{std::chrono::steady_clock::now()};
 
@@ -139,6 +143,10 @@ class Transfer {
   /// The pace of the source shows only at its receiver. So the first one leaves its place once, slow or not: the order
   /// of a chain does not matter otherwise.
   void try_next_first(std::size_t i, Clock::time_point now);
+  /// A sender can send so little that its receiver fails only at the deadline, and claim to have everything. So a
+  /// receiver that would be too late gets another sender, if there is one. Those behind a late one wait for that one.
+  void check_rest(std::size_t i, Clock::time_point now);
+  bool is_late_itself(std::size_t sender, Clock::time_point now);
   /// Without effect if nothing is behind it, or if cables leave no other way.
   void move_to_end(std::size_t i);
   static void leave_sender(State& state);
@@ -153,7 +161,8 @@ class Transfer {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool over_ = false;
-  bool late_ = false;  ///< The others no longer wait for members that have not begun.
+  bool late_ = false;       ///< The others no longer wait for members that have not begun.
+  bool left_late_ = false;  ///< A receiver has left a sender that is late itself.
   std::vector<State> states_;
   KnownChunks known_;
   std::map<std::int64_t, TransferLink> links_;

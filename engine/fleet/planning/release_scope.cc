@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/core/tree.h"
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/plan/desired_state.h"
@@ -43,19 +45,34 @@ std::set<ResourceId> differing(const Desired& before, const Desired& after) {
   return ids;
 }
 
+std::set<ResourceId> with_field_of(std::string_view node, const Manifest& manifest) {
+  const std::string ending = "." + std::string(node);
+  std::set<ResourceId> ids;
+  for (const auto& [id, managed] : manifest.resources) {
+    const auto& fields = entries_of(managed.last_applied);
+    const bool has_field =
+        std::any_of(fields.begin(), fields.end(), [&](const MapEntry& field) { return field.key.ends_with(ending); });
+    if (has_field) ids.insert(id);
+  }
+  return ids;
+}
+
 void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
   planned.implied.reset();
   if (with_released_ == nullptr) return;
   // Without the data of the released node, nothing shows what the other nodes have of it.
+  const auto& manifest = planned.node.known.manifest;
+  std::set<ResourceId> ids;
   for (const FleetNode& node : session_.nodes()) {
-    const bool is_released = node.leaving && with_released_->find(node.spec->name) != nullptr;
-    if (is_released && (node.error || !node.known.export_errors.empty())) return;
+    if (!node.leaving || with_released_->find(node.spec->name) == nullptr) continue;
+    if (node.error || !node.known.export_errors.empty()) return;
+    if (manifest) ids.merge(with_field_of(node.name(), *manifest));
   }
   const NodeSpec* spec = with_released_->find(planned.node.spec->name);
   if (spec == nullptr) return;
   const ClusterView view{*with_released_, *spec, exports_, allow_management_change_, session_.options().secrets.get()};
-  planned.implied = with_needed(differing(desired_state(view, planned.node.known.facts, session_.registry()), without),
-                                without.resources);
+  ids.merge(differing(desired_state(view, planned.node.known.facts, session_.registry()), without));
+  planned.implied = with_needed(std::move(ids), without.resources);
 }
 
 void PlanRun::remark_left_out() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kFewNodes = 16;
 /// One node can invent checks. Those of the others come first.
 constexpr std::size_t kMostHistoriesOfOneNode = 200;
 constexpr std::size_t kMostNamedValues = 10;
+constexpr std::size_t kMostDrawnRuns = 50;  // A node keeps no more of a check.
 constexpr std::size_t kLongestCheckId = 200;
 constexpr std::size_t kLongestNote = 200;
 constexpr std::size_t kMostUnreadNodes = 20;
@@ -71,16 +73,30 @@ void write_line_cell(Markup& body, const std::vector<double>& values, const std:
   body.close();
 }
 
+/// This run and those before it, the oldest first. If this run has several nodes, those of one node are left out: one
+/// node can invent a thousand of them.
+std::vector<const PastRun*> drawn_runs(std::span<const PastRun> runs) {
+  const bool of_several = runs.front().nodes.size() > 1;
+  std::vector<const PastRun*> drawn;
+  for (const PastRun& run : runs) {
+    if (drawn.size() == kMostDrawnRuns) break;
+    if (!of_several || run.nodes.size() > 1) drawn.push_back(&run);
+  }
+  std::reverse(drawn.begin(), drawn.end());
+  return drawn;
+}
+
 /// One row for each kind of measurement: the worst value of this run and of the one before it.
-void write_kinds(Markup& body, const std::vector<PastRun>& runs, const PastRun& now, const PastRun* before) {
+void write_kinds(Markup& body, const std::vector<const PastRun*>& drawn, const PastRun* before) {
+  const PastRun& now = *drawn.back();
   open_table(body, "num hist", "The worst value of each kind in each run", {"kind", "runs", "before", "now", "change"});
   for (const Figure figure : all_figures()) {
     const auto current = now.figures.find(figure);
     if (current == now.figures.end()) continue;
     std::vector<double> values;
-    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    for (const PastRun* run : drawn) {
       const auto found = run->figures.find(figure);
-      if (run->run <= now.run && found != run->figures.end()) values.push_back(found->second.value);
+      if (found != run->figures.end()) values.push_back(found->second.value);
     }
     const std::string unit(unit_of(figure));
     const double value = current->second.value;
@@ -107,7 +123,7 @@ void write_comparison(Markup& body, const std::vector<PastRun>& runs, const std:
                                       : "Compared with the run of " + shown_time(time_of_run(before->run)) + " on " +
                                             fold_names(before->nodes) + ".");
   body.newline();
-  write_kinds(body, runs, *now, before);
+  write_kinds(body, drawn_runs({now, runs.end()}), before);
 }
 
 enum class Course : std::uint8_t { kSlower, kFaster, kSteady };

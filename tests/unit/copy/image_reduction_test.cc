@@ -134,6 +134,30 @@ TEST_CASE("image reduction: the receiver accepts exactly the layers that may lac
   CHECK_FALSE(check(tar_of(forged), image_of(kContents, ContainerEngine::kPodman, 1)));
 }
 
+TEST_CASE("image reduction: a receiver refuses an archive without a layer that it does not have itself") {
+  for (const auto engine : {ContainerEngine::kDocker, ContainerEngine::kPodman}) {
+    const auto image = image_of(kContents, engine, 2);
+    const std::string two = reduced(tar_of(docker_files(kContents)), image);
+    std::vector<std::string> asked;
+    const auto outcome = [&](const std::string& bytes, std::size_t known) {
+      return test::with_file(bytes, [&](int file) {
+        return check_left_out(file, image, [&](const std::vector<std::string>& digests) {
+          asked = digests;
+          return known;
+        });
+      });
+    };
+    CHECK(outcome(two, 2));
+    CHECK(asked == std::vector<std::string>{sha256(kContents[0]), sha256(kContents[1]), sha256(kContents[2])});
+    for (const std::size_t known : {0U, 1U}) {
+      const auto refused = outcome(two, known);
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::kVerifyFailed);
+    }
+    CHECK(outcome(tar_of(docker_files(kContents)), 0));
+  }
+}
+
 TEST_CASE("image reduction: a layer that comes again behind the known ones keeps its content") {
   const std::vector<std::string> contents{"twice", "once", "twice"};
   const auto image = image_of(contents, ContainerEngine::kDocker, 2);

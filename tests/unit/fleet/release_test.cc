@@ -1,4 +1,9 @@
 // Departing nodes: undone and released only with the user's consent.
+#include "engine/fleet/planning/release_scope.h"
+
+#include <set>
+#include <string>
+
 #include "engine/fleet/planning/status_run.h"
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
@@ -125,6 +130,19 @@ TEST_CASE("release: the other nodes lose what the released node implies, and the
   CHECK(changes(bench.plan()) ==
         std::vector<std::string>{"n1 update profile_env/A config", "n1 update sysctl/vm.swappiness config",
                                  "n2 update profile_env/A config", "n2 update sysctl/vm.swappiness config"});
+}
+
+TEST_CASE(
+    "release: what was applied with a field of the released node is changed, also if the file asks for it no more") {
+  Manifest manifest;
+  const auto trust = [&](const std::string& user) -> Value& {
+    return manifest.resources[{"ssh_trust", user}].last_applied;
+  };
+  trust("root") = Value::map({{"key", "ssh-ed25519"}, {"authorized.n3", "ssh-ed25519 AAAA"}});
+  trust("user") = Value::map({{"authorized.n31", "ssh-ed25519 AAAA"}, {"n3", true}});
+  manifest.resources[{"sysctl", "vm.swappiness"}].last_applied = "10";
+  CHECK(with_field_of("n3", manifest) == std::set<ResourceId>{{"ssh_trust", "root"}});
+  CHECK(with_field_of("n1", manifest).empty());
 }
 
 TEST_CASE("release: a node that is gone is forgotten without contact, and no later apply asks about it") {

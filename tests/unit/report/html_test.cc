@@ -176,6 +176,28 @@ TEST_CASE("a run that one node invents is not the run before, and none of its ch
   CHECK(page.size() < kLargestPage / 2);
 }
 
+TEST_CASE("a course of the worst values has no run that one node alone reports") {
+  const Cluster cluster = sample_cluster(4);
+  VerifyReport report = testing::sample_verify(cluster);
+  auto& liar = report.measured[1].measured;
+  for (int number = 0; number < 1000; ++number) {
+    liar.runs.push_back({1000 + number,
+                         std::to_string(20250101 + number / 60 % 28) + "T01" +
+                             std::to_string(100 + number % 60).substr(1) + "00Z-" + std::to_string(10'000'000 + number),
+                         {}});
+    auto& stored = liar.checks["tcp/spark-02/a" + std::to_string(number / 50)];
+    stored.values.push_back(1);
+    stored.runs.push_back(1000 + number);
+  }
+  const std::string page = verify_page(report, cluster);
+  CHECK(complaints_about_page(page) == "");
+  const auto kinds = place_in(page, "The worst value of each kind in each run");
+  const auto end = page.find("</table>", kinds);
+  REQUIRE(end != std::string::npos);
+  CHECK(has(page.substr(kinds, end - kinds), "aria-label=\"13 values, the last 10: "));
+  CHECK_FALSE(has(page.substr(kinds, end - kinds), "aria-label=\"1013 values"));
+}
+
 TEST_CASE("a sweep has both placements and its latency as charts, one for each of many operations") {
   const Cluster cluster = sample_cluster(4);
   VerifyReport report = testing::sample_verify(cluster);

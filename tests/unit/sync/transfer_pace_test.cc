@@ -58,6 +58,21 @@ test::CopyReaction claims_much_from(const std::string& sender) {
   };
 }
 
+/// Gets a byte now and then from the sender whose addresses end so, and all from any other one.
+test::CopyReaction gets_little_from(const std::string& sender) {
+  return [sender](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr || !fetch->address.ends_with(sender)) return honest(command, self);
+    self.on_read = [state = std::make_shared<Said>()](Peer& peer) {
+      constexpr std::int64_t kEach = 5;  // 100 ms: ten seconds for all of them.
+      if (!state->is_due() || ++state->count % kEach != 0) return;
+      CopyProgress progress;
+      progress.done_bytes = state->count / kEach;
+      say(peer, progress);
+    };
+  };
+}
+
 /// Has a little more with each message, until it has all.
 test::CopyReaction grows() {
   return [](const CopyCommand& command, Peer& self) {
@@ -176,6 +191,45 @@ TEST_CASE("transfer: a slow node that is the only way is named, and those behind
   CHECK(outcomes[2].delays);
   CHECK_FALSE(outcomes[3].slow);
   CHECK(bench.nodes[3].all<CopyDrop>().empty());
+}
+
+TEST_CASE("transfer: a sender that has everything and sends too little to end in time is left for another one") {
+  Bench bench(4);
+  bench.options.patience.stall = milliseconds(250);
+  bench.options.patience.total = milliseconds(5000);
+  std::size_t receiver = 0;
+  SECTION("a second source") {
+    bench.holders = {1};
+    bench.has_digests = true;
+    receiver = 3;
+  }
+  SECTION("a node that is soon complete") {
+    bench.options.patience.lag = milliseconds(100);
+    bench.options.patience.least_lag = 10;
+    bench.nodes[1].reaction = grows();
+    receiver = 2;
+  }
+  bench.nodes[receiver].reaction = gets_little_from(".12");
+  const auto outcomes = bench.run();
+  for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
+  // What its sender claims to have does not make it a slow node.
+  CHECK_FALSE(outcomes[receiver].slow);
+  CHECK(senders_of(bench.nodes[receiver]).front().ends_with(".12"));
+  CHECK_FALSE(senders_of(bench.nodes[receiver]).back().ends_with(".12"));
+}
+
+TEST_CASE("transfer: a node behind one that claims to be late waits for it, but only for half of the time") {
+  Bench bench(4);
+  bench.options.patience.stall = milliseconds(250);
+  bench.options.patience.total = milliseconds(4000);
+  bench.nodes[1].reaction = gets_little_from(".11");
+  bench.nodes[2].reaction = gets_little_from(".12");
+  const auto outcomes = bench.run();
+  CHECK(outcomes[1].error);
+  CHECK_FALSE(outcomes[2].error);
+  CHECK(outcomes[2].seconds > 1.9);
+  CHECK_FALSE(senders_of(bench.nodes[2]).back().ends_with(".12"));
+  CHECK_FALSE(outcomes[3].error);
 }
 
 TEST_CASE("transfer: with cables in a line the node behind a slow one waits until the deadline of the transfer") {
