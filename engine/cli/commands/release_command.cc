@@ -49,8 +49,9 @@ ExitCode conclude(const Report& report, const std::string& name, bool in_file, c
                   const Console& console) {
   const NodeReport* node = find_node(report, name);
   if (node == nullptr) {
-    console.error(make_error(ErrorCode::kUnreachable, name + " is not in " + cluster.file +
-                                                          ", and some nodes that may know it could not be read"));
+    console.error(make_error(ErrorCode::kUnreachable,
+                             name + " is not in " + cluster.file + ", and some nodes that may know it were not read",
+                             "repeat the command when all nodes can be read; `sparkplan status` lists them"));
     return ExitCode::kNodeFailed;
   }
   if (in_file && node->status == NodeStatus::kReleased) {
