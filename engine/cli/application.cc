@@ -144,7 +144,8 @@ ExitCode run_application(int argc, char** argv) {
   if (line.started != nullptr) {
     line.started->insert(line.started->end(), argv + started, argv + argc);
   } else if (started < argc) {
-    std::cerr << "sparkplan: error: only exec and run take a command after --\n";
+    std::cerr << "sparkplan: error: only exec and run take a command after --\n"
+              << "  hint: leave out -- and what follows it\n";
     return ExitCode::kUsage;
   }
   if (const auto settled = settle_file(line); !settled) {

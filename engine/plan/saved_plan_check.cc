@@ -69,7 +69,8 @@ Result<void> check_status(const NodeReport& node, bool is_held) {
 Result<void> check_node(const NodeReport& node) {
   const auto ids = displayed(node.plan);
   for (const ResourceId& id : node.plan.waiting) {
-    if (ids.count(id) == 0) return contradicts(id.words() + " waits on " + node.name + ", but no change of it is shown");
+    if (ids.count(id) == 0)
+      return contradicts(id.words() + " waits on " + node.name + ", but no change of it is shown");
   }
   for (const Step& step : node.plan.steps) {
     if (step.resources.empty())
@@ -112,8 +113,8 @@ Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Re
     }
     const bool asked_for = change.action != Action::kRemove && change.id.name != kWholeFileName;
     if (asked_for && spec.sections.count(type->info().section) == 0)
-      return contradicts(change.id.words() + " is shown for " + node.name + ", but the cluster.yaml in the plan has no " +
-                         type->info().section + " for it");
+      return contradicts(change.id.words() + " is shown for " + node.name +
+                         ", but the cluster.yaml in the plan has no " + type->info().section + " for it");
   }
   return {};
 }

@@ -21,7 +21,8 @@ void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseco
              throw CLI::ValidationError(name, duration.error().describe() + "; " + duration.error().hint);
            }
            if (*duration < least) {
-             throw CLI::ValidationError(name, in_quotes(text) + " is too short: " + format_duration(least) + " or more");
+             throw CLI::ValidationError(name,
+                                        in_quotes(text) + " is too short: " + format_duration(least) + " or more");
            }
            into = *duration;
          },

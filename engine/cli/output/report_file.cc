@@ -25,7 +25,7 @@ Result<void> check_report_path(const std::string& path) {
   if (::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) != 0) {
     const int number = errno;
     if (number == ENOENT) {
-      return failure(ErrorCode::kInvalidInput, "there is no directory " + directory.string() + " to write to",
+      return failure(ErrorCode::kInvalidInput, path + ": there is no directory " + directory.string(),
                      "create it, or name another file");
     }
     Error error = system_error("write " + path, number);
