@@ -138,7 +138,8 @@ ExitCode run_application(int argc, char** argv) {
   }
   auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);
   if (!console) {
-    std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n";
+    std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n"
+              << "  hint: " << printable(console.error().hint) << "\n";
     return ExitCode::kUsage;
   }
   if (line.started != nullptr) {

@@ -194,6 +194,7 @@ TEST_CASE("a log file that cannot be opened is exit 1") {
       sparkplan({"--log-file", (folder / "/file/log").string(), "validate", cluster_file(folder, kSection)});
   CHECK(output.exit_status == 1);
   CHECK(contains(output.standard_error, "log"));
+  CHECK(contains(output.standard_error, "hint: name a file that you can write"));
 }
 
 TEST_CASE("the exit codes of plan, apply and drift describe a node's state") {
