@@ -138,13 +138,15 @@ ExitCode run_application(int argc, char** argv) {
   }
   auto console = Console::open(line.global.verbosity, line.global.quiet, line.global.no_color, line.global.log_file);
   if (!console) {
-    std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n";
+    std::cerr << "sparkplan: error: " << printable(console.error().describe()) << "\n"
+              << "  hint: " << printable(console.error().hint) << "\n";
     return ExitCode::kUsage;
   }
   if (line.started != nullptr) {
     line.started->insert(line.started->end(), argv + started, argv + argc);
   } else if (started < argc) {
-    std::cerr << "sparkplan: error: only exec and run take a command after --\n";
+    std::cerr << "sparkplan: error: only exec and run take a command after --\n"
+              << "  hint: leave out -- and what follows it\n";
     return ExitCode::kUsage;
   }
   if (const auto settled = settle_file(line); !settled) {

@@ -32,6 +32,8 @@ struct ResourceId {
 
   auto operator<=>(const ResourceId&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
   std::string str() const { return type + "/" + name; }
+  /// For people: "file /etc/motd" if the name is a path, else as str().
+  std::string words() const { return name.starts_with('/') ? type + " " + name : str(); }
   /// Errors: kInvalidInput when there is no slash or one side is empty.
   static Result<ResourceId> parse(std::string_view text);
 };

@@ -60,7 +60,33 @@ std::vector<std::string> unfolded(std::string_view text) {
   return names;
 }
 
+/// Why numbers_in() finds no numbers.
+std::string fault_of_numbers(std::string_view list) {
+  for (const std::string_view range : split(list, ',')) {
+    const auto dash = range.find('-');
+    const auto first = number_of(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
+    if (!first || !last) return "brackets hold numbers and ranges, such as [01-03,07]";
+    if (*last < *first) {
+      const std::string smaller(range.substr(dash + 1));
+      const std::string larger(range.substr(0, dash));
+      return "the range " + printable(range) + " is reversed: write " + smaller + "-" + larger;
+    }
+  }
+  return "brackets name at most " + std::to_string(kMostUnfoldedNames) + " nodes";
+}
+
 }  // namespace
+
+std::string fault_of_brackets(std::string_view text) {
+  for (auto open = text.find('['); open != std::string_view::npos; open = text.find('[', open + 1)) {
+    const auto close = text.find(']', open);
+    if (close == std::string_view::npos) return "a \"[\" has no \"]\"";
+    const auto list = text.substr(open + 1, close - open - 1);
+    if (!numbers_in(list)) return fault_of_numbers(list);
+  }
+  return {};
+}
 
 bool has_too_many_brackets(std::string_view text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '[')) > kMostBrackets;

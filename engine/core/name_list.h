@@ -21,6 +21,10 @@ bool has_too_many_brackets(std::string_view text);
 /// than kMostUnfoldedNames names has one name: itself. `text` has no list: see split_name_list().
 std::vector<std::string> unfold_names(std::string_view text);
 
+/// Why unfold_names() takes the brackets of a text for letters, in words for the user; empty if it has none or takes
+/// them for numbers: "the range 3-1 is reversed: write 1-3".
+std::string fault_of_brackets(std::string_view text);
+
 /// The parts of a comma list, without blanks around them: "spark-[01,03], head/sysctl" has two. A comma in brackets is
 /// part of a name. Brackets after a slash have no meaning.
 std::vector<std::string> split_name_list(std::string_view text);

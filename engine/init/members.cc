@@ -290,7 +290,9 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
                        printable(first->facts->machine_id),
                    kTwinHint);
   }
-  if (members.nodes.empty()) return failure(ErrorCode::kUnreachable, "none of the machines could be read");
+  if (members.nodes.empty())
+    return failure(ErrorCode::kUnreachable, "none of the machines could be read",
+                   "correct the errors above and repeat; no file was written");
   add_unread(roster, naming, members);
   naming.give_ids(members.nodes);
   const std::string name = agreed_name(apart, agreed, members);

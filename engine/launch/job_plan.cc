@@ -292,7 +292,8 @@ Result<std::pair<std::string, std::string>> parse_assignment(const std::string& 
   const bool is_name = !name.empty() && !is_digit(name.front()) &&
                        std::all_of(name.begin(), name.end(), [](char c) { return is_alphanumeric(c) || c == '_'; });
   if (equals == std::string::npos || !is_name) {
-    return failure(ErrorCode::kInvalidInput, in_quotes(text) + " is no NAME=VALUE");
+    return failure(ErrorCode::kInvalidInput, in_quotes(text) + " is no NAME=VALUE",
+                   "begin it with a variable's name: --env NCCL_DEBUG=INFO");
   }
   return std::pair(name, text.substr(equals + 1));
 }

@@ -29,6 +29,7 @@ struct JobNodeReport {
   std::vector<RankReport> ranks;
   std::vector<std::int64_t> left;                 ///< Processes of the job that could not be ended.
   std::vector<std::string> containers_left = {};  ///< Their ids, or why they could not be read or removed.
+  std::string address = {};                       ///< Where the node is reached.
 };
 
 /// One condition for a start.

@@ -11,6 +11,7 @@
 
 #include "engine/fleet/session/last_line.h"
 #include "engine/launch/output_queue.h"
+#include "engine/plan/reach.h"
 #include "engine/remote/programs/job_client.h"
 
 namespace sparkplan {
@@ -222,6 +223,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       report.nodes[i].name = jobs[i].node->name.str();
+      report.nodes[i].address = shown_address(*jobs[i].node);
       threads.emplace_back([&, i] {
         NodeRun node(i, jobs[i], options, shared, report.nodes[i]);
         last_line([&] { node.run(); }, [&](Error error) { node.fail(std::move(error)); });

@@ -44,7 +44,7 @@ std::string changes_in(const NodePlan& plan) {
   std::size_t count = 0;
   for (const Change& change : plan.changes) {
     if (change.is_harmless()) continue;
-    if (++count <= kMostShown) shown.push_back(change.id.str());
+    if (++count <= kMostShown) shown.push_back(change.id.words());
   }
   if (count > kMostShown) shown.push_back(std::to_string(count - kMostShown) + " more");
   return join(shown, ", ");

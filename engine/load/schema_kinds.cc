@@ -85,11 +85,12 @@ std::string hint_for_kind(const std::vector<std::string>& kinds, const Value& va
   const bool scalar = !value.is_map() && !value.is_list();
   if (has_kind(kinds, "string") && scalar) return "put it in quotes: \"" + display(value) + "\"";
   if (has_kind(kinds, "integer") && value.is_string()) {
-    return is_number_text(text_of(&value)) ? "leave out the quotes" : "";
+    return is_number_text(text_of(&value)) ? "leave out the quotes" : "write a number in digits";
   }
   if (has_kind(kinds, "array") && scalar) return "write a list: [" + printable(display(value)).substr(0, 60) + "]";
   if (has_kind(kinds, "array") && value.is_map()) return "begin each entry with \"- \"";
   if (has_kind(kinds, "object") && value.is_list()) return "leave out the \"- \": its keys follow, indented";
+  if (has_kind(kinds, "object") && scalar) return "give it keys with values: {KEY: VALUE}";
   return "";
 }
 

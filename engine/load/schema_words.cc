@@ -261,7 +261,7 @@ class Walker {
       } else if (others != schema.end() && *others == json(false)) {
         // A search for names costs most of the time of a hostile file, and later findings are only counted.
         const bool shown = findings_.all().size() <= kMostFindings;
-        const auto meant = shown ? meant_by(entry.key, properties) : std::nullopt;
+        const auto meant = shown ? meant_by(entry.key, properties, value) : std::nullopt;
         fail(below, entry.key_where, "schema.unknown-key", "unknown key " + in_quotes(entry.key),
              shown ? hint_for_unknown(entry.key, meant, properties) : "");
         // So later checks do not also report that the key which was meant is missing.
@@ -277,7 +277,15 @@ class Walker {
     const auto property = properties.find(key);
     fail(spot, spot.key.known() ? spot.key : value.where, "schema.missing-key",
          "the key \"" + key + "\" is missing" + (spot.key.known() ? " in " + spot.name : ""),
-         property == properties.end() ? "" : word_of(*property, "description"));
+         property == properties.end() ? "" : hint_to_add(key, *property));
+  }
+
+  static std::string hint_to_add(const std::string& key, const json& property) {
+    const auto allowed = property.find("enum");
+    if (allowed != property.end() && allowed->size() == 1)
+      return "add \"" + key + ": " + allowed->front().dump() + "\"";
+    const std::string description = word_of(property, "description");
+    return "add it" + (description.empty() ? "" : ": " + description);
   }
 
   static std::vector<std::string> names_in(const json& properties) {
@@ -286,7 +294,10 @@ class Walker {
     return names;
   }
 
-  static std::optional<std::string> meant_by(const std::string& key, const json& properties) {
+  static std::optional<std::string> meant_by(const std::string& key, const json& properties, const Value& value) {
+    // Beside an address, this is the other key that every node has.
+    const bool has_address = value.find("address") != nullptr && value.find("name") == nullptr;
+    if (has_address && key == "hostname" && properties.contains("name")) return "name";
     if (std::string usual = usual_name_of(key); properties.contains(usual)) return usual;
     return nearest(key, names_in(properties));
   }

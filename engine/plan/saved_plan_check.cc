@@ -69,29 +69,30 @@ Result<void> check_status(const NodeReport& node, bool is_held) {
 Result<void> check_node(const NodeReport& node) {
   const auto ids = displayed(node.plan);
   for (const ResourceId& id : node.plan.waiting) {
-    if (ids.count(id) == 0) return contradicts(id.str() + " waits on " + node.name + ", but no change of it is shown");
+    if (ids.count(id) == 0)
+      return contradicts(id.words() + " waits on " + node.name + ", but no change of it is shown");
   }
   for (const Step& step : node.plan.steps) {
     if (step.resources.empty())
       return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to no change");
     for (const ResourceId& id : step.resources) {
       if (ids.count(id) == 0)
-        return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to " + id.str() +
+        return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to " + id.words() +
                            ", but no change of it is shown");
     }
   }
   for (const auto& [id, value] : node.plan.after_steps) {
     if (ids.count(id) == 0)
-      return contradicts("a value of " + id.str() + " on " + node.name + " belongs to no change that is shown");
+      return contradicts("a value of " + id.words() + " on " + node.name + " belongs to no change that is shown");
   }
   for (const Change& change : node.plan.changes) {
     const auto& waiting = node.plan.waiting;
     const bool waits =
         change.origin != Origin::kForeign && std::find(waiting.begin(), waiting.end(), change.id) != waiting.end();
     if (waits && !has_reason_to_wait(change, waiting))
-      return contradicts(change.id.str() + " waits on " + node.name + ", but nothing is shown that it waits for");
+      return contradicts(change.id.words() + " waits on " + node.name + ", but nothing is shown that it waits for");
     const bool empty = change.fields.empty() && change.origin != Origin::kForeign;
-    if (empty) return contradicts("the change of " + change.id.str() + " on " + node.name + " shows nothing");
+    if (empty) return contradicts("the change of " + change.id.words() + " on " + node.name + " shows nothing");
   }
   return {};
 }
@@ -112,8 +113,8 @@ Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Re
     }
     const bool asked_for = change.action != Action::kRemove && change.id.name != kWholeFileName;
     if (asked_for && spec.sections.count(type->info().section) == 0)
-      return contradicts(change.id.str() + " is shown for " + node.name + ", but the cluster.yaml in the plan has no " +
-                         type->info().section + " for it");
+      return contradicts(change.id.words() + " is shown for " + node.name +
+                         ", but the cluster.yaml in the plan has no " + type->info().section + " for it");
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/text/error_json.h"
+#include "engine/report/text/shared_errors.h"
 
 namespace sparkplan {
 namespace {
@@ -80,28 +81,37 @@ bool is_missing_launcher(const RankReport& rank, const JobReport& report) {
   return report.command == "run" && rank.ended->ending == RankEnding::kNotStarted && !rank.program.empty() && !own;
 }
 
-std::string lines_of_node(const JobNodeReport& node, const JobReport& report) {
-  std::string text;
-  if (node.error) {
-    text += "! " + node.name + ": " + printable(node.error->describe()) + "\n";
-    if (!node.error->hint.empty()) text += "  hint: " + printable(node.error->hint) + "\n";
-  }
+/// All that went wrong on a node.
+void add_troubles(const JobNodeReport& node, const JobReport& report, std::vector<NodeTrouble>& troubles) {
+  const auto add = [&](const std::string& where, const std::string& words, const std::string& hint = {}) {
+    troubles.push_back({printable(where), {}, printable(words), printable(hint)});
+  };
+  if (node.error) troubles.push_back(trouble_of(node.name, node.address, *node.error));
   for (const RankReport& rank : node.ranks) {
     if (!rank.ended || rank.succeeded() || is_consequence(*rank.ended, report)) continue;
     const std::string which = node.ranks.size() > 1 ? " rank " + std::to_string(rank.rank) : "";
-    text += "! " + node.name + which + ": " + ending_text(rank) + "\n";
-    if (is_missing_launcher(rank, report)) {
-      text += "  hint: " + printable(rank.program) + " starts your command: install it on " + node.name + "\n";
-    }
+    const bool is_launcher = is_missing_launcher(rank, report);
+    add(node.name + which, ending_text(rank),
+        is_launcher ? rank.program + " starts your command: install it there" : std::string());
   }
   if (!node.left.empty()) {
     std::vector<std::string> pids;
     for (const auto pid : node.left) pids.push_back(std::to_string(pid));
-    text += "! " + node.name + ": still running, because no signal ends it: pid " + join(pids, ", ") + "\n";
+    add(node.name, "still running, because no signal ends it: pid " + join(pids, ", "));
   }
   if (!node.containers_left.empty()) {
-    text +=
-        "! " + node.name + ": containers of the job are left: " + printable(join(node.containers_left, ", ")) + "\n";
+    add(node.name, "containers of the job are left: " + join(node.containers_left, ", "));
+  }
+}
+
+/// A line for each trouble, with all nodes that share it.
+std::string lines_of_nodes(const JobReport& report, const TextStyle& style) {
+  std::vector<NodeTrouble> troubles;
+  for (const JobNodeReport& node : report.nodes) add_troubles(node, report, troubles);
+  std::string text;
+  for (const SharedTrouble& one : shared_troubles(troubles)) {
+    text += continued("! " + fold_names(one.nodes) + ": " + one.words, 2, style);
+    if (!one.hint.empty()) text += continued("  hint: " + one.hint, 4, style);
   }
   return text;
 }
@@ -127,7 +137,7 @@ Value to_json_value(const JobReport& report) {
 
 std::string to_text(const JobReport& report, const TextStyle& style) {
   std::string text = lines_of_preflight(report.preflight);
-  for (const JobNodeReport& node : report.nodes) text += lines_of_node(node, report);
+  text += lines_of_nodes(report, style);
   if (report.output_error) text += "! output: " + printable(report.output_error->describe()) + "\n";
   const auto failed = std::count_if(report.nodes.begin(), report.nodes.end(),
                                     [](const JobNodeReport& node) { return !succeeded(node); });

@@ -23,10 +23,14 @@ bool report_gaps(const std::vector<NodeHistory>& histories, const Console& conso
     if (history.error) errors.push_back(trouble_of(history.node, history.address, *history.error));
   }
   console.errors(errors);
+  std::vector<std::string> untouched;
   for (const auto& history : histories) {
     for (const Error& gap : gaps_in(history)) console.error(gap);
-    if (!history.error && !history.applied) console.remark(history.node + " was never applied.");
+    if (!history.error && !history.applied) untouched.push_back(history.node);
     whole = whole && !history.error && history.reply.damaged.empty();
+  }
+  if (!untouched.empty()) {
+    console.remark(fold_names(untouched) + (untouched.size() == 1 ? " was" : " were") + " never applied.");
   }
   return whole;
 }

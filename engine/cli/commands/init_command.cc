@@ -14,6 +14,7 @@
 #include "engine/core/text.h"
 #include "engine/init/cluster_draft.h"
 #include "engine/init/second_contacts.h"
+#include "engine/report/text/shared_errors.h"
 #include "engine/report/text/text_style.h"
 
 namespace sparkplan {
@@ -35,7 +36,8 @@ bool destination_is_free(const std::string& file, bool& replace, const Interrupt
   if (::lstat(file.c_str(), &status) != 0) {
     const auto directory = std::filesystem::path(file).parent_path();
     if (directory.empty() || std::filesystem::is_directory(directory)) return true;
-    console.error(usage("there is no directory " + directory.string() + " for the file", ""));
+    console.error(
+        usage("there is no directory " + directory.string() + " for the file", "create it, or name another file"));
     return false;
   }
   if (!console.interactive()) {
@@ -92,13 +94,12 @@ void add_neighbours(FirstContact& contact, std::vector<InitMachine>& machines, c
 }
 
 bool tell_failures(const std::vector<InitMachine>& machines, const Console& console) {
-  bool any = false;
+  std::vector<NodeTrouble> troubles;
   for (const InitMachine& machine : machines) {
-    if (!machine.error) continue;
-    console.error(Error(*machine.error).within(machine.given));
-    any = true;
+    if (machine.error) troubles.push_back(trouble_of(machine.given, machine.address, *machine.error));
   }
-  return any;
+  console.errors(troubles);
+  return !troubles.empty();
 }
 
 /// The place of the schema as the file names it. For standard output, the installed one: nothing is beside it.

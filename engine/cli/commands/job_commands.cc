@@ -39,7 +39,9 @@ Result<std::vector<const NodeSpec*>> job_members(const Cluster& cluster, const S
     }
     nodes.push_back(&node);
   }
-  if (nodes.empty()) return failure(ErrorCode::kInvalidInput, "no node is selected, or all are in maintenance");
+  if (nodes.empty())
+    return failure(ErrorCode::kInvalidInput, "no node is selected, or all are in maintenance",
+                   "select another node with --only, or remove `maintenance: true` from the file");
   return nodes;
 }
 

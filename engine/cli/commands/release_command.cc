@@ -16,9 +16,16 @@ const NodeReport* find_node(const Report& report, const std::string& name) {
   return found == report.nodes.end() ? nullptr : &*found;
 }
 
-bool all_were_asked(const Report& report) {
-  return std::none_of(report.nodes.begin(), report.nodes.end(),
-                      [](const NodeReport& node) { return node.error || node.status == NodeStatus::kSkipped; });
+/// False if a node may know more members than the report lists. A node of the file that is skipped without maintenance
+/// is no member: it has no manifest.
+bool all_were_asked(const Report& report, const Cluster& cluster) {
+  const auto is_no_member = [&](const NodeReport& node) {
+    return std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
+                       [&](const NodeSpec& spec) { return spec.name.str() == node.name && !spec.maintenance; });
+  };
+  return std::none_of(report.nodes.begin(), report.nodes.end(), [&](const NodeReport& node) {
+    return node.error || (node.status == NodeStatus::kSkipped && !is_no_member(node));
+  });
 }
 
 /// The question before the changes of the other nodes.
@@ -37,7 +44,7 @@ Result<void> check_may_be_forgotten(const ReleaseOptions& options, bool in_file,
 
 /// Errors: kInvalidInput if neither the file nor any manifest knows the node. Only the manifests can say that.
 Result<void> check_is_known(const Report& report, const std::string& name, const Cluster& cluster) {
-  if (find_node(report, name) != nullptr || !all_were_asked(report)) return {};
+  if (find_node(report, name) != nullptr || !all_were_asked(report, cluster)) return {};
   return failure(
       ErrorCode::kInvalidInput,
       "there is no node " + name + ", neither in " + cluster.file + " nor among those that were applied from it",
@@ -49,8 +56,9 @@ ExitCode conclude(const Report& report, const std::string& name, bool in_file, c
                   const Console& console) {
   const NodeReport* node = find_node(report, name);
   if (node == nullptr) {
-    console.error(make_error(ErrorCode::kUnreachable, name + " is not in " + cluster.file +
-                                                          ", and some nodes that may know it could not be read"));
+    console.error(make_error(ErrorCode::kUnreachable,
+                             name + " is not in " + cluster.file + ", and some nodes that may know it were not read",
+                             "repeat the command when all nodes can be read; `sparkplan status` lists them"));
     return ExitCode::kNodeFailed;
   }
   if (in_file && node->status == NodeStatus::kReleased) {

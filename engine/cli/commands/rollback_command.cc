@@ -4,6 +4,7 @@
 #include "engine/cli/commands/changing_run.h"
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
+#include "engine/fleet/session/selection.h"
 
 namespace sparkplan {
 namespace {
@@ -12,9 +13,7 @@ Result<void> check_nodes(const std::vector<std::string>& names, const Cluster& c
   for (const auto& name : names) {
     const bool known = std::any_of(cluster.nodes.begin(), cluster.nodes.end(),
                                    [&](const NodeSpec& node) { return node.name.str() == name; });
-    if (known) continue;
-    return failure(ErrorCode::kInvalidInput, "there is no node " + name + " in " + cluster.file,
-                   "run `sparkplan status` to list the nodes");
+    if (!known) return failure(no_such_node(name, cluster));
   }
   return {};
 }

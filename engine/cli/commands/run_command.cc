@@ -36,7 +36,7 @@ Result<int> ranks_per_node(const std::string& text) {
   int number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc() || end != text.data() + text.size() || number < 1 || number > kMostRanksPerNode) {
-    return failure(ErrorCode::kInvalidInput,
+    return failure(ErrorCode::kInvalidInput, in_quotes(text) + " is no number of ranks per node",
                    "--ranks-per-node takes a number from 1 to " + std::to_string(kMostRanksPerNode) + ", or gpus");
   }
   return number;
@@ -190,7 +190,7 @@ class PreparedJob {
     const auto asked = run_job(jobs, tails, options_of_run());
     answers_ = answers_in(asked, tails);
     for (const JobNodeReport& node : asked.nodes) {
-      report_.nodes.push_back({node.name, node.error, {}, {}});
+      report_.nodes.push_back({node.name, node.error, {}, {}, {}, node.address});
       report_.interrupted = report_.interrupted || asked.interrupted;
     }
   }

@@ -12,8 +12,7 @@ Result<ExitCode> run_show(const ShowOptions& options, Console& console) {
     return exit_code_of_plan(opened.error());
   }
   if (!*opened) {
-    return failure(ErrorCode::kInvalidInput, options.file + " is not a saved plan or cannot be read",
-                   "save one with `sparkplan plan -o PLAN`");
+    return failure(why_no_saved_plan(options.file));
   }
   const auto& [saved, loaded, signature] = **opened;
   if (!signature.empty()) console.remark(signature);

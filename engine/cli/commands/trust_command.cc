@@ -5,6 +5,7 @@
 #include "engine/cli/input/ssh_options.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/core/text.h"
+#include "engine/fleet/session/selection.h"
 #include "engine/remote/config/ssh_config_files.h"
 #include "engine/remote/ssh/host_keys.h"
 
@@ -97,11 +98,13 @@ Result<ExitCode> run_trust(const TrustOptions& options, const GlobalOptions& glo
   const Interrupts interrupts(console);
   auto input = load_for("trust", options.file, false, console);
   if (!input.loaded) return input.exit_code;
+  const Cluster& cluster = *input.loaded->cluster;
   const auto name = NodeName::parse(options.node);
-  const auto* node = name ? input.loaded->cluster->find(*name) : nullptr;
-  if (node == nullptr || node->transport != TransportKind::kSsh) {
-    return failure(ErrorCode::kInvalidInput,
-                   "there is no node " + options.node + " that is reached over SSH in " + input.loaded->cluster->file);
+  const auto* node = name ? cluster.find(*name) : nullptr;
+  if (node == nullptr) return failure(no_such_node(options.node, cluster));
+  if (node->transport != TransportKind::kSsh) {
+    return failure(ErrorCode::kInvalidInput, options.node + " is a directory tree: it has no host key",
+                   "name a node that is reached over SSH");
   }
   ConnectOptions connect{global.timeout, interrupts.token()};
   SPARK_CHECK(add_ssh_of_user(connect, {*node}, Passphrases::kAreAsked, console));

@@ -3,6 +3,7 @@
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/core/text.h"
 #include "engine/fleet/history/history.h"
+#include "engine/fleet/session/selection.h"
 
 namespace sparkplan {
 namespace {
@@ -25,9 +26,7 @@ Result<ExitCode> run_unlock(const UnlockOptions& options, const GlobalOptions& g
   const auto& cluster = *input.loaded->cluster;
   const auto name = NodeName::parse(options.node);
   const NodeSpec* node = name ? cluster.find(*name) : nullptr;
-  if (node == nullptr) {
-    return failure(ErrorCode::kInvalidInput, "there is no node " + options.node + " in " + cluster.file);
-  }
+  if (node == nullptr) return failure(no_such_node(options.node, cluster));
   SPARK_TRY(const auto with, run_options("unlock", cluster, {}, global, interrupts.token(), console));
   const auto holder = holder_of_lock(*node, with.agent);
   const bool no_agent = !holder && holder.error().code == ErrorCode::kNotFound;

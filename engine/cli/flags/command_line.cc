@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string_view>
 
@@ -22,9 +23,10 @@ void add_global_options(CLI::App& app, GlobalOptions& global) {
   app.add_flag("--no-color", global.no_color, "no colours (NO_COLOR in the environment does the same)");
   app.add_option("--log-file", global.log_file, "write the output of -v to PATH")->type_name("PATH");
   app.add_option("--workers", global.workers, "number of nodes in parallel, 1 to 256 [16]")
-      ->check(CLI::Range(1, 256).description(""))
+      ->check(whole_number(1, 256))
       ->type_name("N");
-  add_duration(app, "--timeout", global.timeout, "how long to wait for a connection [10s]");
+  constexpr std::chrono::milliseconds kShortestTimeout{1};  // With 0 no node ever answers in time.
+  add_duration(app, "--timeout", global.timeout, "how long to wait for a connection [10s]", kShortestTimeout);
   app.add_flag("--ask-become-pass", global.ask_become_pass, "ask for the password that sudo needs on the nodes");
 }
 

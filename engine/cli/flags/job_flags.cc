@@ -58,7 +58,7 @@ void add_run(CLI::App& app, CommandLine& line) {
   run->add_option("--output-dir", line.run.output_dir, "write the output of each rank to files in PATH")
       ->type_name("PATH");
   run->add_option("--master-port", line.run.master_port, "the port of rank 0 for the rendezvous [29500]")
-      ->check(CLI::Range(1, 65535).description(""))
+      ->check(whole_number(1, 65535))
       ->type_name("PORT");
   add_duration(*run, "--time-limit", line.run.time_limit, "end the job after DURATION [none]");
   add_duration(*run, "--grace", line.run.grace, "between SIGTERM and SIGKILL [10s]");

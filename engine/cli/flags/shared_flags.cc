@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -9,12 +11,19 @@
 
 namespace sparkplan {
 
-void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseconds& into, const std::string& help) {
+void add_duration(CLI::App& app, const std::string& name, std::chrono::milliseconds& into, const std::string& help,
+                  std::chrono::milliseconds least) {
   app.add_option_function<std::string>(
          name,
-         [&into, name](const std::string& text) {
+         [&into, name, least](const std::string& text) {
            const auto duration = parse_duration(text);
-           if (!duration) throw CLI::ValidationError(name, duration.error().describe());
+           if (!duration) {
+             throw CLI::ValidationError(name, duration.error().describe() + "; " + duration.error().hint);
+           }
+           if (*duration < least) {
+             throw CLI::ValidationError(name,
+                                        in_quotes(text) + " is too short: " + format_duration(least) + " or more");
+           }
            into = *duration;
          },
          help)
@@ -30,7 +39,7 @@ void add_safety(CLI::App& app, SafetyOptions& into) {
   app.add_flag("--ignore-jobs", into.ignore_jobs, "also make disruptive changes on nodes where a job is running");
   app.add_option("--max-parallel", into.max_parallel,
                  "after the first node, change the network of at most N nodes at once [all]")
-      ->check(CLI::Range(1, 256).description(""))
+      ->check(whole_number(1, 256))
       ->type_name("N");
 }
 
@@ -51,6 +60,17 @@ void add_file(CLI::App& app, CommandLine& line, std::string& into, const char* h
   // Without a type name, CLI11 prints its own after the name of the argument.
   app.add_option("FILE", into, help)->type_name("");
   line.files.push_back(&into);
+}
+
+CLI::Validator whole_number(int least, int most) {
+  const auto check = [least, most](const std::string& text) {
+    int number = 0;
+    const char* end = text.data() + text.size();
+    const auto [last, code] = std::from_chars(text.data(), end, number);
+    if (code == std::errc() && last == end && number >= least && number <= most) return std::string();
+    return in_quotes(text) + " is no number from " + std::to_string(least) + " to " + std::to_string(most);
+  };
+  return CLI::Validator([check](std::string& text) { return check(text); }, "");
 }
 
 CLI::Validator one_of(std::vector<std::string> words) {
@@ -75,6 +95,12 @@ void add_selection(CLI::App& app, SelectionOptions& into) {
 void add_node_selection(CLI::App& app, SelectionOptions& into) {
   app.add_option("--only", into.only, "only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b")
       ->type_name("GLOB")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            if (text.find('/') == std::string::npos) return std::string();
+            return in_quotes(text) + " names resources, and this command takes only nodes";
+          },
+          ""))
       ->allow_extra_args(false);
 }
 

@@ -33,6 +33,17 @@ CommandInput accept(const std::string& command, const std::string& file, LoadedC
   return {std::nullopt, ExitCode::kInvalidFile, std::move(loaded.diagnostics)};
 }
 
+/// What to do if the cluster.yaml cannot be read.
+std::string hint_for_unreadable(const Error& error, const std::string& given_file) {
+  if (!given_file.empty()) {
+    if (error.code == ErrorCode::kNotFound) return "correct the path; `sparkplan init` writes a new file";
+    return error.code == ErrorCode::kPermissionDenied ? "let your user read it" : "name a cluster.yaml";
+  }
+  const char* variable = std::getenv("SPARKPLAN_CLUSTER");
+  if (variable != nullptr && *variable != '\0') return "$SPARKPLAN_CLUSTER names this file: correct it, or use -f FILE";
+  return "name the file with -f FILE or in $SPARKPLAN_CLUSTER; `sparkplan init` writes a new one";
+}
+
 CommandInput refuse_unsupported(const std::string& command, CommandInput input, bool json, Console& console) {
   if (!input.loaded) return input;
   const auto refused = unsupported_sections(*input.loaded->cluster, builtin_registry());
@@ -61,8 +72,9 @@ CommandInput load_for(const std::string& command, const std::string& given_file,
   const auto file = cluster_file(given_file);
   auto loaded = load_cluster_file(file, builtin_registry());
   if (!loaded) {
-    console.error(loaded.error());
-    if (given_file.empty()) console.remark("  hint: name the file, or set SPARKPLAN_CLUSTER");
+    Error error = loaded.error();
+    if (error.hint.empty()) error.hint = hint_for_unreadable(error, given_file);
+    console.error(error);
     return {std::nullopt, ExitCode::kUsage, {}};
   }
   return accept(command, file, std::move(*loaded), json, console);

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "engine/cli/input/plan_signature.h"
 #include "engine/cli/output/new_file.h"
 #include "engine/core/file_descriptor.h"
+#include "engine/load/regular_file.h"
 #include "engine/plan/saved_plan_check.h"
 #include "engine/resource/registry.h"
 
@@ -71,12 +73,24 @@ Result<std::optional<std::string>> read_plan_text(const std::string& path) {
   return std::optional(*text + rest);
 }
 
+Error why_no_saved_plan(const std::string& path) {
+  constexpr const char* kHint = "save a plan with `sparkplan plan -o PLAN`";
+  auto read = read_regular_file(path, kBeginning);
+  if (!read) {
+    Error error = std::move(read).error();
+    error.hint = kHint;
+    return error;
+  }
+  return make_error(ErrorCode::kInvalidInput, path + (read->empty() ? " is empty" : " is not a saved plan"), kHint);
+}
+
 Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const SignerOptions& signer) {
   SPARK_TRY(const auto text, read_plan_text(path));
   if (!text && !signer.wanted()) return std::optional<OpenedPlan>();
   if (!text) {
-    return failure(ErrorCode::kInvalidInput, path + " is not a saved plan or cannot be read: no signature to verify",
-                   "use --signed-by and --allowed-signers only with a plan that `sparkplan plan -o PLAN` saved");
+    Error error = why_no_saved_plan(path);
+    error.hint = "use --signed-by and --allowed-signers only with a plan that `sparkplan plan -o PLAN` saved";
+    return failure(std::move(error));
   }
   OpenedPlan opened;
   if (signer.wanted()) {
@@ -100,7 +114,8 @@ Result<void> check_plan_destination(const std::string& path) {
   if (::lstat(path.c_str(), &status) != 0) {
     const auto directory = fs::path(path).parent_path();
     if (directory.empty() || fs::is_directory(directory)) return {};
-    return failure(ErrorCode::kInvalidInput, "there is no directory " + directory.string() + " to save the plan in");
+    return failure(ErrorCode::kInvalidInput, "there is no directory " + directory.string() + " to save the plan in",
+                   "create it, or name another file");
   }
   const auto text = beginning_of(open_to_read(path));
   if (text && (text->empty() || is_saved_plan(*text))) return {};

@@ -30,6 +30,9 @@ struct OpenedPlan {
 /// for a cluster.yaml that cannot be loaded, or for a file without a plan if a signature is required.
 Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const SignerOptions& signer);
 
+/// Why a file that open_saved_plan() found no plan in is none: it is missing, unreadable, empty or something else.
+Error why_no_saved_plan(const std::string& path);
+
 /// The exit code for an error of open_saved_plan(): kRefused for a signature that does not verify, else kUsage.
 ExitCode exit_code_of_plan(const Error& error);
 

@@ -5,9 +5,9 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 #include "engine/cli/output/new_file.h"
-#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
@@ -23,13 +23,20 @@ Result<void> check_report_path(const std::string& path) {
   if (path.empty()) return {};
   const auto directory = std::filesystem::path(path).parent_path();
   if (::access(directory.empty() ? "." : directory.c_str(), W_OK | X_OK) != 0) {
-    return failure(system_error("write " + path, errno));
+    const int number = errno;
+    if (number == ENOENT) {
+      return failure(ErrorCode::kInvalidInput, path + ": there is no directory " + directory.string(),
+                     "create it, or name another file");
+    }
+    Error error = system_error("write " + path, number);
+    error.hint = "name a file in a directory that you may write to";
+    return failure(std::move(error));
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return {};
-  if (S_ISDIR(status.st_mode)) return failure(system_error("write " + path, EISDIR));
   if (S_ISREG(status.st_mode)) return {};
-  return failure(ErrorCode::kInvalidInput, printable(path) + " is no file: it is not replaced", "name a file");
+  const char* const what = S_ISDIR(status.st_mode) ? " is a directory" : " is not a regular file";
+  return failure(ErrorCode::kInvalidInput, path + what + ": it is not replaced", "name a file");
 }
 
 Result<void> check_different_files(const std::string& one, const std::string& other, const std::string& flags) {

@@ -71,7 +71,8 @@ Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const st
     console.log_->set_pattern("%Y-%m-%dT%H:%M:%S.%e %v");
     console.log_->flush_on(spdlog::level::debug);
   } catch (const spdlog::spdlog_ex& problem) {
-    return failure(ErrorCode::kFailed, std::string("open the log: ") + problem.what());
+    return failure(ErrorCode::kFailed, std::string("open the log: ") + problem.what(),
+                   "name a file that you can write: --log-file PATH");
   }
   return console;
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "engine/core/text.h"
@@ -32,15 +33,14 @@ bool takes_command(const CLI::App* command) {
   return command != nullptr && (command->get_name() == "exec" || command->get_name() == "run");
 }
 
-std::string with_hint(const std::string& message, const CLI::App& app) {
+/// With `first`, the hint begins with it.
+std::string with_hint(const std::string& message, const CLI::App& app, const std::string& first = {}) {
   const auto* command = command_of(app);
-  const std::string help = command == nullptr
-                               ? "`sparkplan --help` lists the commands and the flags of every command"
-                               : "`sparkplan " + command->get_name() + " --help` lists its arguments and flags";
-  if (takes_command(command)) {
-    return "sparkplan: error: " + message + "\n  hint: " + help + "; the command comes after `--`\n";
-  }
-  return "sparkplan: error: " + message + "\n  hint: " + help + "\n";
+  std::string hint = first.empty() ? "" : first + "; ";
+  hint += command == nullptr ? "`sparkplan --help` lists the commands and the flags of every command"
+                             : "`sparkplan " + command->get_name() + " --help` lists its arguments and flags";
+  if (takes_command(command)) hint += "; the command comes after `--`";
+  return "sparkplan: error: " + message + "\n  hint: " + hint + "\n";
 }
 
 std::string unknown_command(const CLI::App& app, const std::string& word) {
@@ -52,13 +52,40 @@ std::string unknown_command(const CLI::App& app, const std::string& word) {
   return "there is no command " + printable(word) + (near ? "; did you mean " + *near + "?" : "");
 }
 
+/// "--yes is a flag of apply, sync"; empty if no command has it, or too many to be a help.
+std::string owners_of(const CLI::App& app, const std::string& flag) {
+  constexpr std::size_t kMostOwners = 6;
+  std::vector<std::string> owners;
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_option_no_throw(flag) != nullptr) owners.push_back(command->get_name());
+  }
+  if (owners.empty() || owners.size() > kMostOwners) return {};
+  return printable(flag) + " is a flag of " + join(owners, ", ");
+}
+
 std::string unknown_flag(const CLI::App& app, const std::string& word) {
   const auto* command = command_of(app);
   const std::string flag = word.substr(0, word.find('='));
+  const std::string message =
+      (command == nullptr ? "there is no flag " : command->get_name() + " has no flag ") + printable(flag);
+  if (const auto owners = owners_of(app, flag); !owners.empty()) {
+    return with_hint(command == nullptr ? "no command is given" : message, app, owners);
+  }
   // Every letter is near every other one.
   const auto near = flag.starts_with("--") ? nearest(flag, long_flags(app)) : std::nullopt;
-  return (command == nullptr ? "there is no flag " : command->get_name() + " has no flag ") + printable(flag) +
-         (near ? "; did you mean " + *near + "?" : "");
+  return with_hint(message + (near ? "; did you mean " + *near + "?" : ""), app);
+}
+
+/// "--only needs a value: --only GLOB". CLI11 counts: "--only: 1 required GLOB missing".
+std::string missing_value(const std::string& problem) {
+  constexpr std::string_view kRequired = " required ";
+  constexpr std::string_view kMissing = " missing";
+  const auto colon = problem.find(": ");
+  const auto required = problem.find(kRequired);
+  if (colon == std::string::npos || required == std::string::npos || !problem.ends_with(kMissing)) return problem;
+  const std::string flag = problem.substr(0, colon);
+  const auto begin = required + kRequired.size();
+  return flag + " needs a value: " + flag + " " + problem.substr(begin, problem.size() - kMissing.size() - begin);
 }
 
 }  // namespace
@@ -72,7 +99,7 @@ std::string usage_error_text(const CLI::App& app, const CLI::ParseError& problem
     return with_hint(unknown_command(app, words.front()), app);
   }
   if (!words.empty() && words.front().size() > 1 && words.front().starts_with('-')) {
-    return with_hint(unknown_flag(app, words.front()), app);
+    return unknown_flag(app, words.front());
   }
   if (command != nullptr && problem.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     // An argument that no command takes is in CLI11's message alone.
@@ -80,7 +107,8 @@ std::string usage_error_text(const CLI::App& app, const CLI::ParseError& problem
     const std::string word = words.empty() ? text.substr(text.rfind(' ') + 1) : words.front();
     return with_hint(command->get_name() + " takes no further argument: " + printable(word), app);
   }
-  return with_hint((command == nullptr ? "" : command->get_name() + ": ") + printable(problem.what()), app);
+  return with_hint((command == nullptr ? "" : command->get_name() + ": ") + printable(missing_value(problem.what())),
+                   app);
 }
 
 std::string first_steps(const std::string& file, bool file_exists) {
@@ -97,9 +125,9 @@ std::string first_steps(const std::string& file, bool file_exists) {
   } else {
     text += "There is no " + shown +
             " yet. Begin with one of\n"
-            "  sparkplan init nvidia@10.0.0.11 nvidia@10.0.0.12   describe these machines as they are\n"
-            "  sparkplan init --discover                          find the machines of this network first\n"
-            "  sparkplan plan -f FILE                             use a file in another place\n";
+            "  sparkplan init USER@HOST ...   describe these machines as they are\n"
+            "  sparkplan init --discover      find the machines of this network first\n"
+            "  sparkplan plan -f FILE         use a file in another place\n";
   }
   return text + "All commands: sparkplan help. One of them: sparkplan help plan\n";
 }

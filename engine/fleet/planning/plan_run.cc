@@ -300,7 +300,7 @@ std::string PlanRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial
     make_plan(planned);
     const auto* still_planned = find_change_of(planned.plan, trial.steps);
     if (still_planned == nullptr) return "";
-    if (Clock::now() >= end) return "the node still differs after the change: " + still_planned->id.str();
+    if (Clock::now() >= end) return "the node still differs after the change: " + still_planned->id.words();
     std::this_thread::sleep_for(kPauseBetweenObservations);
   }
 }

@@ -121,16 +121,16 @@ void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const No
   const auto held = hold_to(saved, plan);
   for (const auto& id : held.not_held) {
     warn(session, planned.node, "plan.change_not_held",
-         id.str() + " also differs, but is not in the plan: not changed");
+         id.words() + " also differs, but is not in the plan: not changed");
   }
   for (const auto& id : held.not_so_now) {
-    warn(session, planned.node, "plan.not_so_now", "the planned change of " + id.str() + " is no longer needed");
+    warn(session, planned.node, "plan.not_so_now", "the planned change of " + id.words() + " is no longer needed");
   }
   for (const auto& [id, error] : planned.outcomes.failures()) {
     const bool reported =
         std::any_of(plan.blocked.begin(), plan.blocked.end(),
                     [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
-    if (!reported) warn(session, planned.node, "plan.stale", id.str() + ": " + error.describe());
+    if (!reported) warn(session, planned.node, "plan.stale", id.words() + ": " + error.describe());
   }
   planned.keep_to_approved();
   const auto not_approved = [&](const ResourceId& id) { return !planned.outcomes.of(id).approved; };

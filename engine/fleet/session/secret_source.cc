@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,15 +31,34 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostErrorBytes = 4096;
 constexpr std::size_t kMostShownError = 500;
+constexpr std::ptrdiff_t kMostShownLines = 3;
 constexpr std::chrono::milliseconds kLookForStop{200};
 constexpr std::chrono::seconds kTimeToEnd{5};
 
 tl::unexpected<Error> too_long() {
   return failure(ErrorCode::kInvalidInput,
-                 "it is longer than " + std::to_string(kMostSecretBytes >> 10U) + " KiB, the most of a secret");
+                 "it is longer than " + std::to_string(kMostSecretBytes >> 10U) + " KiB, the most of a secret",
+                 "a secret is a token, a password or a small file");
 }
 
-tl::unexpected<Error> nothing_there() { return failure(ErrorCode::kInvalidInput, "it is empty"); }
+tl::unexpected<Error> nothing_there(const char* hint) { return failure(ErrorCode::kInvalidInput, "it is empty", hint); }
+
+/// The error with a hint for a file that cannot be read.
+Error about_file(Error error) {
+  error.hint = "name a file that you can read; a relative name begins in the directory of cluster.yaml";
+  return error;
+}
+
+/// The last lines that are not empty.
+std::vector<std::string> last_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : split_lines(text)) {
+    if (const auto words = trim(line); !words.empty()) lines.emplace_back(words);
+  }
+  const auto count = static_cast<std::ptrdiff_t>(lines.size());
+  if (count > kMostShownLines) lines.erase(lines.begin(), lines.end() - kMostShownLines);
+  return lines;
+}
 
 /// The size of a text without one newline at its end.
 std::size_t without_newline(const char* text, std::size_t size) {
@@ -47,10 +68,10 @@ std::size_t without_newline(const char* text, std::size_t size) {
 /// A value of kMostSecretBytes may end with a newline; one more byte shows that it is longer.
 constexpr std::size_t kMostRead = kMostSecretBytes + 2;
 
-Result<std::size_t> accepted(const char* memory, std::size_t read) {
+Result<std::size_t> accepted(const char* memory, std::size_t read, const char* hint_if_empty) {
   const std::size_t size = without_newline(memory, read);
   if (size > kMostSecretBytes) return too_long();
-  if (size == 0) return nothing_there();
+  if (size == 0) return nothing_there(hint_if_empty);
   return size;
 }
 
@@ -70,7 +91,7 @@ Result<ReadSecret> read_variable(const std::string& name) {
   }
   const std::size_t size = std::strlen(value);
   if (size > kMostSecretBytes) return too_long();
-  if (size == 0) return nothing_there();
+  if (size == 0) return nothing_there("give the variable a value");
   SPARK_TRY(Secret secret, copy_of(std::string_view(value, size)));
   return ReadSecret{std::move(secret), {}};
 }
@@ -84,16 +105,18 @@ Result<std::size_t> read_whole(int file, char* memory) {
     if (count == 0) break;
     size += static_cast<std::size_t>(count);
   }
-  return accepted(memory, size);
+  return accepted(memory, size, "write the value to the file");
 }
 
 Result<ReadSecret> read_file(const std::string& name, const SecretPlace& place) {
   const fs::path path = place.directory / name;  // An absolute name stays as it is.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.valid()) return failure(system_error("open " + path.string(), errno));
+  if (!file.valid()) return failure(about_file(system_error("open " + path.string(), errno)));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return failure(system_error("open " + path.string(), errno));
-  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
+  if (!S_ISREG(status.st_mode)) {
+    return failure(about_file(make_error(ErrorCode::kUnsupported, path.string() + " is not a regular file")));
+  }
   SPARK_TRY(Secret secret,
             Secret::filled_by(kMostRead, [&](char* memory, std::size_t) { return read_whole(file.get(), memory); }));
   ReadSecret result{std::move(secret), {}};
@@ -123,7 +146,7 @@ class Output {
     const auto status = child_.wait(std::clamp<std::chrono::milliseconds>(left, kLookForStop, kTimeToEnd));
     if (!status) return too_late();
     if (*status != 0) return failed(*status);
-    return accepted(memory_, size_);
+    return accepted(memory_, size_, "its command must print the value on standard output");
   }
 
  private:
@@ -137,14 +160,15 @@ class Output {
     std::array<char, 1024> buffer{};
     const auto count = ::read(child_.standard_error(), buffer.data(), buffer.size());
     if (count > 0) {
-      const auto room = kMostErrorBytes - std::min(kMostErrorBytes, error_.size());
-      error_.append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
+      error_.append(buffer.data(), static_cast<std::size_t>(count));
+      // The end has the reason.
+      if (error_.size() > kMostErrorBytes) error_.erase(0, error_.size() - kMostErrorBytes);
     }
     error_open_ = count > 0 || (count < 0 && errno == EINTR);
   }
 
   std::string what_it_said() const {
-    std::string said = printable(trim(error_));
+    std::string said = printable(join(last_lines(error_), "; "));
     if (said.size() > kMostShownError) said = said.substr(0, kMostShownError) + "...";
     return said.empty() ? "" : ": " + said;
   }

@@ -18,7 +18,18 @@ std::string what_there_is(const std::string& glob, const std::vector<std::string
   return "available: " + fold_names(names);
 }
 
+std::vector<std::string> node_names(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const auto& node : cluster.nodes) names.push_back(node.name.str());
+  return names;
+}
+
 }  // namespace
+
+Error no_such_node(const std::string& name, const Cluster& cluster) {
+  return make_error(ErrorCode::kInvalidInput, "there is no node " + name + " in " + cluster.file,
+                    what_there_is(name, node_names(cluster)));
+}
 
 Selection::Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude) {
   only_ = parse(only);
@@ -72,8 +83,7 @@ bool Selection::includes(std::string_view node, const ResourceId& resource) cons
 }
 
 Result<void> Selection::check(const Cluster& cluster, const Registry& registry) const {
-  std::vector<std::string> nodes;
-  for (const auto& node : cluster.nodes) nodes.push_back(node.name.str());
+  const std::vector<std::string> nodes = node_names(cluster);
   std::vector<std::string> types;
   for (const auto& type : registry.types()) types.push_back(type->info().name);
   for (const auto* list : {&only_, &exclude_}) {
@@ -86,8 +96,9 @@ Result<void> Selection::check(const Cluster& cluster, const Registry& registry) 
       for (const auto& glob : pattern.nodes) {
         if (fits_any(glob, nodes)) continue;
         const std::string& named = pattern.nodes.size() > 1 ? glob : pattern.text;
+        const std::string fault = fault_of_brackets(glob);
         return failure(ErrorCode::kInvalidInput, "\"" + named + "\" matches no node of " + cluster.file,
-                       what_there_is(glob, nodes));
+                       fault.empty() ? what_there_is(glob, nodes) : fault);
       }
       if (!fits_any(pattern.type, types)) {
         return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" matches no resource type",

@@ -11,6 +11,9 @@
 
 namespace sparkplan {
 
+/// The error for one NODE that the cluster does not have, with the name that was probably meant. kInvalidInput.
+Error no_such_node(const std::string& name, const Cluster& cluster);
+
 /// --only and --exclude. A pattern is NODE, NODE/TYPE or NODE/TYPE/NAME, split at the first two slashes only. Each part
 /// is a glob. NODE may have numbers in brackets, as fold_names() prints them: "spark-[01-03]". One argument may have
 /// several patterns, with commas between them. Without --only everything is selected; --exclude removes from that.

@@ -142,7 +142,7 @@ class ChangeWriter {
 void add_not_applicable(const NodePlan& plan, std::vector<std::string>& notes) {
   std::map<std::string, std::vector<std::string>> names;
   for (const SkippedResource& skipped : plan.not_applicable)
-    names[skipped.reason].push_back(printable(skipped.id.str()) +
+    names[skipped.reason].push_back(printable(skipped.id.words()) +
                                     (skipped.field.empty() ? "" : " [" + field_words(skipped.field) + "]"));
   for (auto& [reason, resources] : names) {
     const std::size_t hidden = resources.size() > kMostNamesInANote ? resources.size() - kMostNamesInANote : 0;
@@ -180,7 +180,7 @@ std::vector<ChangeText> changes_of(const NodeReport& node, const std::string& fi
 std::vector<std::string> notes_of(const NodeReport& node, const std::string& file) {
   std::vector<std::string> notes;
   for (const ResourceId& id : node.plan.kept_orphans)
-    notes.push_back(printable(id.str()) + " is no longer in " + printable(file) +
+    notes.push_back(printable(id.words()) + " is no longer in " + printable(file) +
                     ", but was edited on the node: left unchanged");
   add_not_applicable(node.plan, notes);
   if (!node.lock_holder.empty()) notes.push_back("locked by " + printable(node.lock_holder));

@@ -313,7 +313,7 @@ std::string FieldTexts::file_name() const {
     if (about_content && Value(content_of(step.after).value_or("")) != field.after && !field.after.is_null()) continue;
     return printable(step.artifact.name);
   }
-  return printable(change_.id.str());
+  return printable(change_.id.words());
 }
 
 }  // namespace sparkplan

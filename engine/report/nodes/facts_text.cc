@@ -221,6 +221,26 @@ std::map<std::string, std::string> unreadable_in(const Facts& facts) {
   return all;
 }
 
+/// "login, locked memory" for login.locked_memory.
+std::string words_of_fact(const std::string& field) {
+  std::string words;
+  for (const char byte : field) {
+    if (byte == '.')
+      words += ", ";
+    else
+      words += byte == '_' ? ' ' : byte;
+  }
+  return words;
+}
+
+TextTable unreadable_table(const Facts& facts) {
+  TextTable table{{"UNREADABLE", "REASON"}, {}};
+  for (const auto& [field, reason] : unreadable_in(facts)) {
+    table.add({printable(words_of_fact(field)), printable(reason)});
+  }
+  return table;
+}
+
 /// A value of a fact, and the nodes that have it.
 struct SameValue {
   std::string text;
@@ -248,7 +268,7 @@ std::string facts_text(const NodeFacts& node, const TextStyle& style) {
     auto more = tables_of(*facts.extended);
     std::move(more.begin(), more.end(), std::back_inserter(tables));
   }
-  tables.push_back(pairs_table("UNREADABLE", unreadable_in(facts)));
+  tables.push_back(unreadable_table(facts));
   for (const TextTable& table : tables) {
     const std::string rows = table_text(table, kIndent, style);
     if (!rows.empty()) text += "\n" + rows;

@@ -127,7 +127,7 @@ std::vector<std::string> notes_on(const NodeReport& node) {
   if (!node.lock_holder.empty()) notes.push_back("locked by " + printable_words(node.lock_holder));
   if (node.not_contacted) notes.emplace_back("it left the file; `sparkplan plan --yes-prune` shows what is restored");
   for (const BlockedResource& blocked : node.plan.blocked) {
-    notes.push_back(printable(blocked.id.str() + ": " + blocked.error.describe()));
+    notes.push_back(printable(blocked.id.words() + ": " + blocked.error.describe()));
   }
   return notes;
 }

@@ -73,7 +73,9 @@ std::vector<Check> verify_links(VerifyContext& context) {
   for (const VerifyNode& node : context.nodes) {
     if (const auto reason = reason_for_none(node); !reason.empty()) {
       checks.push_back(skipped(Level::kLink, {node.name()}, "", reason));
-      if (node.spec->fabric.empty()) checks.back().fix = kDeclareFabric;
+      // A node that was not read may have one.
+      const bool was_read = node.can_be_asked() && node.facts->live;
+      if (was_read && node.spec->fabric.empty()) checks.back().fix = kDeclareFabric;
       continue;
     }
     for (const ObservedPort& half : node.halves) checks.push_back(check_half(node, half));

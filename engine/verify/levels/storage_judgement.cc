@@ -26,7 +26,7 @@ struct Shown {
 };
 
 Result<Shown> shown(const ObservedState& observed, const ResourceId& id) {
-  const Error silent{ErrorCode::kFailed, "the node has not reported " + id.str(), {}, {}, ""};
+  const Error silent{ErrorCode::kFailed, "the node has not reported " + id.words(), {}, {}, ""};
   const auto of_type = observed.types.find(id.type);
   if (of_type == observed.types.end()) return failure(silent);
   const auto found = of_type->second.resources.find(id.name);

@@ -60,7 +60,7 @@ TEST_CASE("exec: a failure on one node is 10, and the JSON has the end of each r
   }
   const auto missing = all.controller.run({"exec", "--", "no-such-command"});
   require_exit(missing, 10);
-  CHECK(contains(missing.err, "spark-08: command not found"));
+  CHECK(contains(missing.err, "! spark-[01-08]: command not found: no-such-command\n"));
 }
 
 TEST_CASE("exec: a node that is off is 4, and the others are finished") {
@@ -114,7 +114,7 @@ TEST_CASE("exec: the time limit ends the command on all nodes with 10") {
   words.insert(words.begin() + 1, {"--time-limit", "2s"});
   const auto run = all.controller.run(words);
   require_exit(run, 10);
-  CHECK(contains(run.err, "spark-01: time limit"));
+  CHECK(contains(run.err, ": time limit"));
   CHECK(all.none_left("3102"));
 }
 

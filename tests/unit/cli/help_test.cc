@@ -119,6 +119,43 @@ TEST_CASE("an unknown flag is named, with the most similar flag of the command o
   CHECK(contains(sparkplan({"export", "--format", "ansibel"}).standard_error, "did you mean ansible?"));
 }
 
+TEST_CASE("a flag of other commands is named with them") {
+  const auto other = sparkplan({"plan", "--yes"});
+  CHECK(other.exit_status == 1);
+  CHECK(contains(other.standard_error, "plan has no flag --yes\n"));
+  CHECK(contains(other.standard_error, "--yes is a flag of apply, sync, rollback, unlock, release, trust"));
+  CHECK(contains(other.standard_error, "`sparkplan plan --help`"));
+  const auto alone = sparkplan({"--splay", "3s"});
+  CHECK(contains(alone.standard_error, "no command is given"));
+  CHECK(contains(alone.standard_error, "--splay is a flag of drift"));
+  // Nearly every command has it.
+  CHECK_FALSE(contains(sparkplan({"schema", "--json"}).standard_error, "is a flag of"));
+}
+
+TEST_CASE("a flag without its value, and a value that is no number, are said in words") {
+  CHECK(contains(sparkplan({"plan", "--only"}).standard_error, "plan: --only needs a value: --only GLOB\n"));
+  CHECK(contains(sparkplan({"plan", "-f"}).standard_error, "plan: --file needs a value: --file FILE\n"));
+  for (const char* wrong : {"0", "257", "x", "1.5", "99999999999999999999"}) {
+    INFO(wrong);
+    CHECK(contains(sparkplan({"plan", "--workers", wrong}).standard_error,
+                   "--workers: \"" + std::string(wrong) + "\" is no number from 1 to 256"));
+  }
+  const auto soon = sparkplan({"plan", "--timeout", "soon"});
+  CHECK(contains(soon.standard_error, "--timeout: \"soon\" is not a valid duration: a number is missing; write 90s"));
+}
+
+TEST_CASE("a timeout in which no node can answer is a usage error") {
+  const auto output = sparkplan({"plan", "--timeout", "0s"});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "--timeout: \"0s\" is too short: 1ms or more"));
+}
+
+TEST_CASE("a command that takes only nodes refuses a pattern for resources") {
+  const auto output = sparkplan({"verify", "--only", "n1/sysctl"});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "\"n1/sysctl\" names resources, and this command takes only nodes"));
+}
+
 TEST_CASE("a command to start that stands without -- is a usage error that names --") {
   const auto run = sparkplan({"exec", "hostname", "-f"});
   CHECK(run.exit_status == 1);
@@ -135,6 +172,10 @@ TEST_CASE("without a command the first steps are shown, with exit 1") {
   CHECK(contains(first_steps("lab.yaml", true), "sparkplan status"));
   CHECK(contains(first_steps("lab.yaml", false), "sparkplan init --discover"));
   CHECK_FALSE(contains(first_steps("x\x1by", true), "\x1b"));
+  for (const bool exists : {false, true}) {
+    const std::string steps = first_steps("cluster.yaml", exists);
+    for (const std::string_view line : split_lines(steps)) CHECK(text_width(line) <= 80);
+  }
 }
 
 TEST_CASE("help prints what --help prints") {

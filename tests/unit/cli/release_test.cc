@@ -12,6 +12,16 @@ using test::sparkplan;
 
 }  // namespace
 
+TEST_CASE("release: before the first apply no node can know a name that the file does not have") {
+  ScratchDirectory folder;
+  folder.make_directory("/node");
+  folder.write("/cluster.yaml", "version: 1\nname: lab\nnodes:\n  - {name: n1, transport: local, root: " +
+                                    (folder / "/node").string() + "}\n");
+  const auto output = sparkplan({"release", "ghost", "--yes", "-f", (folder / "/cluster.yaml").string()});
+  CHECK(output.exit_status == 1);
+  CHECK(contains(output.standard_error, "there is no node ghost"));
+}
+
 TEST_CASE("release: of a name that neither the file nor a manifest knows, only the error is printed") {
   ScratchDirectory folder;
   folder.write("/node/etc/hostname", "n1\n");

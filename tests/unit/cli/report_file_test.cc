@@ -61,7 +61,8 @@ TEST_CASE("a report path that is not writable ends the command before a node is 
     INFO(command);
     const auto output = sparkplan({command, "--report", missing, (folder / "/cluster.yaml").string()});
     CHECK(output.exit_status == 1);
-    CHECK(contains(output.standard_error, missing));
+    CHECK(contains(output.standard_error, missing + ": there is no directory "));
+    CHECK(contains(output.standard_error, "hint: create it"));
     CHECK_FALSE(contains(output.standard_error, "never-asked"));
     CHECK(output.standard_output.empty());
   }
@@ -73,7 +74,7 @@ TEST_CASE("verify refuses to write JUnit to what is no regular file, before it m
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   const auto output = sparkplan({"verify", "--junit", fifo, node.file()});
   CHECK(output.exit_status == 1);
-  CHECK(contains(output.standard_error, fifo + " is no file"));
+  CHECK(contains(output.standard_error, fifo + " is not a regular file"));
   CHECK(output.standard_output.empty());
 }
 

@@ -63,6 +63,49 @@ TEST_CASE("without a file the hint explains how to name one") {
   CHECK(contains(output.standard_error, "SPARKPLAN_CLUSTER"));
 }
 
+TEST_CASE("a file that cannot be read has a hint that fits the way it was named") {
+  const ScratchDirectory folder;
+  const auto missing = sparkplan({"plan", "/nonexistent/cluster.yaml"});
+  CHECK(contains(missing.standard_error, "hint: correct the path; `sparkplan init` writes a new file"));
+  const auto directory = sparkplan({"plan", "-f", folder.path().string()});
+  CHECK(contains(directory.standard_error, "is not a regular file"));
+  CHECK(contains(directory.standard_error, "hint: name a cluster.yaml"));
+  // A hint is part of the error, so it is printed with -q too.
+  CHECK(contains(sparkplan({"plan", "-q"}).standard_error, "hint: name the file with -f FILE"));
+}
+
+TEST_CASE("show says why a file is no saved plan") {
+  const ScratchDirectory folder;
+  folder.write("/empty", "");
+  const auto file = cluster_file(folder, kSection);
+  const auto shown = [](const std::string& path) {
+    const auto output = sparkplan({"show", path});
+    CHECK(output.exit_status == 1);
+    CHECK(contains(output.standard_error, "hint: save a plan with `sparkplan plan -o PLAN`"));
+    return output.standard_error;
+  };
+  CHECK(contains(shown("/nonexistent/plan"), "open /nonexistent/plan: No such file or directory"));
+  CHECK(contains(shown(file), file + " is not a saved plan"));
+  CHECK(contains(shown((folder / "/empty").string()), "/empty is empty"));
+  CHECK(contains(shown(folder.path().string()), "is not a regular file"));
+}
+
+TEST_CASE("a NODE that the file does not have is named, with those it has") {
+  const ScratchDirectory folder;
+  const auto file = cluster_file(folder, kSection);
+  for (const auto& command :
+       {std::vector<std::string>{"trust", "zz9"}, {"unlock", "--yes", "zz9"}, {"rollback", "--yes", "zz9"}}) {
+    auto arguments = command;
+    arguments.insert(arguments.end(), {"-f", file});
+    INFO(join(arguments, " "));
+    const auto output = sparkplan(arguments);
+    CHECK(output.exit_status == 1);
+    CHECK(contains(output.standard_error, "there is no node zz9 in " + file));
+    CHECK(contains(output.standard_error, "hint: available: n1"));
+  }
+  CHECK(contains(sparkplan({"trust", "n1", "-f", file}).standard_error, "n1 is a directory tree: it has no host key"));
+}
+
 TEST_CASE("an invalid file is exit 3 with file, line, column and a caret on standard error") {
   const ScratchDirectory folder;
   const auto file = cluster_file(folder, "sysctl: {vm.swappiness: [1]}\n");
@@ -151,6 +194,7 @@ TEST_CASE("a log file that cannot be opened is exit 1") {
       sparkplan({"--log-file", (folder / "/file/log").string(), "validate", cluster_file(folder, kSection)});
   CHECK(output.exit_status == 1);
   CHECK(contains(output.standard_error, "log"));
+  CHECK(contains(output.standard_error, "hint: name a file that you can write"));
 }
 
 TEST_CASE("the exit codes of plan, apply and drift describe a node's state") {

@@ -60,6 +60,12 @@ TEST_CASE("A resource id requires both parts") {
   }
 }
 
+TEST_CASE("A resource id with a path as its name is shown without two slashes") {
+  CHECK(ResourceId{"file", "/etc/motd"}.words() == "file /etc/motd");
+  CHECK(ResourceId{"file", "/etc/motd"}.str() == "file//etc/motd");
+  CHECK(ResourceId{"sysctl", "vm.swappiness"}.words() == "sysctl/vm.swappiness");
+}
+
 TEST_CASE("An artifact id splits at the first colon") {
   const auto id = ArtifactId::parse("file:/etc/a:b");
   REQUIRE(id);

@@ -42,6 +42,21 @@ TEST_CASE("a text with more than 8 brackets is one name") {
   }
 }
 
+TEST_CASE("brackets that are no numbers have a fault in words") {
+  CHECK(fault_of_brackets("spark-[03-01]") == "the range 03-01 is reversed: write 01-03");
+  CHECK(fault_of_brackets("spark-[01,09-07]-a") == "the range 09-07 is reversed: write 07-09");
+  CHECK(fault_of_brackets("spark-[01") == "a \"[\" has no \"]\"");
+  for (const char* text : {"spark-[]", "spark-[a]", "spark-[1-]", "spark-[1,]", "r[1]-n[x]"}) {
+    INFO(text);
+    CHECK(fault_of_brackets(text) == "brackets hold numbers and ranges, such as [01-03,07]");
+  }
+  CHECK(fault_of_brackets("spark-[1-99999999]") == "brackets name at most 4096 nodes");
+  for (const char* text : {"", "spark-01", "spark-*", "spark-[01-03]", "r[1-2]-n[3,5]"}) {
+    INFO(text);
+    CHECK(fault_of_brackets(text).empty());
+  }
+}
+
 TEST_CASE("folded names unfold to the same names") {
   for (const Names& names : {Names{"spark-01", "spark-02", "spark-08"}, Names{"n8", "n9", "n10"}, Names{"a", "b-1"},
                              Names{"r1-n1", "r1-n2"}, Names{"spark-1", "spark-2", "head"}}) {

@@ -71,6 +71,32 @@ TEST_CASE("secret source: a command that fails is an error with its standard err
   CHECK_FALSE(has(error, "\033"));
 }
 
+TEST_CASE("secret source: of many lines of standard error, the last three are shown in one line") {
+  const Bench bench;
+  const auto error = bench.read(script("for i in 1 2 3 4 5; do echo line $i >&2; done; echo >&2; exit 1"));
+  CHECK(has(error, "status 1: line 3; line 4; line 5"));
+  CHECK_FALSE(has(error, "line 2"));
+}
+
+TEST_CASE("secret source: each error has a hint") {
+  const Bench bench;
+  bench.write("empty", "\n");
+  ::setenv("SPARKPLAN_TEST_SECRET", "", 1);
+  const auto hint_of = [&](const Value& reference) {
+    const auto secret = read_secret(reference, bench.place);
+    return secret ? std::string() : secret.error().hint;
+  };
+  CHECK(has(hint_of(command({"true"})), "standard output"));
+  CHECK(has(hint_of(command({"false"})), "run the command by hand"));
+  CHECK(has(hint_of(script("head -c 100000 /dev/zero")), "a small file"));
+  CHECK(has(hint_of(Value::map({{"file", "empty"}})), "write the value to the file"));
+  CHECK(has(hint_of(Value::map({{"file", "missing"}})), "name a file that you can read"));
+  CHECK(has(hint_of(Value::map({{"file", "."}})), "name a file that you can read"));
+  CHECK(has(hint_of(Value::map({{"env", "SPARKPLAN_TEST_SECRET"}})), "give the variable a value"));
+  ::unsetenv("SPARKPLAN_TEST_SECRET");
+  CHECK(has(hint_of(Value::map({{"env", "SPARKPLAN_TEST_SECRET"}})), "export SPARKPLAN_TEST_SECRET"));
+}
+
 TEST_CASE("secret source: endless standard error of a command is cut") {
   const Bench bench;
   const auto error = bench.read(script("head -c 10000000 /dev/zero | tr '\\0' x >&2; exit 1"));

@@ -99,6 +99,23 @@ TEST_CASE("a pattern of --only or --exclude that matches no node is refused with
   }
 }
 
+TEST_CASE("a range that is reversed or not closed is named in the hint, not a near name") {
+  const auto cluster = cluster_of({"spark-01", "spark-02"});
+  const auto hint_of = [&](const char* text) {
+    return Selection({text}, {}).check(cluster, builtin_registry()).error().hint;
+  };
+  CHECK(hint_of("spark-[02-01]") == "the range 02-01 is reversed: write 01-02");
+  CHECK(hint_of("spark-[01") == "a \"[\" has no \"]\"");
+  CHECK(hint_of("spark-[01-03]") == "did you mean \"spark-01\"?");
+}
+
+TEST_CASE("a NODE that the cluster does not have is named with the nearest name, or with all") {
+  const auto cluster = cluster_of({"spark-01", "spark-02"});
+  CHECK(no_such_node("sprak-01", cluster).message == "there is no node sprak-01 in cluster.yaml");
+  CHECK(no_such_node("sprak-01", cluster).hint == "did you mean \"spark-01\"?");
+  CHECK(no_such_node("x", cluster).hint == "available: spark-[01-02]");
+}
+
 TEST_CASE("a pattern of --only or --exclude that matches no type is refused with the nearest name") {
   const auto cluster = cluster_of({"spark-01", "spark-02"});
   for (const auto& selection : {Selection({"spark-01", "*/sysctk/vm.*"}, {}), Selection({}, {"*/sysctk/vm.*"})}) {

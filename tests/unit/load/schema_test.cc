@@ -110,6 +110,19 @@ TEST_CASE("a type's schema replaces its section's schema, and keeps its own defi
   CHECK(loaded.diagnostics.front().message == "\"a\" has to be a whole number, not the text \"x\"");
 }
 
+TEST_CASE("hostname beside an address means the name of the node, and alone its address") {
+  const auto hints_of = [](const std::string& node) {
+    std::string hints;
+    for (const auto& one :
+         load_cluster("version: 1\nname: a\nnodes: [{" + node + "}]\n", "f", builtin_registry()).diagnostics) {
+      if (one.code == "schema.unknown-key") hints += one.hint;
+    }
+    return hints;
+  };
+  CHECK(hints_of("hostname: n1, address: 10.0.0.1") == "did you mean \"name\"?");
+  CHECK(hints_of("hostname: n1.lab, name: n1") == "did you mean \"address\"?");
+}
+
 TEST_CASE("a violation reported only by the validator gives a finding") {
   const Registry registry = registry_with("files", R"({"not": {"type": "array"}})");
   const auto loaded = load_cluster("version: 1\nname: a\nfiles: [a]\nnodes: [{name: a, address: b}]\n", "f", registry);

@@ -44,7 +44,8 @@ ExtendedFacts extended() {
   facts.rdma_firmware = {{"rocep1s0f1", "28.45.4028", "NVD0000000087", {{"symbol_error", 3}, {"link_downed", 0}}}};
   facts.fstab = {{"UUID=1", "/", "ext4", "defaults"}};
   facts.netplan_merged = "network:\n  version: 2\n";
-  facts.unreadable = {{"sshd", "sshd -T: Permission denied"}};
+  facts.unreadable = {{"login.locked_memory", "/proc/self/limits: Permission denied"},
+                      {"sshd", "sshd -T: Permission denied"}};
   return facts;
 }
 

@@ -113,8 +113,31 @@ TEST_CASE("a command that is not there is named, and so is a missing launcher") 
   report.nodes[0].ranks[0].program = "mpirun";
   CHECK(
       text_of(report).starts_with("! spark-01: command not found: mpirun\n"
-                                  "  hint: mpirun starts your command: install it on spark-01\nrun: "));
+                                  "  hint: mpirun starts your command: install it there\nrun: "));
   CHECK(is_valid(report));
+}
+
+TEST_CASE("nodes that share an error have one line, and so have ranks that ended alike") {
+  auto report = report_of({rank_with(3), rank_with(3), rank_with(0), rank_with(0)});
+  for (const std::size_t at : {2U, 3U}) {
+    auto& node = report.nodes[at];
+    node.ranks.clear();
+    node.address = "10.0.0.1" + std::to_string(at);
+    node.error = make_error(ErrorCode::kUnreachable, "connect to " + node.address + " port 22: no answer in time",
+                            "try `ping " + node.address + "`");
+  }
+  CHECK(text_of(report) ==
+        "! spark-[01-02]: exit code 3\n"
+        "! spark-[03-04]: connect to 10.0.0.[12-13] port 22: no answer in time\n"
+        "  hint: try `ping 10.0.0.12`\n"
+        "exec: failed on 4 of 4 nodes. 1.50 s\n");
+}
+
+TEST_CASE("the ranks of a node that ended alike have one line") {
+  auto report = report_of({rank_with(3)});
+  report.nodes[0].ranks.push_back(rank_with(3));
+  report.nodes[0].ranks[1].rank = 1;
+  CHECK(text_of(report).starts_with("! spark-01 rank [0-1]: exit code 3\nexec: "));
 }
 
 TEST_CASE("an error of a node cannot control the terminal") {

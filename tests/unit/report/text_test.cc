@@ -265,5 +265,14 @@ TEST_CASE("a reason that a node left out leaves no dangling colon") {
   CHECK(has(to_text(sample_report("plan", {node}), {}), "not applicable here: netplan/eth1\n"));
 }
 
+TEST_CASE("a note shows a file by its path, without two slashes") {
+  NodeReport node = sample_node(1);
+  node.plan.kept_orphans = {{"file", "/etc/motd"}};
+  node.plan.not_applicable = {{{"file", "/etc/issue"}, "", ""}};
+  const std::string text = to_text(sample_report("plan", {node}), {});
+  CHECK(has(text, "file /etc/motd is no longer in "));
+  CHECK(has(text, "not applicable here: file /etc/issue\n"));
+}
+
 }  // namespace
 }  // namespace sparkplan

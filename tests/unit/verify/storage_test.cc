@@ -153,7 +153,7 @@ TEST_CASE("verify storage: an unreadable mount or connection does not pass", "[v
   }
   SECTION("an agent without the resource type") {
     bench.observed.types.erase("mount");
-    CHECK(bench.verdict() == "the node has not reported mount//mnt/a");
+    CHECK(bench.verdict() == "the node has not reported mount /mnt/a");
   }
 }
 
