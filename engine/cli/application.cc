@@ -14,7 +14,7 @@
 #include "engine/cli/flags/command_line.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/usage/completion.h"
-#include "engine/cli/usage/usage_error.h"
+#include "engine/cli/usage/program_usage.h"
 #include "engine/core/text.h"
 #include "engine/export/export.h"
 

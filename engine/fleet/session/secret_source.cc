@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,6 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/process/child_process.h"
-#include "engine/resource/secret_artifact.h"
 #include "engine/wire/apply_messages.h"
 
 namespace sparkplan {
