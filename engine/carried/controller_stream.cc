@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 

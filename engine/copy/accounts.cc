@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "engine/core/bounded_text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::copy {
@@ -44,18 +44,11 @@ const std::vector<Fields>& groups() {
   return lines;
 }
 
-std::optional<std::uint32_t> number_from(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// The names by number. The first line with a number counts, as in getpwuid(3).
 std::map<std::uint32_t, std::string> names_by_number(const std::vector<Fields>& lines) {
   std::map<std::uint32_t, std::string> names;
   for (const Fields& fields : lines) {
-    if (const auto number = number_from(fields[2])) names.try_emplace(*number, fields[0]);
+    if (const auto number = parse_number<std::uint32_t>(fields[2])) names.try_emplace(*number, fields[0]);
   }
   return names;
 }
@@ -70,7 +63,7 @@ std::vector<gid_t> groups_of(const Account& account) {
   for (const Fields& fields : groups()) {
     if (fields.size() < 4 || numbers.size() == kMostGroups) continue;
     const auto members = split(fields[3], ',');
-    const auto number = number_from(fields[2]);
+    const auto number = parse_number<std::uint32_t>(fields[2]);
     if (number && std::find(members.begin(), members.end(), account.name) != members.end()) numbers.push_back(*number);
   }
   return numbers;
@@ -80,11 +73,12 @@ std::vector<gid_t> groups_of(const Account& account) {
 
 Result<Account> account_named(const std::string& name) {
   if (name.starts_with('#')) {
-    if (const auto number = number_from(std::string_view(name).substr(1))) return Account{name, *number, *number, ""};
+    if (const auto number = parse_number<std::uint32_t>(std::string_view(name).substr(1)))
+      return Account{name, *number, *number, ""};
   }
   for (const Fields& fields : passwd()) {
-    const auto user = number_from(fields[2]);
-    const auto group = number_from(fields[3]);
+    const auto user = parse_number<std::uint32_t>(fields[2]);
+    const auto group = parse_number<std::uint32_t>(fields[3]);
     if (fields[0] == name && user && group) return Account{name, *user, *group, fields[5]};
   }
   return failure(ErrorCode::kNotFound, "there is no user " + shown_text(name, 60) + " in /etc/passwd");
@@ -92,10 +86,10 @@ Result<Account> account_named(const std::string& name) {
 
 Result<gid_t> group_named(const std::string& name) {
   if (name.starts_with('#')) {
-    if (const auto number = number_from(std::string_view(name).substr(1))) return *number;
+    if (const auto number = parse_number<std::uint32_t>(std::string_view(name).substr(1))) return *number;
   }
   for (const Fields& fields : groups()) {
-    const auto number = number_from(fields[2]);
+    const auto number = parse_number<std::uint32_t>(fields[2]);
     if (fields[0] == name && number) return *number;
   }
   return failure(ErrorCode::kNotFound, "there is no group " + shown_text(name, 60) + " in /etc/group");

@@ -61,8 +61,7 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
   if (!status) return false;
   const FileStamp stamp = stamp_of(*status);
   file.old = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(stamp.size)));
-  const bool equal =
-      stamp.size == entry.size && std::all_of(file.old.begin(), file.old.end(), is_known) && file.old == file.digests;
+  const bool equal = stamp.size == entry.size && std::ranges::all_of(file.old, is_known) && file.old == file.digests;
   bool is_linked = false;
   if (equal) {
     SPARK_TRY(const auto opened, tree_.open_file(entry.path, O_RDONLY));

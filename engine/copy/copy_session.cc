@@ -152,8 +152,7 @@ Result<void> CopySession::open(const CopyOpen& command) {
   opened.exists = tree.has_value();
   opened.free_bytes = free_bytes_at(path);
   const auto records = index_->records();
-  opened.was_received =
-      std::any_of(records.begin(), records.end(), [](const auto& one) { return one.second.received; });
+  opened.was_received = std::ranges::any_of(records, [](const auto& one) { return one.second.received; });
   if (tree) {
     opened.partial_bytes = tree->partial_bytes();
     tree_.emplace(std::move(*tree));

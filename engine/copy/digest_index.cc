@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "engine/copy/accounts.h"
 #include "engine/copy/image_store.h"
 #include "engine/core/digest.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::copy {
@@ -29,8 +29,9 @@ constexpr std::chrono::milliseconds kBetweenLocks{50};
 
 template <class Number>
 bool parse(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+  const auto parsed = parse_number<Number>(text);
+  number = parsed.value_or(number);
+  return parsed.has_value();
 }
 
 Result<std::string> read_all(int file) {

@@ -16,6 +16,7 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/core/value.h"
 #include "engine/model/container_image.h"
@@ -66,22 +67,14 @@ bool is_usual(const TarEntry& entry) {
   return name == "blobs" || name == "blobs/sha256" || is_sha256(name);
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool equal_in_any_case(std::string_view one, std::string_view other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](char a, char b) { return lower(a) == lower(b); });
-}
-
 /// The engines read a key in any case, also with letters beyond ASCII that fold to it, and take the last one.
 Result<void> check_keys(const Value& map, std::initializer_list<std::string_view> known) {
   if (!map.is_map()) return refused("has a list of another form");
   for (const MapEntry& entry : entries_of(map)) {
     const std::string& key = entry.key;
-    const bool is_ascii =
-        std::all_of(key.begin(), key.end(), [](char c) { return static_cast<unsigned char>(c) < 128; });
-    const bool is_other_spelling = std::any_of(
-        known.begin(), known.end(), [&](std::string_view one) { return key != one && equal_in_any_case(key, one); });
+    const bool is_ascii = std::ranges::all_of(key, [](char c) { return static_cast<unsigned char>(c) < 128; });
+    const bool is_other_spelling = std::ranges::any_of(
+        known, [&](std::string_view one) { return key != one && lower_case(key) == lower_case(one); });
     if (!is_ascii || is_other_spelling) return refused("has the key " + shown_text(key, kShownName));
   }
   return {};

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 
@@ -15,6 +14,7 @@
 #include "engine/copy/image_reduction.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/json.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/core/value.h"
@@ -219,8 +219,8 @@ Result<CopyImageState> image_state_from(const std::string& text) {
   CopyImageState state;
   if (words.size() == 2 || words.size() == 3) {
     const auto id = image_id_from(words[0]);
-    const auto [end, error] = std::from_chars(words[1].data(), words[1].data() + words[1].size(), state.bytes);
-    if (id && error == std::errc() && end == words[1].data() + words[1].size() && state.bytes >= 0) {
+    state.bytes = parse_number(words[1]).value_or(-1);
+    if (id && state.bytes >= 0) {
       state.id = *id;
       if (words.size() == 3) state.layers = layers_from(words[2]);
       return state;

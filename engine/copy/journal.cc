@@ -3,10 +3,10 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 
 #include "engine/copy/tree.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::copy {
@@ -57,12 +57,9 @@ void Journal::read(const std::string& text) {
     rest.remove_prefix(end + 1);
     if (words.size() == 2 && words[0] == "R") chunks_.erase(std::string(words[1]));
     if (words.size() != 4 || words[0] != "C") continue;
-    std::size_t chunk = 0;
-    const auto [stop, error] = std::from_chars(words[2].data(), words[2].data() + words[2].size(), chunk);
+    const auto chunk = parse_number<std::size_t>(words[2]);
     const Digest digest = digest_from_hex(words[3]);
-    if (error == std::errc() && stop == words[2].data() + words[2].size() && is_known(digest)) {
-      chunks_[std::string(words[1])][chunk] = digest;
-    }
+    if (chunk && is_known(digest)) chunks_[std::string(words[1])][*chunk] = digest;
   }
 }
 

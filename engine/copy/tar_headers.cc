@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "engine/copy/file_bytes.h"
+#include "engine/core/number_format.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -70,10 +70,8 @@ std::optional<std::int64_t> number_in(const std::string& block, Field field) {
   while (!bytes.empty() && is_filler(bytes.front())) bytes.remove_prefix(1);
   while (!bytes.empty() && is_filler(bytes.back())) bytes.remove_suffix(1);
   if (bytes.empty()) return std::int64_t{0};
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), number, 8);
-  if (error != std::errc() || end != bytes.data() + bytes.size()) return std::nullopt;
-  return static_cast<std::int64_t>(number);  // At most 12 digits.
+  const auto number = parse_number<std::uint64_t>(bytes, 8);
+  return number ? std::optional(static_cast<std::int64_t>(*number)) : std::nullopt;  // At most 12 digits.
 }
 
 bool has_right_checksum(const std::string& block) {
@@ -168,11 +166,9 @@ class TarReader {
     SPARK_CHECK(skip(size));
     std::string_view left = text;
     while (!left.empty()) {
-      std::size_t length = 0;
       const auto blank = std::min(left.find(' '), left.size());
-      const auto [end, error] = std::from_chars(left.data(), left.data() + blank, length);
-      const bool is_number = error == std::errc() && end == left.data() + blank;
-      if (!is_number || length < blank + 2 || length > left.size() || left[length - 1] != '\n') {
+      const auto length = parse_number<std::size_t>(left.substr(0, blank)).value_or(0);
+      if (length < blank + 2 || length > left.size() || left[length - 1] != '\n') {
         return refused("has an extended header of another format");
       }
       SPARK_CHECK(take_record(left.substr(blank + 1, length - blank - 2)));
@@ -190,11 +186,8 @@ class TarReader {
       return refused("has a name or a map of holes in an extended header");
     }
     if (key != "size") return {};
-    const auto value = record.substr(equals + 1);
-    std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), size);
-    const bool is_number = !value.empty() && error == std::errc() && end == value.data() + value.size();
-    if (!is_number || size < 0 || extended_size_) return refused("has a size of another format");
+    const auto size = parse_number(record.substr(equals + 1));
+    if (!size || *size < 0 || extended_size_) return refused("has a size of another format");
     extended_size_ = size;
     return {};
   }

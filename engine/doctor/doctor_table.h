@@ -4,8 +4,6 @@
 #include <array>
 #include <string_view>
 
-#include "engine/doctor/rows_cables.h"
-#include "engine/doctor/rows_firewall.h"
 #include "engine/doctor/rows_gpu.h"
 #include "engine/doctor/rows_links.h"
 #include "engine/doctor/rows_machine.h"

@@ -145,8 +145,7 @@ std::vector<NcclSetting> nccl_settings(const ExtendedFacts& extended) {
 }
 
 const NcclSetting* find_setting(std::span<const NcclSetting> settings, std::string_view name) {
-  const auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const NcclSetting& one) { return one.name == name; });
+  const auto found = std::ranges::find_if(settings, [&](const NcclSetting& one) { return one.name == name; });
   return found == settings.end() ? nullptr : &*found;
 }
 

@@ -183,8 +183,7 @@ constexpr auto kExaminations = std::to_array<Examination>({
 }  // namespace
 
 const UnitFacts* unit_named(const ExtendedFacts& extended, std::string_view name) {
-  const auto found = std::find_if(extended.units.begin(), extended.units.end(),
-                                  [&](const UnitFacts& unit) { return unit.name == name; });
+  const auto found = std::ranges::find_if(extended.units, [&](const UnitFacts& unit) { return unit.name == name; });
   return found == extended.units.end() ? nullptr : &*found;
 }
 

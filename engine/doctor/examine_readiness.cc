@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/core/text.h"
 #include "engine/core/number_format.h"
 #include "engine/doctor/examinations.h"
 #include "engine/doctor/gpu_bands.h"
@@ -53,9 +54,7 @@ Verdict cdi(const ExaminedNode& node) {
 
 /// Host names have no case. Source: hostname(7).
 bool same_name(std::string_view one, std::string_view other) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [&](char a, char b) { return lower(a) == lower(b); });
+  return lower_case(one) == lower_case(other);
 }
 
 /// A name of one label is compared with the first label of the host name.

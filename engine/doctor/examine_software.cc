@@ -1,7 +1,6 @@
 // Kernels and packages: what runs, what the next boot starts, and what an upgrade may change.
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"

@@ -88,8 +88,7 @@ Result<ExportedText> export_cluster(const Cluster& declared, std::string_view fo
     hosts.push_back(&node);
     if (!selects || selects(node)) selected.push_back(&node);
   }
-  const auto found =
-      std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& one) { return one.name == format; });
+  const auto found = std::ranges::find_if(kFormats, [&](const Format& one) { return one.name == format; });
   if (found == kFormats.end()) {
     return failure(ErrorCode::kInvalidInput, "there is no format " + std::string(format), joined(export_formats()));
   }

@@ -1,5 +1,4 @@
 // The formats for containers: docker run, and Docker Compose.
-#include "engine/core/ascii.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/domain/container/job_container.h"

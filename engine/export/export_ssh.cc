@@ -134,8 +134,7 @@ std::optional<std::string> proxy_command(const SshTarget& jump) {
 /// The value of ansible_ssh_common_args for a node with jump hosts.
 std::string jump_arguments(const NodeSpec& node, const SshTarget& target, std::vector<std::string>& remarks) {
   const auto& jumps = target.jumps;
-  const bool with_keys =
-      std::any_of(jumps.begin(), jumps.end(), [](const SshTarget& jump) { return !jump.identities.empty(); });
+  const bool with_keys = std::ranges::any_of(jumps, [](const SshTarget& jump) { return !jump.identities.empty(); });
   if (!with_keys) return "-o ProxyJump=" + node.ssh.jump;
   // For several jump hosts, each command would be quoted inside the next one.
   if (const auto command = jumps.size() == 1 ? proxy_command(jumps.front()) : std::nullopt) {

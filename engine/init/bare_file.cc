@@ -69,8 +69,7 @@ std::string first_error_of(const Value& file, const Registry& registry) {
   const auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
   if (loaded.cluster) return "";
   const auto& all = loaded.diagnostics;
-  const auto first =
-      std::find_if(all.begin(), all.end(), [](const Diagnostic& one) { return one.severity == Severity::kError; });
+  const auto first = std::ranges::find_if(all, [](const Diagnostic& one) { return one.severity == Severity::kError; });
   return first == all.end() ? "it cannot be loaded" : printable(first->message);
 }
 

@@ -11,7 +11,6 @@
 #include "engine/init/fabric_choice.h"
 #include "engine/init/fabric_found.h"
 #include "engine/init/members.h"
-#include "engine/init/profile_choice.h"
 #include "engine/init/sections.h"
 #include "engine/init/yaml_writer.h"
 #include "engine/load/load.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/core/tree.h"
-#include "engine/load/address.h"
+#include "engine/model/ipv4.h"
 #include "engine/model/port_name.h"
 
 namespace sparkplan {

@@ -9,13 +9,12 @@
 
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/init/bare_file.h"
-#include "engine/init/derived_fabric.h"
 #include "engine/init/fabric_candidates.h"
+#include "engine/init/fabric_found.h"
 #include "engine/init/new_fabric.h"
-#include "engine/load/address.h"
 #include "engine/load/fabric.h"
+#include "engine/model/ipv4.h"
 
 namespace sparkplan {
 namespace {
@@ -51,8 +50,7 @@ class Choice {
     const bool any = std::any_of(found_.begin(), found_.end(), [](const auto& one) { return !one.interfaces.empty(); });
     if (any) {
       keep_what_is_there();
-    } else if (std::none_of(members_.nodes.begin(), members_.nodes.end(),
-                            [](const auto& one) { return one.managed(); })) {
+    } else if (std::ranges::none_of(members_.nodes, [](const auto& one) { return one.managed(); })) {
       propose_fabric(members_, registry_, result_);
     }
     if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);

@@ -7,7 +7,7 @@
 
 #include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
-#include "engine/init/applied.h"
+#include "engine/init/bare_file.h"
 #include "engine/load/address.h"
 #include "engine/model/port_name.h"
 #include "engine/resource/resource_type.h"
@@ -121,6 +121,61 @@ FoundFabric found_fabric(const Member& member, const Registry& registry) {
   FoundFabric none;
   none.managed = true;
   return none;
+}
+
+std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type) {
+  std::map<std::string, Value> applied;
+  for (const auto& [id, resource] : manifest.resources) {
+    if (id.type == type) applied.emplace(id.name, resource.last_applied);
+  }
+  return applied;
+}
+
+std::vector<std::string> fabric_neighbours(const std::vector<InitMachine>& machines) {
+  std::set<std::string> found;
+  std::set<std::string> own;
+  for (const InitMachine& machine : machines) {
+    if (!machine.facts) continue;
+    for (const LinkFacts& link : machine.facts->links) {
+      for (const std::string& address : link.addresses) own.insert(address.substr(0, address.find('/')));
+    }
+    if (!machine.facts->extended) continue;
+    std::set<std::string_view> fabric;
+    for (const LinkFacts* link : fabric_links(*machine.facts)) fabric.insert(link->name);
+    for (const NeighbourFacts& one : machine.facts->extended->neighbours) {
+      const auto address = parse_ipv4(one.address);
+      if (fabric.contains(one.interface) && !one.mac.empty() && one.state != "failed" && address &&
+          is_host_address(*address)) {
+        found.insert(one.address);
+      }
+    }
+  }
+  std::vector<std::string> neighbours;
+  std::set_difference(found.begin(), found.end(), own.begin(), own.end(), std::back_inserter(neighbours));
+  return neighbours;
+}
+
+std::optional<Cluster> cluster_with_fabric(const Members& members, const Value& section, const Registry& registry) {
+  Value file = bare_file_of(members);
+  file.set("fabric", section);
+  return cluster_of(file, registry);
+}
+
+std::optional<std::vector<FoundInterface>> derived_interfaces(const NodeSpec& node, const Facts& facts) {
+  const FabricInterfaces fabric = fabric_interfaces(node, facts, "");
+  if (!fabric.diagnostics.empty()) return std::nullopt;
+  std::vector<FoundInterface> interfaces;
+  for (const ObservedPort& one : fabric.interfaces) {
+    FoundInterface interface { one.interface, "", one.link_local, one.mtu };
+    if (!one.address.empty()) interface.address = one.address_text();
+    interfaces.push_back(std::move(interface));
+  }
+  return interfaces;
+}
+
+Diagnostic no_fabric_remark(const std::string& why) {
+  return finding(Severity::kWarning, "init.no-fabric", "the fabric of these machines is omitted: " + why,
+                 "correct the addresses on the machines, then run init again; the file lists them as comments");
 }
 
 }  // namespace sparkplan

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
+#include "engine/init/cluster_draft.h"
 #include "engine/init/members.h"
+#include "engine/model/cluster.h"
 #include "engine/model/facts.h"
+#include "engine/model/manifest.h"
 #include "engine/resource/registry.h"
 
 namespace sparkplan {
@@ -38,5 +43,20 @@ std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held = false
 
 /// Pure. Empty for a member that was not read.
 FoundFabric found_fabric(const Member& member, const Registry& registry);
+
+/// The values that were last applied for one type, by resource name.
+std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type);
+
+/// Pure. IPv4 addresses that answered these machines on their fabric and belong to none of the machines.
+std::vector<std::string> fabric_neighbours(const std::vector<InitMachine>& machines);
+
+/// Pure. The cluster of a file with these members and this `fabric`; nothing if that file is not valid.
+std::optional<Cluster> cluster_with_fabric(const Members& members, const Value& section, const Registry& registry);
+
+/// Pure. The interfaces that the file derives for a node; nothing if one of them cannot be derived.
+std::optional<std::vector<FoundInterface>> derived_interfaces(const NodeSpec& node, const Facts& facts);
+
+/// The warning that the drafted file has no fabric.
+Diagnostic no_fabric_remark(const std::string& why);
 
 }  // namespace sparkplan

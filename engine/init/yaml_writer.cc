@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <utility>
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
@@ -22,9 +21,7 @@ bool is_plain_character(char c) {
 bool reads_as_other_kind(std::string_view text) {
   static constexpr std::array<std::string_view, 11> kWords = {"true", "false", "null", "yes", "no", "on",
                                                               "off",  "y",     "n",    "~",   "nan"};
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string lower = lower_case(text);
   if (std::find(kWords.begin(), kWords.end(), lower) != kWords.end()) return true;
   // Numbers of any notation, and dates. An IPv4 address has too many dots for a number.
   const bool numeric = lower.find_first_not_of("0123456789abcdefx.+-_e") == std::string::npos;

@@ -118,8 +118,7 @@ bool JobServer::all_ended() const {
 }
 
 bool JobServer::output_is_open() const {
-  return std::any_of(ranks_.begin(), ranks_.end(),
-                     [](const RankProcess& rank) { return rank.output >= 0 || rank.error >= 0; });
+  return std::ranges::any_of(ranks_, [](const RankProcess& rank) { return rank.output >= 0 || rank.error >= 0; });
 }
 
 void JobServer::wait_for_events() {
@@ -276,8 +275,7 @@ void JobServer::read_output(RankProcess& rank, int& stream, bool error) {
 }
 
 void JobServer::take_input(const RankInput& input) {
-  const auto rank =
-      std::find_if(ranks_.begin(), ranks_.end(), [&](const RankProcess& one) { return one.rank == input.rank; });
+  const auto rank = std::ranges::find_if(ranks_, [&](const RankProcess& one) { return one.rank == input.rank; });
   if (rank == ranks_.end()) return fail(make_error(ErrorCode::kInvalidInput, "there is no such rank to read input"));
   if (rank->input < 0) return;
   if (rank->unread.size() + input.bytes.size() > kMostUnreadInput) {

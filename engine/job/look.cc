@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include "engine/core/bounded_text.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::job {
@@ -94,12 +94,7 @@ std::set<std::string> sockets_of(pid_t pid) {
   return inodes;
 }
 
-std::optional<unsigned long> hexadecimal(std::string_view text) {
-  unsigned long value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (code != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
+std::optional<unsigned long> hexadecimal(std::string_view text) { return parse_number<unsigned long>(text, 16); }
 
 /// "0100007F:7344" or 32 digits and a port: words in the order of the machine's own bytes.
 std::optional<std::string> endpoint(std::string_view text) {

@@ -12,9 +12,8 @@ constexpr std::array<std::string_view, 3> kHubVariables{"HF_HUB_CACHE", "HUGGING
 
 /// The home in the container is another one than the login user's, so the cache is named.
 void name_hub_cache(RankSpec& rank, const JobRequest& request, const JobMember& member) {
-  const bool is_given = std::any_of(kHubVariables.begin(), kHubVariables.end(), [&](std::string_view name) {
-    return request.environment.contains(std::string(name));
-  });
+  const bool is_given = std::ranges::any_of(
+      kHubVariables, [&](std::string_view name) { return request.environment.contains(std::string(name)); });
   if (is_given || member.hub_models.empty()) return;
   const std::string& first = member.hub_models.front();
   rank.environment["HF_HUB_CACHE"] = first.substr(0, first.rfind('/'));

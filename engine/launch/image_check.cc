@@ -1,7 +1,6 @@
 #include "engine/launch/image_check.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -32,8 +31,7 @@ const ImageAnswer& answer_of(const ImageAnswers& answers, ContainerEngine engine
 std::pair<std::ptrdiff_t, std::ptrdiff_t> support_for(ContainerEngine engine,
                                                       const std::vector<ImageAnswers>& answers) {
   const auto count = [&](auto matches) {
-    return std::count_if(answers.begin(), answers.end(),
-                         [&](const ImageAnswers& node) { return matches(answer_of(node, engine)); });
+    return std::ranges::count_if(answers, [&](const ImageAnswers& node) { return matches(answer_of(node, engine)); });
   };
   return {count([](const ImageAnswer& answer) { return !answer.id.empty(); }),
           count([](const ImageAnswer& answer) { return answer.has_engine; })};

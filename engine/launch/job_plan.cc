@@ -16,7 +16,7 @@
 #include "engine/model/ipv4.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"
-#include "engine/verify/levels/nccl_environment.h"
+#include "engine/verify/levels/nccl_places.h"
 
 namespace sparkplan {
 namespace {

@@ -187,8 +187,7 @@ class NodeRun {
   }
 
   Result<RankReport*> rank_of(int number) {
-    const auto found = std::find_if(report_.ranks.begin(), report_.ranks.end(),
-                                    [&](const RankReport& rank) { return rank.rank == number; });
+    const auto found = std::ranges::find_if(report_.ranks, [&](const RankReport& rank) { return rank.rank == number; });
     if (found == report_.ranks.end()) {
       return failure(ErrorCode::kFailed, "the node reports rank " + std::to_string(number) + ", which it has not");
     }

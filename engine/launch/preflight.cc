@@ -262,8 +262,7 @@ std::vector<std::string> gpu_loads_in(const JobReport& report, const OutputTails
 int count_gpus(const PreflightAnswers& answers) {
   if (!answers.has_gpu_tool) return 0;
   const auto lines = split_lines(answers.gpus);
-  return static_cast<int>(
-      std::count_if(lines.begin(), lines.end(), [](std::string_view line) { return line.starts_with("GPU "); }));
+  return static_cast<int>(std::ranges::count_if(lines, [](std::string_view line) { return line.starts_with("GPU "); }));
 }
 
 bool is_listening(std::string_view table, int port) {

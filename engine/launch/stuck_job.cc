@@ -1,7 +1,6 @@
 #include "engine/launch/stuck_job.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -29,8 +28,7 @@ std::string address_of(const std::string& endpoint) {
 }
 
 std::int64_t cpu_of(const std::vector<SeenProcess>& processes, std::int64_t pid) {
-  const auto found =
-      std::find_if(processes.begin(), processes.end(), [&](const SeenProcess& one) { return one.pid == pid; });
+  const auto found = std::ranges::find_if(processes, [&](const SeenProcess& one) { return one.pid == pid; });
   return found == processes.end() ? 0 : found->cpu_ms;
 }
 
@@ -47,8 +45,7 @@ std::int64_t cpu_percent(const SeenRank& first, const SeenRank& second, std::chr
 
 const SeenRank* find_rank(const std::optional<JobSeen>& seen, int rank) {
   if (!seen) return nullptr;
-  const auto found =
-      std::find_if(seen->ranks.begin(), seen->ranks.end(), [&](const SeenRank& one) { return one.rank == rank; });
+  const auto found = std::ranges::find_if(seen->ranks, [&](const SeenRank& one) { return one.rank == rank; });
   return found == seen->ranks.end() ? nullptr : &*found;
 }
 

@@ -37,9 +37,8 @@ bool is_ipv6(std::string_view text) {
   const auto percent = text.find('%');
   if (percent != std::string_view::npos) {
     const auto zone = text.substr(percent + 1);
-    if (zone.empty() || zone.size() > 15 || !std::all_of(zone.begin(), zone.end(), [](char c) {
-          return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
-        })) {
+    if (zone.empty() || zone.size() > 15 ||
+        !std::ranges::all_of(zone, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; })) {
       return false;
     }
   }

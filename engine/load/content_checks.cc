@@ -94,8 +94,7 @@ std::set<std::string> check_model(const Value& record, const UnresolvedCluster& 
 
 bool share_directory(const std::set<std::string>& some, const std::set<std::string>& others) {
   return std::any_of(some.begin(), some.end(), [&](const std::string& one) {
-    return std::any_of(others.begin(), others.end(),
-                       [&](const std::string& other) { return nested_or_same(one, other); });
+    return std::ranges::any_of(others, [&](const std::string& other) { return nested_or_same(one, other); });
   });
 }
 

@@ -57,8 +57,7 @@ bool nccl_uses(const UnresolvedNode& node, const std::string& interface) {
 // RDMA over IPv4 needs an address on every half, so a half without one takes a link-local address beside the addresses
 // of the others. If the file gives the node none, another program does. An explicit null leaves the half alone.
 void give_link_local(UnresolvedNode& node, const Value::List& as_written) {
-  const bool addressed =
-      std::any_of(node.fabric.begin(), node.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
+  const bool addressed = std::ranges::any_of(node.fabric, [](const FabricPort& one) { return !one.address.empty(); });
   if (!addressed) return;
   for (std::size_t i = 0; i < node.fabric.size(); ++i) {
     FabricPort& port = node.fabric[i];

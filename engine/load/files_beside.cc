@@ -1,15 +1,18 @@
 #include "engine/load/files_beside.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <cstddef>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/load/regular_file.h"
 
 namespace sparkplan {
 namespace {
@@ -136,6 +139,16 @@ ReadBeside files_in_directory_of(const std::string& cluster_file) {
     if (text || text.error().code != ErrorCode::kUnsupported) return text;
     return failure(ErrorCode::kUnsupported, "it is not a regular file", "name a text file");
   };
+}
+
+Result<std::string> read_regular_file(const std::string& path, std::size_t longest) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return failure(system_error("open " + path, errno));
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return failure(system_error("stat " + path, errno));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is not a regular file");
+  return read_up_to(file.get(), longest, path);
 }
 
 }  // namespace sparkplan

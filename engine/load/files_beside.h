@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
+#include "engine/core/result.h"
 #include "engine/load/findings.h"
 #include "engine/load/load.h"
 #include "engine/load/unresolved_node.h"
@@ -18,5 +20,9 @@ TextsByName put_in_files_beside(UnresolvedCluster& draft, const Registry& regist
 /// byte more than 256 KiB is read, so that the caller can refuse longer files. Errors: kNotFound, kPermissionDenied,
 /// kRefused, kUnsupported (no regular file), kFailed.
 ReadBeside files_in_directory_of(const std::string& cluster_file);
+
+/// The first `longest` bytes of a regular file on this machine; never waits for a writer. Errors: kNotFound,
+/// kPermissionDenied, kUnsupported (no regular file), kFailed.
+Result<std::string> read_regular_file(const std::string& path, std::size_t longest);
 
 }  // namespace sparkplan

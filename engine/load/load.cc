@@ -8,7 +8,6 @@
 #include "engine/load/fabric.h"
 #include "engine/load/files_beside.h"
 #include "engine/load/findings.h"
-#include "engine/load/regular_file.h"
 #include "engine/load/schema.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/load/unresolved_node.h"

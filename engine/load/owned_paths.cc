@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
@@ -32,10 +31,9 @@ std::string as_pattern(std::string_view owned) {
 const TypeInfo* owner_of(const std::string& path, const Registry& registry) {
   for (const auto& type : registry.types()) {
     const TypeInfo& info = type->info();
-    const bool owns =
-        info.section != kSection && std::any_of(info.files.begin(), info.files.end(), [&](const std::string& owned) {
-          return owned.starts_with('/') && glob_match(as_pattern(owned), path);
-        });
+    const bool owns = info.section != kSection && std::ranges::any_of(info.files, [&](const std::string& owned) {
+                        return owned.starts_with('/') && glob_match(as_pattern(owned), path);
+                      });
     if (owns) return &info;
   }
   return nullptr;

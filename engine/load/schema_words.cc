@@ -5,9 +5,7 @@
 #include <map>
 #include <optional>
 #include <regex>
-#include <set>
 
-#include "engine/core/digest.h"
 #include "engine/core/json.h"
 #include "engine/core/tree.h"
 #include "engine/load/load.h"

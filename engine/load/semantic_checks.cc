@@ -92,9 +92,8 @@ void check_rates(const Value& root, Findings& findings) {
 void check_effects(const UnresolvedCluster& draft, Findings& findings) {
   const auto* nccl = draft.root->find_entry("nccl");
   const Value* fabric = draft.root->find("fabric");
-  const bool nodes_have_fabric = std::any_of(draft.nodes.begin(), draft.nodes.end(), [](const UnresolvedNode& node) {
-    return node.sections.contains("fabric");
-  });
+  const bool nodes_have_fabric =
+      std::ranges::any_of(draft.nodes, [](const UnresolvedNode& node) { return node.sections.contains("fabric"); });
   if (nccl != nullptr && nccl->value.is_map() && (fabric == nullptr || fabric->is_null()) && !nodes_have_fabric &&
       nccl->value.find("env") == nullptr && nccl->value.find("library") == nullptr) {
     findings.warning(nccl->key_where, "nccl.no-effect", "without \"fabric\" the mode alone sets nothing for NCCL",

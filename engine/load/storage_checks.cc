@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <map>
-#include <optional>
-#include <set>
 
 #include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"

@@ -1,7 +1,6 @@
 #include "engine/load/unresolved_node.h"
 
-#include <charconv>
-
+#include "engine/core/number_format.h"
 #include "engine/core/tree.h"
 #include "engine/load/merge.h"
 #include "engine/load/profile.h"
@@ -86,9 +85,8 @@ int id_from_name(std::string_view name) {
   name = name.substr(0, name.find('.'));
   const auto last_other = name.find_last_not_of("0123456789");
   const auto digits = last_other == std::string_view::npos ? name : name.substr(last_other + 1);
-  int id = 0;
-  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  return error == std::errc() && id > 0 && id <= kLargestId ? id : 0;
+  const int id = parse_number<int>(digits).value_or(0);
+  return id > 0 && id <= kLargestId ? id : 0;
 }
 
 UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/utf8.h"
 
 namespace sparkplan {
@@ -182,13 +183,11 @@ Value type_plain_scalar(std::string_view text) {
   if (text == "true") return Value(true);
   if (text == "false") return Value(false);
   const std::string_view number = text.front() == '+' ? text.substr(1) : text;
-  const char* const end = number.data() + number.size();
   if (all_digits(without_sign(text))) {
-    std::int64_t integer = 0;
-    const auto [stopped, error] = std::from_chars(number.data(), end, integer);
-    if (error == std::errc() && stopped == end) return Value(integer);
+    if (const auto integer = parse_number(number)) return Value(*integer);
   } else if (is_decimal_fraction(text)) {
     double real = 0;
+    const char* const end = number.data() + number.size();
     const auto [stopped, error] = std::from_chars(number.data(), end, real);
     if (error == std::errc() && stopped == end && std::isfinite(real)) return Value(real);
   }

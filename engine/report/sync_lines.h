@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/value.h"
 #include "engine/report/text/text_style.h"
 #include "engine/sync/comparison.h"
+#include "engine/sync/pruning.h"
 
 /// Parts of the report of a sync.
 namespace sparkplan {
@@ -32,5 +34,14 @@ std::string files_text(std::size_t files);
 std::string first_names(const std::vector<std::string>& names, std::size_t count);
 inline std::string first_names(const std::vector<std::string>& names) { return first_names(names, names.size()); }
 inline std::string first_names(const NameList& names) { return first_names(names.kept(), names.size()); }
+
+/// Pure. A heading and one line for nodes with the same state of a directory; empty without directories.
+std::string pruned_text(const std::vector<PrunedTree>& trees, const TextStyle& style);
+
+/// The directories that --prune would remove, for the question: the first 20 of a node, and how many there are more.
+std::string question_text(const std::vector<PrunedTree>& trees);
+
+/// Pure. One member of `pruned` in schemas/sync.schema.json.
+Value to_json_value(const PrunedTree& tree);
 
 }  // namespace sparkplan

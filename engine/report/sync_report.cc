@@ -14,7 +14,6 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/model/container_image.h"
-#include "engine/sync/image.h"
 
 namespace sparkplan {
 namespace {

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/value.h"
 #include "engine/plan/report.h"
 #include "engine/report/exit_code.h"
-#include "engine/report/prune_report.h"
 #include "engine/report/sync_lines.h"
 #include "engine/report/text/text_style.h"
 #include "engine/sync/sync_run.h"

@@ -9,7 +9,6 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/core/units.h"
 #include "engine/report/plan/report.h"
 #include "engine/report/text/error_json.h"
 #include "engine/report/text/text_table.h"
@@ -188,8 +187,7 @@ bool is_trade_off(const TriedSetting& tried) {
   const TuneComparison& measured = tried.comparison;
   if (tried.verdict != TuneVerdict::kRefused || measured.pairs < kPairsOfClearLoss) return false;
   if (measured.gain < kLeastTuneGain) return false;
-  return std::any_of(measured.points.begin(), measured.points.end(),
-                     [](const PointGain& point) { return point.gain < kLeastPointGain; });
+  return std::ranges::any_of(measured.points, [](const PointGain& point) { return point.gain < kLeastPointGain; });
 }
 
 std::string point_gain_text(const PointGain& point) {
@@ -201,9 +199,8 @@ std::string verdict_of(const TuneReport& report) {
   if (report.trouble) return "Tune: not finished, nothing is proposed";
   if (report.search.tried.empty()) return "Tune: nothing was measured";
   std::string text = "Tune: ";
-  const auto accepted = static_cast<std::size_t>(
-      std::count_if(report.search.tried.begin(), report.search.tried.end(),
-                    [](const TriedSetting& tried) { return tried.verdict == TuneVerdict::kAccepted; }));
+  const auto accepted = static_cast<std::size_t>(std::ranges::count_if(
+      report.search.tried, [](const TriedSetting& tried) { return tried.verdict == TuneVerdict::kAccepted; }));
   if (!report.search.together_refusal.empty()) {
     text += "nothing is proposed: together, the accepted settings are refused, " + report.search.together_refusal;
   } else if (accepted == 0) {

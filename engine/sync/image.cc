@@ -75,9 +75,8 @@ std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, c
 }
 
 NameList unshared_image(const std::string& name, const std::vector<NamedImage>& images, std::size_t source) {
-  const auto has_it = std::count_if(images.begin(), images.end(), [&](const NamedImage& one) {
-    return one.image != nullptr && one.image->id == images[source].image->id;
-  });
+  const auto has_it = std::ranges::count_if(
+      images, [&](const NamedImage& one) { return one.image != nullptr && one.image->id == images[source].image->id; });
   return has_it == 1 ? NameList{name} : NameList();
 }
 

@@ -93,8 +93,7 @@ class SenderPlan {
   /// Along the places that have their senders already.
   Chain to_its_end(Chain chain) const {
     while (true) {
-      const auto behind =
-          std::find_if(order_.begin(), order_.end(), [&](std::size_t i) { return senders_[i] == chain.last; });
+      const auto behind = std::ranges::find_if(order_, [&](std::size_t i) { return senders_[i] == chain.last; });
       if (behind == order_.end()) return chain;
       chain = {*behind, chain.length + 1};
     }
@@ -106,8 +105,7 @@ class SenderPlan {
   }
 
   std::optional<std::size_t> next_after(std::size_t last) const {
-    const auto next =
-        std::find_if(order_.begin(), order_.end(), [&](std::size_t i) { return is_open(i) && is_joined(last, i); });
+    const auto next = std::ranges::find_if(order_, [&](std::size_t i) { return is_open(i) && is_joined(last, i); });
     return next == order_.end() ? std::nullopt : std::optional(*next);
   }
 

@@ -37,8 +37,7 @@ class SyncRun {
 
   SyncReport run() {
     const auto items = content_items(cluster_);
-    const bool from_here =
-        std::any_of(items.begin(), items.end(), [](const auto& item) { return item.is_from_controller(); });
+    const bool from_here = std::ranges::any_of(items, [](const auto& item) { return item.is_from_controller(); });
     nodes_.back().skipped = !from_here;
     if (!items.empty() || options_.prune) {
       on_each([&](SyncNode& node) { connect(node); });
@@ -313,8 +312,7 @@ class SyncRun {
     if (has_failed(nodes_[source])) return;
     std::erase_if(places, [&](std::size_t i) { return has_failed(nodes_[i]) || nodes_[i].shown->stopped; });
     std::vector<TransferMember> members;
-    const auto source_member =
-        static_cast<std::size_t>(std::find(places.begin(), places.end(), source) - places.begin());
+    const auto source_member = static_cast<std::size_t>(std::ranges::find(places, source) - places.begin());
     const Listing& listing = nodes_[source].listing;
     for (const std::size_t place : places) {
       const SyncNode& node = nodes_[place];

@@ -62,8 +62,7 @@ class Search {
 
   /// The accepted variables, with this value of its knob.
   NcclVariables with(const TriedSetting& tried) const {
-    const auto knob =
-        std::find_if(knobs_.begin(), knobs_.end(), [&](const TuneKnob& one) { return one.name == tried.knob; });
+    const auto knob = std::ranges::find_if(knobs_, [&](const TuneKnob& one) { return one.name == tried.knob; });
     return with_value(found_.accepted, *knob, tried.variables);
   }
 

@@ -336,8 +336,7 @@ std::vector<CheckHistory> check_histories(const Cluster& cluster, const std::vec
       histories.push_back(std::move(history));
     }
   }
-  std::stable_sort(histories.begin(), histories.end(),
-                   [](const CheckHistory& a, const CheckHistory& b) { return a.id < b.id; });
+  std::ranges::stable_sort(histories, [](const CheckHistory& a, const CheckHistory& b) { return a.id < b.id; });
   return histories;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/wire/nccl_messages.h"
@@ -14,13 +14,6 @@ namespace {
 constexpr std::int64_t kSmallest = 4;  ///< One element.
 constexpr std::int64_t kLargestFactor = 1024;
 constexpr std::string_view kForm = "--sizes takes MIN:MAX or MIN:MAX:FACTOR, such as 8B:8GiB:2";
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// Errors: kInvalidInput.
 Result<std::int64_t> parse_size(std::string_view text) {
@@ -51,7 +44,7 @@ Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
   if (smallest > largest) {
     return failure(ErrorCode::kInvalidInput, in_quotes(text) + " begins with the larger size", std::string(kForm));
   }
-  const auto factor = parts.size() == 3 ? whole_number(parts[2]) : std::optional<std::int64_t>(2);
+  const auto factor = parts.size() == 3 ? parse_number(parts[2]) : std::optional<std::int64_t>(2);
   if (!factor || *factor < 2 || *factor > kLargestFactor) {
     return failure(ErrorCode::kInvalidInput, in_quotes(parts[2]) + " is no factor",
                    "a factor is a whole number from 2 to " + std::to_string(kLargestFactor));
@@ -84,7 +77,7 @@ Result<std::vector<Collective>> parse_collectives(std::string_view text) {
 
 Result<int> parse_ranks_per_node(std::string_view text) {
   if (text == "gpus") return 0;
-  const auto number = whole_number(text);
+  const auto number = parse_number(text);
   if (!number || *number < 1 || *number > kMostGpus) {
     return failure(ErrorCode::kInvalidInput, in_quotes(text) + " is no number of ranks per node",
                    "--ranks-per-node takes a number from 1 to " + std::to_string(kMostGpus) + ", or gpus");

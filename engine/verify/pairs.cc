@@ -1,7 +1,6 @@
 #include "engine/verify/pairs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "engine/fleet/session/fan_out.h"

@@ -39,9 +39,8 @@ Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const O
 }  // namespace
 
 Blocker VerifyContext::blocked_by(std::string id) const {
-  const bool failed = std::any_of(checks.begin(), checks.end(), [&](const Check& check) {
-    return check.id == id && check.status == CheckStatus::kFail;
-  });
+  const bool failed = std::ranges::any_of(
+      checks, [&](const Check& check) { return check.id == id && check.status == CheckStatus::kFail; });
   return failed ? Blocker{id + " failed", id} : Blocker{};
 }
 

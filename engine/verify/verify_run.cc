@@ -25,8 +25,7 @@ VerifyNode node_of(FleetNode& run, const Cluster& cluster) {
 /// Copies errors of connections that broke during the checks into the session. The report is made from the session.
 void note_losses(const VerifyContext& context, std::deque<FleetNode>& nodes) {
   for (const VerifyNode& node : context.nodes) {
-    const auto run =
-        std::find_if(nodes.begin(), nodes.end(), [&](const FleetNode& one) { return one.spec == node.spec; });
+    const auto run = std::ranges::find_if(nodes, [&](const FleetNode& one) { return one.spec == node.spec; });
     if (node.lost && !run->error) run->error = node.lost;
     // A stop between two requests also leaves the node unverified.
     if (context.stop.stop_requested() && !run->error) run->error = make_error(ErrorCode::kInterrupted, "stopped");

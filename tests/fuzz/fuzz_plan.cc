@@ -15,7 +15,7 @@
 #include "engine/report/exit_code.h"
 #include "engine/report/plan/report.h"
 #include "engine/verify/levels/nccl_checks.h"
-#include "engine/verify/levels/nccl_environment.h"
+#include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/levels/storage_judgement.h"
 #include "engine/verify/measurements.h"
 #include "engine/wire/messages.h"

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <string>
-#include <string_view>
 
 #include "engine/agent/kernel/file_descriptor.h"
 

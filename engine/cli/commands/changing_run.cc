@@ -1,17 +1,36 @@
 #include "engine/cli/commands/changing_run.h"
 
+#include <syslog.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "engine/cli/commands/sync_command.h"
 #include "engine/cli/input/load_command.h"
-#include "engine/cli/output/audit.h"
 #include "engine/cli/output/printing.h"
 #include "engine/cli/output/run_log.h"
 #include "engine/cli/terminal/progress_display.h"
+#include "engine/core/text.h"
+#include "engine/fleet/session/run_identity.h"
+#include "engine/plan/report.h"
+#include "engine/report/exit_code.h"
 
 namespace sparkplan {
 namespace {
+
+/// Writes one line to the controller's syslog: the user, the cluster and the outcome. The nodes write their own lines.
+void write_audit_line(const Report& report) {
+  int done = 0;
+  for (const auto& node : report.nodes) {
+    for (const auto& [id, outcome] : node.outcomes) done += outcome == Outcome::kDone ? 1 : 0;
+  }
+  const auto by = printable(this_controller(report.command).who);
+  const auto cluster = printable(report.cluster);
+  ::openlog("sparkplan", LOG_PID, LOG_USER);
+  ::syslog(LOG_NOTICE, "%s cluster=%s by=%s nodes=%zu changes_done=%d exit=%d", report.command.c_str(), cluster.c_str(),
+           by.c_str(), report.nodes.size(), done, static_cast<int>(exit_code(report)));
+  ::closelog();
+}
 
 /// The report without the findings that were shown with the question.
 Report without(const std::vector<Diagnostic>& shown, Report report) {

@@ -16,7 +16,7 @@
 #include "engine/cli/terminal/progress_display.h"
 #include "engine/cli/terminal/screen.h"
 #include "engine/fleet/planning/plan_run.h"
-#include "engine/fleet/session/interruptible_pause.h"
+#include "engine/fleet/session/fleet_session.h"
 
 namespace sparkplan {
 namespace {

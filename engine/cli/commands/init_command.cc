@@ -13,7 +13,7 @@
 #include "engine/cli/output/new_file.h"
 #include "engine/core/text.h"
 #include "engine/init/cluster_draft.h"
-#include "engine/init/second_contacts.h"
+#include "engine/init/members.h"
 #include "engine/report/text/shared_errors.h"
 #include "engine/report/text/text_style.h"
 
@@ -53,9 +53,8 @@ Result<std::vector<HostArgument>> parse_hosts(const std::vector<std::string>& te
   std::vector<HostArgument> hosts;
   for (const std::string& text : texts) {
     SPARK_TRY(HostArgument host, parse_host_argument(text));
-    const auto twin = std::find_if(hosts.begin(), hosts.end(), [&](const HostArgument& one) {
-      return one.address == host.address && one.port == host.port;
-    });
+    const auto twin = std::ranges::find_if(
+        hosts, [&](const HostArgument& one) { return one.address == host.address && one.port == host.port; });
     if (twin != hosts.end()) {
       return failure(usage(twin->given + " and " + host.given + " are the same machine", "name each machine once"));
     }

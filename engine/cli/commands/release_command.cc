@@ -11,8 +11,7 @@ namespace sparkplan {
 namespace {
 
 const NodeReport* find_node(const Report& report, const std::string& name) {
-  const auto found =
-      std::find_if(report.nodes.begin(), report.nodes.end(), [&](const NodeReport& node) { return node.name == name; });
+  const auto found = std::ranges::find_if(report.nodes, [&](const NodeReport& node) { return node.name == name; });
   return found == report.nodes.end() ? nullptr : &*found;
 }
 

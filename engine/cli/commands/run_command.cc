@@ -1,6 +1,5 @@
 // run: a preflight, then one distributed job.
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "engine/cli/commands/commands.h"
@@ -8,6 +7,7 @@
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/session/run_identity.h"
@@ -17,7 +17,7 @@
 #include "engine/launch/nccl_status.h"
 #include "engine/launch/preflight.h"
 #include "engine/launch/stuck_job.h"
-#include "engine/report/stuck_text.h"
+#include "engine/report/job_text.h"
 
 namespace sparkplan {
 namespace {
@@ -33,9 +33,8 @@ constexpr int kNcclQuestion = 1;
 /// 0: one per GPU. Errors: kInvalidInput.
 Result<int> ranks_per_node(const std::string& text) {
   if (text == kPerGpu) return 0;
-  int number = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size() || number < 1 || number > kMostRanksPerNode) {
+  const int number = parse_number<int>(text).value_or(0);
+  if (number < 1 || number > kMostRanksPerNode) {
     return failure(ErrorCode::kInvalidInput, in_quotes(text) + " is no number of ranks per node",
                    "--ranks-per-node takes a number from 1 to " + std::to_string(kMostRanksPerNode) + ", or gpus");
   }

@@ -1,5 +1,4 @@
 // verify --history: what was measured before.
-#include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/verify_command.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/terminal/progress_display.h"

@@ -14,7 +14,7 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/session/fan_out.h"
-#include "engine/init/fabric_neighbours.h"
+#include "engine/init/fabric_found.h"
 #include "engine/remote/discovery/mdns_query.h"
 #include "engine/remote/ssh/host_keys.h"
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/cli/input/ssh_options.h"
-#include "engine/cli/terminal/password.h"
 #include "engine/cli/terminal/progress_display.h"
+#include "engine/cli/terminal/typed_input.h"
 #include "engine/core/text.h"
 #include "engine/fleet/session/fan_out.h"
 #include "engine/fleet/session/fleet_session.h"
@@ -72,9 +72,8 @@ bool FirstContact::settle_host_keys(const std::vector<NodeSpec>& nodes) {
 }
 
 InitMachine& FirstContact::machine_of(const NodeSpec& node) {
-  return *std::find_if(machines_.begin(), machines_.end(), [&](const InitMachine& one) {
-    return one.address == node.address && one.ssh.port == node.ssh.port;
-  });
+  return *std::ranges::find_if(
+      machines_, [&](const InitMachine& one) { return one.address == node.address && one.ssh.port == node.ssh.port; });
 }
 
 void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& password) {

@@ -1,10 +1,10 @@
 #include "engine/cli/discovery/host_argument.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/load/address.h"
 #include "engine/process/own_user.h"
@@ -39,10 +39,8 @@ Result<std::string_view> take_port(std::string_view text, HostArgument& host) {
   }
   if (port.empty()) return rest;
   port.remove_prefix(1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), host.port);
-  if (error != std::errc() || end != port.data() + port.size() || host.port == 0) {
-    return no_host(host.given, "a port is a number from 1 to 65535");
-  }
+  host.port = parse_number<std::uint16_t>(port).value_or(0);
+  if (host.port == 0) return no_host(host.given, "a port is a number from 1 to 65535");
   host.port_given = true;
   return rest;
 }

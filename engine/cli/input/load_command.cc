@@ -4,8 +4,7 @@
 
 #include "engine/cli/input/ssh_options.h"
 #include "engine/cli/output/printing.h"
-#include "engine/cli/terminal/password.h"
-#include "engine/core/text.h"
+#include "engine/cli/terminal/typed_input.h"
 #include "engine/plan/desired_state.h"
 #include "engine/report/text/local_time.h"
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/cli/input/load_command.h"
-#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/cli/terminal/password.h"
+#include "engine/cli/terminal/typed_input.h"
 #include "engine/core/text.h"
 #include "engine/remote/config/ssh_config_files.h"
 #include "engine/remote/config/ssh_way.h"

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/cli/reference/reference.h"
 #include "engine/cli/reference/roff.h"
 #include "engine/core/text.h"
@@ -24,14 +26,14 @@ const Value& resolved(const Value& schema, const Value& rule) {
   return name.empty() ? rule : *schema.find("definitions")->find(name);
 }
 
+bool is_listed(const Value* texts, std::string_view text) {
+  if (texts == nullptr) return false;
+  return std::ranges::any_of(*texts->list_items(), [&](const Value& one) { return *one.string() == text; });
+}
+
 bool has_type(const Value& rule, std::string_view type) {
   const auto* types = rule.find("type");
-  if (types == nullptr) return false;
-  if (types->is_string()) return *types->string() == type;
-  for (const auto& one : *types->list_items()) {
-    if (*one.string() == type) return true;
-  }
-  return false;
+  return types != nullptr && types->is_string() ? *types->string() == type : is_listed(types, type);
 }
 
 std::string bounds_of(const Value& rule) {
@@ -59,14 +61,6 @@ std::string kind_of(const Value& rule) {
     return items == nullptr ? "a list" : "a list; each " + kind_of(*items);
   }
   return "a map";
-}
-
-bool is_listed(const Value* required, const std::string& key) {
-  if (required == nullptr) return false;
-  for (const auto& one : *required->list_items()) {
-    if (*one.string() == key) return true;
-  }
-  return false;
 }
 
 class SectionWriter {

@@ -6,11 +6,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
 #include "engine/cli/terminal/typed_input.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/report/text/diagnostics_text.h"
 
@@ -26,11 +26,8 @@ int terminal_width(int terminal) {
   winsize size{};
   if (::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
-  const std::string_view text = columns == nullptr ? "" : columns;
-  int width = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), width);
-  const bool usable = status == std::errc{} && end == text.data() + text.size() && width > 0 && width <= kWidest;
-  return usable ? width : kWidthWithoutTerminal;
+  const int width = parse_number<int>(columns == nullptr ? "" : columns).value_or(0);
+  return width > 0 && width <= kWidest ? width : kWidthWithoutTerminal;
 }
 
 bool variable_is_set(const char* name) {

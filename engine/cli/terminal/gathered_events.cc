@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "engine/core/text.h"
 

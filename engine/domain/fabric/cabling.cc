@@ -14,8 +14,7 @@ bool are_joined(const FabricPort& a, const FabricPort& b) {
 }
 
 std::optional<std::size_t> place_of(const Cluster& cluster, const NodeName& name) {
-  const auto found =
-      std::find_if(cluster.nodes.begin(), cluster.nodes.end(), [&](const NodeSpec& node) { return node.name == name; });
+  const auto found = std::ranges::find_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });
   if (found == cluster.nodes.end()) return std::nullopt;
   return static_cast<std::size_t>(found - cluster.nodes.begin());
 }

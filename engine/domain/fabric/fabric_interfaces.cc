@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
@@ -15,8 +14,7 @@ namespace {
 constexpr std::string_view kLinkLocal = "169.254.";
 
 const LinkFacts* find_link(const Facts& facts, const std::string& name) {
-  const auto found =
-      std::find_if(facts.links.begin(), facts.links.end(), [&](const LinkFacts& link) { return link.name == name; });
+  const auto found = std::ranges::find_if(facts.links, [&](const LinkFacts& link) { return link.name == name; });
   return found == facts.links.end() ? nullptr : &*found;
 }
 
@@ -26,8 +24,7 @@ std::vector<const LinkFacts*> halves_of_port(const Facts& facts, int port) {
   for (const LinkFacts& link : facts.links) {
     if (port_of(link) == port) halves.push_back(&link);
   }
-  std::sort(halves.begin(), halves.end(),
-            [](const auto* a, const auto* b) { return order_in_port(*a) < order_in_port(*b); });
+  std::ranges::sort(halves, [](const auto* a, const auto* b) { return order_in_port(*a) < order_in_port(*b); });
   return halves;
 }
 

@@ -12,8 +12,7 @@ namespace sparkplan {
 namespace {
 
 const FabricPort* first_address(const NodeSpec& node) {
-  const auto found =
-      std::find_if(node.fabric.begin(), node.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
+  const auto found = std::ranges::find_if(node.fabric, [](const FabricPort& one) { return !one.address.empty(); });
   return found == node.fabric.end() ? nullptr : &*found;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 
@@ -45,8 +46,7 @@ Result<std::string> hub_cache(const Value* variables) {
   }
   std::string path = *text;
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const auto* known =
-      std::find_if(kVariables.begin(), kVariables.end(), [&](const auto& one) { return one.first == entry->key; });
+  const auto* known = std::ranges::find_if(kVariables, [&](const auto& one) { return one.first == entry->key; });
   return path + std::string(known->second);
 }
 
@@ -58,9 +58,7 @@ std::string hub_folder(std::string_view model) {
 
 bool is_hub_name(std::string_view model) {
   constexpr std::size_t kLongest = 96;
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
+  const auto is_word = [](char c) { return is_alphanumeric(c) || c == '_'; };
   const auto parts = split(model, '/');
   if (parts.size() > 2 || model.size() > kLongest || model.ends_with(".git")) return false;
   if (model.find("--") != std::string_view::npos || model.find("..") != std::string_view::npos) return false;

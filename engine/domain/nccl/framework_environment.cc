@@ -78,8 +78,7 @@ const std::vector<FrameworkVariable>& framework_variables() {
 
 const FrameworkVariable* find_framework_variable(std::string_view name) {
   const auto& all = framework_variables();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const FrameworkVariable& one) { return one.name == name; });
+  const auto found = std::ranges::find_if(all, [&](const FrameworkVariable& one) { return one.name == name; });
   return found == all.end() ? nullptr : &*found;
 }
 

@@ -1,8 +1,8 @@
 // The checks of NCCL's variables.
 #include <algorithm>
-#include <charconv>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/domain/nccl/nccl_variables.h"
 
@@ -22,9 +22,7 @@ bool is_number(std::string_view text) {
     text.remove_prefix(2);
     base = 16;
   }
-  unsigned long long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return !text.empty() && error == std::errc() && end == text.data() + text.size();
+  return parse_number<unsigned long long>(text, base).has_value();
 }
 
 std::string in_words(std::string_view alternatives) {
@@ -35,9 +33,8 @@ std::string in_words(std::string_view alternatives) {
 
 bool is_one_of(std::string_view word, std::string_view alternatives, bool any_case) {
   const auto all = split(alternatives, '|');
-  return std::any_of(all.begin(), all.end(), [&](std::string_view one) {
-    return one == word || (any_case && lower_case(one) == lower_case(word));
-  });
+  return std::ranges::any_of(
+      all, [&](std::string_view one) { return one == word || (any_case && lower_case(one) == lower_case(word)); });
 }
 
 /// The words of "Ring,Tree" or "^Tree" or "allreduce:Tree,Ring;broadcast:Ring".

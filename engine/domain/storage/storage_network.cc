@@ -50,9 +50,8 @@ std::vector<ResourceId> fabric_of_storage(const ClusterView& view, const Facts& 
   auto others = other_interfaces(view.self, own, view.cluster.profile).interfaces;
   std::move(others.begin(), others.end(), std::back_inserter(ports));
   for (const ObservedPort& port : ports) {
-    const bool leads_there = std::any_of(servers.begin(), servers.end(), [&](const std::string& server) {
-      return in_one_network(server, port.address, port.prefix_length);
-    });
+    const bool leads_there = std::ranges::any_of(
+        servers, [&](const std::string& server) { return in_one_network(server, port.address, port.prefix_length); });
     if (leads_there && !port.interface.empty()) interfaces.push_back({"netplan", port.interface});
   }
   return interfaces;

@@ -1,7 +1,6 @@
 #include "engine/fleet/apply/apply_run.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "engine/core/tree.h"
@@ -97,8 +96,7 @@ Report ApplyRun::run() {
   if (!session_.lock_all(options_.lock_timeout)) return report_not_begun();
   check_unchanged();
   if (options_.all_or_nothing) refuse_nodes_with_jobs();
-  const bool any_stale =
-      std::any_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.planned.outcomes.any_stale(); });
+  const bool any_stale = std::ranges::any_of(nodes_, [](const auto& one) { return one.planned.outcomes.any_stale(); });
   const bool stopped = options_.all_or_nothing && (session_.any_error() || any_stale);
   not_begun_ = stopped;
   if (!stopped) {
@@ -160,9 +158,8 @@ void ApplyRun::refuse_unasked_prunes() {
 /// The user mistyped the name, or the nodes that know it could not be read: a run on the others alone was not meant.
 bool ApplyRun::releases_nobody() const {
   const auto& nodes = session_.nodes();
-  return !options_.release.empty() && std::none_of(nodes.begin(), nodes.end(), [&](const FleetNode& node) {
-    return node.name() == options_.release;
-  });
+  return !options_.release.empty() &&
+         std::ranges::none_of(nodes, [&](const FleetNode& node) { return node.name() == options_.release; });
 }
 
 bool ApplyRun::guards_refuse() {

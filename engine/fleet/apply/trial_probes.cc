@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "engine/fleet/apply/trial_run.h"
 #include "engine/model/ipv4.h"

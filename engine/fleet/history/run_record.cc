@@ -20,8 +20,7 @@ bool took_part(const NodeReport& node) {
 
 RunOutcome outcome_of(const RecordedRun& run) {
   const auto has = [&](NodeStatus status) {
-    return std::any_of(run.nodes.begin(), run.nodes.end(),
-                       [&](const RecordedNode& node) { return node.status == to_string(status); });
+    return std::ranges::any_of(run.nodes, [&](const RecordedNode& node) { return node.status == to_string(status); });
   };
   if (has(NodeStatus::kFailed) || has(NodeStatus::kUnreachable) || has(NodeStatus::kRefused))
     return RunOutcome::kFailed;
@@ -105,8 +104,7 @@ Result<RecordedRun> parse_record(std::string_view line) {
 bool is_in(const HistoryScope& scope, const RecordedRun& run) {
   const bool known = scope.cluster_ids.empty() || run.cluster_id.empty() || contains(scope.cluster_ids, run.cluster_id);
   return run.cluster == scope.cluster && known &&
-         std::any_of(run.nodes.begin(), run.nodes.end(),
-                     [&](const RecordedNode& node) { return scope.includes(node.name); });
+         std::ranges::any_of(run.nodes, [&](const RecordedNode& node) { return scope.includes(node.name); });
 }
 
 std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope) {

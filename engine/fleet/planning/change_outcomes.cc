@@ -10,8 +10,7 @@ namespace {
 
 /// A change that needs a failed one is blocked, and no list of changes contains it.
 bool is_left_to_do(const NodePlan& plan, const ResourceId& id) {
-  const bool blocked =
-      std::any_of(plan.blocked.begin(), plan.blocked.end(), [&](const BlockedResource& one) { return one.id == id; });
+  const bool blocked = std::ranges::any_of(plan.blocked, [&](const BlockedResource& one) { return one.id == id; });
   return blocked || find_change(plan, id) != nullptr;
 }
 
@@ -29,8 +28,7 @@ void ChangeOutcomes::approve(const std::set<ResourceId>& ids) {
 }
 
 bool ChangeOutcomes::approves(const Step& step) const {
-  return std::all_of(step.resources.begin(), step.resources.end(),
-                     [&](const ResourceId& id) { return of(id).approved; });
+  return std::ranges::all_of(step.resources, [&](const ResourceId& id) { return of(id).approved; });
 }
 
 void ChangeOutcomes::send(const std::vector<Step>& steps) {

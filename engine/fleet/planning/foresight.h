@@ -7,7 +7,6 @@
 #include "engine/fleet/planning/planning.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/resource/registry.h"
-#include "engine/wire/messages.h"
 
 namespace sparkplan {
 

@@ -14,15 +14,13 @@ inline bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
 
 /// The change that the plan would carry out for the resource; null without one.
 inline const Change* find_change(const NodePlan& plan, const ResourceId& id) {
-  const auto found = std::find_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
-    return change.id == id && change.origin != Origin::kForeign;
-  });
+  const auto found = std::ranges::find_if(
+      plan.changes, [&](const Change& change) { return change.id == id && change.origin != Origin::kForeign; });
   return found == plan.changes.end() ? nullptr : &*found;
 }
 
 inline const Resource* find_resource(const std::vector<Resource>& resources, const ResourceId& id) {
-  const auto found =
-      std::find_if(resources.begin(), resources.end(), [&](const Resource& resource) { return resource.id == id; });
+  const auto found = std::ranges::find_if(resources, [&](const Resource& resource) { return resource.id == id; });
   return found == resources.end() ? nullptr : &*found;
 }
 

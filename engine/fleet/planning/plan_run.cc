@@ -181,8 +181,7 @@ void PlanRun::observe() {
 
 /// The changes that may still make something known to other nodes: planned, in an apply also approved, and not ended.
 std::set<std::string> PlanRun::producers_at_work() const {
-  const bool begun =
-      std::any_of(nodes_.begin(), nodes_.end(), [](const PlannedNode& one) { return !one.outcomes.all().empty(); });
+  const bool begun = std::ranges::any_of(nodes_, [](const PlannedNode& one) { return !one.outcomes.all().empty(); });
   std::set<std::string> at_work;
   for (const PlannedNode& planned : nodes_) {
     if (!planned.node.active()) continue;

@@ -231,8 +231,7 @@ std::string RollbackRun::why_not_shown(PlannedNode& planned, const TrialSteps& t
   auto left = what_undoes(*planned.node.client, {undone_run(planned)}, session_.registry());
   if (!left) return "its state could not be read: " + left.error().describe();
   for (const Step& step : left->steps) {
-    const bool tried = std::any_of(trial.steps.begin(), trial.steps.end(),
-                                   [&](const Step& one) { return one.artifact == step.artifact; });
+    const bool tried = std::ranges::any_of(trial.steps, [&](const Step& one) { return one.artifact == step.artifact; });
     if (tried) return "the node still differs after the rollback: " + step.artifact.str();
   }
   return "";

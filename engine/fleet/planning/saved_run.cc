@@ -6,7 +6,6 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/plan/held_plan.h"
-#include "engine/plan/reach.h"
 
 namespace sparkplan {
 namespace {
@@ -127,9 +126,8 @@ void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const No
     warn(session, planned.node, "plan.not_so_now", "the planned change of " + id.words() + " is no longer needed");
   }
   for (const auto& [id, error] : planned.outcomes.failures()) {
-    const bool reported =
-        std::any_of(plan.blocked.begin(), plan.blocked.end(),
-                    [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
+    const bool reported = std::ranges::any_of(
+        plan.blocked, [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
     if (!reported) warn(session, planned.node, "plan.stale", id.words() + ": " + error.describe());
   }
   planned.keep_to_approved();

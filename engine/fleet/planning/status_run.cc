@@ -16,8 +16,7 @@ bool is_this_build(const Hello& hello) {
 }
 
 bool is_listed(const std::string& name, const Roster& roster) {
-  return std::any_of(roster.members.begin(), roster.members.end(),
-                     [&](const RosterEntry& entry) { return entry.name == name; });
+  return std::ranges::any_of(roster.members, [&](const RosterEntry& entry) { return entry.name == name; });
 }
 
 /// The only kNotFound of a connection is a missing agent.

@@ -1,7 +1,6 @@
 #include "engine/fleet/session/cluster_secrets.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <set>
 #include <utility>

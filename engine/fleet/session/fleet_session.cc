@@ -1,12 +1,13 @@
 #include "engine/fleet/session/fleet_session.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <semaphore>
 #include <utility>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
-#include "engine/fleet/session/interruptible_pause.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/fleet/session/node_report.h"
@@ -341,6 +342,14 @@ Report FleetSession::report(const std::function<NodeReport(const FleetNode&)>& d
   report.partial = !options_.selection.everything();
   report.interrupted = stop_requested();
   return report;
+}
+
+bool pause_unless_stopped(std::chrono::milliseconds duration, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any stopped;
+  stopped.wait_for(lock, stop, duration, [&] { return stop.stop_requested(); });
+  return !stop.stop_requested();
 }
 
 }  // namespace sparkplan

@@ -1,7 +1,6 @@
 #include "engine/fleet/session/node_snapshot.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"

@@ -20,7 +20,6 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/process/child_process.h"
-#include "engine/resource/secret_artifact.h"
 #include "engine/wire/apply_messages.h"
 
 namespace sparkplan {

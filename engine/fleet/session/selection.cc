@@ -61,8 +61,7 @@ Selection::Pattern Selection::parse(const std::string& text) {
 }
 
 bool Selection::names(const Pattern& pattern, std::string_view node) {
-  return std::any_of(pattern.nodes.begin(), pattern.nodes.end(),
-                     [&](const std::string& glob) { return glob_match(glob, node); });
+  return std::ranges::any_of(pattern.nodes, [&](const std::string& glob) { return glob_match(glob, node); });
 }
 
 bool Selection::matches(const Pattern& pattern, std::string_view node, const ResourceId& resource) {

@@ -94,8 +94,7 @@ void FleetSession::refuse_other_members() {
 void FleetSession::warn_of(std::vector<UnsupportedMember> unsupported) {
   std::erase_if(unsupported, [&](const UnsupportedMember& member) {
     return member.name == purpose_.release ||
-           std::any_of(cluster_.nodes.begin(), cluster_.nodes.end(),
-                       [&](const NodeSpec& node) { return node.name.str() == member.name; });
+           std::ranges::any_of(cluster_.nodes, [&](const NodeSpec& node) { return node.name.str() == member.name; });
   });
   constexpr auto kHint = "if it belonged to the cluster, put it back into the file and run `sparkplan release` on it";
   for (auto& warning : warnings_of(unsupported, kHint)) remark(std::move(warning));
@@ -124,9 +123,8 @@ void FleetSession::find_members() {
 
 std::vector<RosterEntry> FleetSession::leaving_members() {
   auto leaving = departed_members(roster_, cluster_, machines());
-  const auto forgotten = std::find_if(single_witness_.begin(), single_witness_.end(), [&](const RosterEntry& entry) {
-    return purpose_.forget && entry.name == purpose_.release;
-  });
+  const auto forgotten = std::ranges::find_if(
+      single_witness_, [&](const RosterEntry& entry) { return purpose_.forget && entry.name == purpose_.release; });
   if (forgotten != single_witness_.end()) {
     leaving.push_back(std::move(*forgotten));
     single_witness_.erase(forgotten);

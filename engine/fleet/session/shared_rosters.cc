@@ -9,8 +9,7 @@ namespace sparkplan {
 
 SharedRoster SharedRosters::share(Roster roster) {
   const std::lock_guard lock(mutex_);
-  const auto same =
-      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return *kept.shared.roster == roster; });
+  const auto same = std::ranges::find_if(kept_, [&](const Kept& kept) { return *kept.shared.roster == roster; });
   if (same != kept_.end()) {
     ++same->nodes;
     return {same->shared.roster, same->shared.digest};
@@ -25,8 +24,7 @@ SharedRoster SharedRosters::share(Roster roster) {
 
 std::shared_ptr<const Roster> SharedRosters::find(const std::string& digest) {
   const std::lock_guard lock(mutex_);
-  const auto same =
-      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.shared.digest == digest; });
+  const auto same = std::ranges::find_if(kept_, [&](const Kept& kept) { return kept.shared.digest == digest; });
   if (same == kept_.end()) return nullptr;
   ++same->nodes;
   return same->shared.roster;

@@ -74,9 +74,8 @@ class Reading {
                          ": OpenSSH refuses it, and so does sparkplan",
                      others_own ? "it has to belong to you or to root" : "run `chmod go-w " + name + "`");
     }
-    const auto again = std::find_if(levels_.begin(), levels_.end(), [&](const Level& level) {
-      return level.device == status.st_dev && level.inode == status.st_ino;
-    });
+    const auto again = std::ranges::find_if(
+        levels_, [&](const Level& level) { return level.device == status.st_dev && level.inode == status.st_ino; });
     if (again != levels_.end()) {
       std::string circle;
       for (auto level = again; level != levels_.end(); ++level) circle += level->name + " -> ";

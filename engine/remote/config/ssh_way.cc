@@ -1,12 +1,11 @@
 #include "engine/remote/config/ssh_way.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 #include <utility>
 
-#include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -25,9 +24,7 @@ bool has_control(std::string_view text) {
 }
 
 Result<std::uint16_t> port_of(std::string_view text, const SshSetting& setting) {
-  std::uint16_t port = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (code == std::errc() && end == text.data() + text.size() && port != 0) return port;
+  if (const auto port = parse_number<std::uint16_t>(text); port && *port != 0) return *port;
   return wrong(setting, in_quotes(text) + " is not a port: it is a number from 1 to 65535");
 }
 

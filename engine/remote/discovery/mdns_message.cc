@@ -167,9 +167,8 @@ std::vector<AnnouncedHost> merged(const std::vector<AnnouncedHost>& hosts) {
   std::vector<AnnouncedHost> result;
   for (const AnnouncedHost& host : hosts) {
     if (host.port < 1 || host.port > 65535) continue;
-    auto known = std::find_if(result.begin(), result.end(), [&](const AnnouncedHost& one) {
-      return lower(one.name) == lower(host.name) && one.port == host.port;
-    });
+    auto known = std::ranges::find_if(
+        result, [&](const AnnouncedHost& one) { return lower(one.name) == lower(host.name) && one.port == host.port; });
     if (known == result.end()) {
       result.push_back({host.name, {}, host.port});
       known = result.end() - 1;

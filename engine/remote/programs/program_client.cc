@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "engine/remote/programs/agent_image.h"
 #include "engine/remote/programs/installation.h"
 
 namespace sparkplan {

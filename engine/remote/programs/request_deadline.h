@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <optional>
 
 #include "engine/core/result.h"
 #include "engine/wire/frame.h"

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "engine/core/text.h"
 #include "engine/process/own_user.h"
 #include "engine/remote/ssh/ssh_connection.h"
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "engine/core/result.h"

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/text.h"
 #include "engine/report/changes/folded_names.h"
 
 namespace sparkplan {
@@ -105,8 +104,7 @@ std::string shown_as_differing(const std::string& label, bool outcome) {
 using Places = std::map<std::string, std::size_t>;
 
 void put_in_order(std::vector<std::string>& nodes, const Places& places) {
-  std::sort(nodes.begin(), nodes.end(),
-            [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
+  std::ranges::sort(nodes, [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
 }
 
 /// "192.168.100.[11-18] one each", if the names of the nodes and their values can be read side by side.
@@ -177,8 +175,7 @@ std::vector<ChangeGroup> groups_of(Resources resources, const Grouping& grouping
   std::vector<std::pair<std::string, std::vector<ChangeGroup>>> classes;
   for (ChangeGroup& variant : resources.variants) {
     const std::string fingerprint = fingerprint_of(variant.text, false);
-    auto known =
-        std::find_if(classes.begin(), classes.end(), [&](const auto& one) { return one.first == fingerprint; });
+    auto known = std::ranges::find_if(classes, [&](const auto& one) { return one.first == fingerprint; });
     if (known == classes.end()) known = classes.insert(classes.end(), {fingerprint, {}});
     known->second.push_back(std::move(variant));
   }

@@ -147,8 +147,7 @@ struct TrustNodes {
 }  // namespace
 
 std::string field_words(const std::string& path) {
-  const auto known =
-      std::find_if(kFieldNames.begin(), kFieldNames.end(), [&](const FieldName& one) { return one.path == path; });
+  const auto known = std::ranges::find_if(kFieldNames, [&](const FieldName& one) { return one.path == path; });
   return known == kFieldNames.end() ? printable(path) : std::string(known->words);
 }
 
@@ -218,8 +217,7 @@ std::optional<std::vector<FieldText>> FieldTexts::trust_parts() const {
   std::vector<FieldText> others;
   for (const FieldChange& field : fields_) {
     const std::string name = prefix_of(field.path);
-    const auto known =
-        std::find_if(kTrustFields.begin(), kTrustFields.end(), [&](const TrustField& one) { return one.name == name; });
+    const auto known = std::ranges::find_if(kTrustFields, [&](const TrustField& one) { return one.name == name; });
     if (known == kTrustFields.end()) {
       others.push_back({printable(field.path), text_of(field, change_.action)});
     } else {
@@ -273,8 +271,7 @@ std::optional<std::string> FieldTexts::counts() const {
     if (is_first) kinds.emplace_back(kind, FieldCount{});
     kinds[place->second].second.add(field);
   }
-  const bool many =
-      std::any_of(kinds.begin(), kinds.end(), [](const auto& kind) { return kind.second.fields > kMostListedFields; });
+  const bool many = std::ranges::any_of(kinds, [](const auto& kind) { return kind.second.fields > kMostListedFields; });
   if (!many) return std::nullopt;
   std::vector<std::string> parts;
   for (const auto& [name, count] : kinds)

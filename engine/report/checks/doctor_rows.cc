@@ -4,7 +4,6 @@
 #include <map>
 #include <string_view>
 
-#include "engine/core/text.h"
 #include "engine/report/checks/check_report.h"
 
 namespace sparkplan {

@@ -1,6 +1,5 @@
 #include "engine/report/checks/verify_verdict.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 

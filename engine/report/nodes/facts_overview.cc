@@ -2,10 +2,8 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <charconv>
-#include <utility>
 
-#include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/report/nodes/facts_report.h"
 
@@ -50,10 +48,8 @@ std::string uptime_text(std::int64_t seconds) {
 
 /// "8 MiB" for a number of bytes; other texts, such as "unlimited", as they are.
 std::string limit_text(const std::string& limit) {
-  std::int64_t bytes = 0;
-  const char* end = limit.data() + limit.size();
-  const auto read = std::from_chars(limit.data(), end, bytes);
-  return read.ec == std::errc() && read.ptr == end ? bytes_text(bytes) : limit;
+  const auto bytes = parse_number(limit);
+  return bytes ? bytes_text(*bytes) : limit;
 }
 
 std::string login_text(const LoginFacts& login) {

@@ -61,8 +61,7 @@ TextTable devices_table(const Facts& facts) {
 const RdmaFirmwareFacts* firmware_of(const Facts& facts, const std::string& device) {
   if (!facts.extended) return nullptr;
   const auto& all = facts.extended->rdma_firmware;
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const RdmaFirmwareFacts& one) { return one.device == device; });
+  const auto found = std::ranges::find_if(all, [&](const RdmaFirmwareFacts& one) { return one.device == device; });
   return found == all.end() ? nullptr : &*found;
 }
 

@@ -177,8 +177,7 @@ std::string software_table(const StatusReport& report, const TextStyle& style) {
     if (state.agent != AgentState::kThisBuild && state.agent != AgentState::kOtherBuild) continue;
     std::vector<std::string> software{agent_text(state.agent), printable_words(state.os),
                                       printable_words(state.gpu_driver), printable_words(state.nccl_version)};
-    const auto same =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == software; });
+    const auto same = std::ranges::find_if(groups, [&](const auto& group) { return group.first == software; });
     const auto name = printable(report.run.nodes[at].name);
     if (same != groups.end()) {
       same->second.push_back(name);

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "engine/core/bounded_text.h"
-#include "engine/core/text.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/text/text_style.h"
 
@@ -123,8 +122,7 @@ std::string usual_version(const std::vector<NodeSnapshot>& snapshots, std::size_
 }
 
 bool has_text(const std::vector<NodeSnapshot>& snapshots, std::size_t column) {
-  return std::any_of(snapshots.begin(), snapshots.end(),
-                     [&](const NodeSnapshot& one) { return !one.versions[column].text.empty(); });
+  return std::ranges::any_of(snapshots, [&](const NodeSnapshot& one) { return !one.versions[column].text.empty(); });
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "engine/core/bounded_text.h"
-#include "engine/core/text.h"
 #include "engine/fleet/history/history.h"
 #include "engine/markup/cabling_drawing.h"
 #include "engine/report/text/text_style.h"

@@ -23,8 +23,7 @@ GroupedPlan grouped_plan(const Report& report) {
       plan.blocked.push_back(std::move(group));
       continue;
     }
-    auto found = std::find_if(plan.types.begin(), plan.types.end(),
-                              [&](const TypeChanges& one) { return one.type == group.text.type; });
+    auto found = std::ranges::find_if(plan.types, [&](const TypeChanges& one) { return one.type == group.text.type; });
     if (found == plan.types.end()) found = plan.types.insert(plan.types.end(), {group.text.type, {}});
     found->groups.push_back(std::move(group));
   }

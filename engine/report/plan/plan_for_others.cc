@@ -235,8 +235,7 @@ bool names_a_secret(std::string_view name) {
                                                     "PRESHAREDKEY", "AUTHORIZATION"};
   constexpr std::array<std::string_view, 4> kWords{"AUTH", "OAUTH", "PASS", "PSK"};
   const std::string upper = squeezed(name);
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return upper.find(part) != std::string::npos; }) ||
+  return std::ranges::any_of(kParts, [&](std::string_view part) { return upper.find(part) != std::string::npos; }) ||
          std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return has_word(name, word); });
 }
 

@@ -1,11 +1,11 @@
 #include "engine/report/plan/plan_markdown.h"
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/plan/grouped_plan.h"
@@ -20,8 +20,7 @@ constexpr std::size_t kMostDiffBytes = 8'000;
 constexpr std::size_t kReserve = 400;  // For the line about what is left out.
 
 bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' ||
-         c == ',' || c == '/' || c == '-' || c == '(' || c == ')' || c == '+' || c == ';' || c == '%' ||
+  return is_alphanumeric(c) || std::string_view(" .,/-()+;%").find(c) != std::string_view::npos ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 

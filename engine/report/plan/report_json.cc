@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <utility>
 
 #include "engine/core/keyed_digest.h"
 #include "engine/report/plan/report.h"

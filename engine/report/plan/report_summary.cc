@@ -70,9 +70,8 @@ Counts count(const Report& report) {
     counts.pending.add(count_changes(node, is(Origin::kConfig)));
     counts.foreign.add(count_changes(
         node, [](const Change& change) { return change.origin == Origin::kForeign && !change.is_harmless(); }));
-    counts.blocked.add(static_cast<std::size_t>(
-        std::count_if(node.plan.blocked.begin(), node.plan.blocked.end(),
-                      [&](const BlockedResource& blocked) { return !is_shown_as_change(blocked, node); })));
+    counts.blocked.add(static_cast<std::size_t>(std::ranges::count_if(
+        node.plan.blocked, [&](const BlockedResource& blocked) { return !is_shown_as_change(blocked, node); })));
     counts.waiting.add(node.plan.waiting.size());
     const auto ours = [&](Outcome outcome) {
       return [&node, outcome](const Change& change) {

@@ -122,8 +122,7 @@ std::vector<NodeGroup> groups_of(const Report& report, const TextStyle& style) {
   for (const NodeReport& node : report.nodes) {
     NodeGroup group = group_of(node);
     if (!is_shown(group, style)) continue;
-    const auto twin =
-        std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.says_the_same_as(group); });
+    const auto twin = std::ranges::find_if(groups, [&](const auto& g) { return g.says_the_same_as(group); });
     if (twin == groups.end()) {
       groups.push_back(std::move(group));
       continue;

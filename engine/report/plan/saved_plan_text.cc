@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t kIndent = 2;
 
 const NodeSpec* find_spec(const Cluster& cluster, const std::string& name) {
-  const auto found = std::find_if(cluster.nodes.begin(), cluster.nodes.end(),
-                                  [&](const NodeSpec& one) { return one.name.str() == name; });
+  const auto found = std::ranges::find_if(cluster.nodes, [&](const NodeSpec& one) { return one.name.str() == name; });
   return found == cluster.nodes.end() ? nullptr : &*found;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -21,8 +22,7 @@ void replace_word(std::string& text, std::string_view name, std::string_view rep
   if (name.empty()) return;
   const auto is_part_of_name = [&](std::size_t at) {
     const char byte = at < text.size() ? text[at] : ' ';
-    return byte == '-' || byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-           (byte >= 'A' && byte <= 'Z');
+    return byte == '-' || byte == '_' || is_alphanumeric(byte);
   };
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
     const bool is_word = (at == 0 || !is_part_of_name(at - 1)) && !is_part_of_name(at + name.size());

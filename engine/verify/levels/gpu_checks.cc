@@ -61,8 +61,7 @@ std::string version_text(std::int64_t cuda) {
 std::string models_in(const MeasuredGpus& measured) {
   std::vector<std::pair<std::string, int>> models;
   for (const GpuReport& gpu : measured.gpus) {
-    const auto known =
-        std::find_if(models.begin(), models.end(), [&](const auto& one) { return one.first == gpu.name; });
+    const auto known = std::ranges::find_if(models, [&](const auto& one) { return one.first == gpu.name; });
     if (known == models.end()) {
       models.emplace_back(gpu.name, 1);
     } else {
@@ -251,8 +250,7 @@ std::int64_t total(const MeasuredGpus& measured, std::optional<std::int64_t> Gpu
 }
 
 bool reports_ecc(const MeasuredGpus& measured) {
-  return std::any_of(measured.gpus.begin(), measured.gpus.end(),
-                     [](const GpuReport& gpu) { return gpu.ecc_uncorrected.has_value(); });
+  return std::ranges::any_of(measured.gpus, [](const GpuReport& gpu) { return gpu.ecc_uncorrected.has_value(); });
 }
 
 std::string xid_text(const GpuNode& node) {

@@ -133,8 +133,7 @@ std::vector<SizePoint> series_of(const NcclOutcome& outcome, const NcclRequest& 
     series.push_back({one.bytes, one.seconds * kMicro, one.bandwidth.algorithm, one.bandwidth.bus, one.in_place});
   }
   const auto key = [](const SizePoint& point) { return std::pair(point.in_place, point.bytes); };
-  std::stable_sort(series.begin(), series.end(),
-                   [&](const SizePoint& a, const SizePoint& b) { return key(a) < key(b); });
+  std::ranges::stable_sort(series, [&](const SizePoint& a, const SizePoint& b) { return key(a) < key(b); });
   // Where memory is short, several sizes become the same one.
   const auto repeated = std::unique(series.begin(), series.end(),
                                     [&](const SizePoint& a, const SizePoint& b) { return key(a) == key(b); });

@@ -4,10 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/diagnostic.h"
-#include "engine/core/text.h"
 #include "engine/verify/levels/gpu_checks.h"
-#include "engine/verify/levels/nccl_environment.h"
 
 namespace sparkplan {
 namespace {
@@ -33,8 +30,7 @@ const NcclNode& scarcest(const NcclChoice& choice, const std::vector<NcclNode>& 
   const auto memory = [&](const NcclNode& node) {
     return memory_of_rank(node.rank, ranks_on_node(choice, node.rank.gpus));
   };
-  return *std::min_element(nodes.begin(), nodes.end(),
-                           [&](const NcclNode& a, const NcclNode& b) { return memory(a) < memory(b); });
+  return *std::ranges::min_element(nodes, [&](const NcclNode& a, const NcclNode& b) { return memory(a) < memory(b); });
 }
 
 std::vector<Diagnostic> too_large_sizes(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {
@@ -72,6 +68,17 @@ std::vector<RankPlace> unused_of(const std::vector<RankPlace>& places, const Ncc
     if (!forbids_ranks(checks_of_use(places[i].name(), seen[i], false))) unused.push_back(places[i]);
   }
   return unused;
+}
+
+constexpr std::string_view kSection = "nccl";
+constexpr std::string_view kType = "nccl_env";
+
+/// `conf` is the value for NCCL's own file, `profile` the value for all programs.
+std::string value_of(const Value& desired) {
+  auto conf = desired.text_or("conf", "");
+  if (!conf.empty()) return conf;
+  auto profile = desired.text_or("profile", "");
+  return profile.empty() ? desired.text_or("prepended", "") : profile;
 }
 
 }  // namespace
@@ -166,6 +173,21 @@ std::vector<Diagnostic> nccl_misfits(const VerifyContext& context) {
     if (!looked[i].failure) nodes.push_back({places[i].name(), looked[i].prepared.at(0)});
   }
   return misfits_of(choice, nodes);
+}
+
+NcclEnvironment nccl_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
+                                 const Registry& registry) {
+  NcclEnvironment environment;
+  const auto section = node.sections.find(std::string(kSection));
+  const ResourceType* type = registry.find(kType);
+  if (section == node.sections.end() || section->second.is_null() || type == nullptr) return environment;
+  environment.library = section->second.text_or("library", "");
+  const std::map<std::string, NodeExports> no_exports;
+  const auto desired = type->desired({cluster, node, no_exports}, section->second, facts);
+  for (const auto& resource : desired.resources) {
+    environment.variables[resource.id.name] = value_of(resource.desired);
+  }
+  return environment;
 }
 
 }  // namespace sparkplan

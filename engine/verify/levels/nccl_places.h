@@ -1,10 +1,13 @@
 #pragma once
 
-#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/model/cluster.h"
+#include "engine/model/facts.h"
+#include "engine/resource/registry.h"
 #include "engine/verify/levels/gpu_run.h"
 #include "engine/verify/levels/nccl_run.h"
 #include "engine/verify/verify_context.h"
@@ -44,5 +47,16 @@ std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<N
 /// misfits_of() for the nodes of the run, which it asks. Asks none if the choice is the usual run. Nodes that do not
 /// answer are left to the level, and so are those that programs use, unless forced.
 std::vector<Diagnostic> nccl_misfits(const VerifyContext& context);
+
+/// The variables and the library of NCCL on a node. They are compiled from the node's section `nccl`, and an apply
+/// writes the same values to its files.
+struct NcclEnvironment {
+  std::map<std::string, std::string> variables;
+  std::string library;  ///< The file that `nccl: library` names; empty: none.
+};
+
+/// Pure.
+NcclEnvironment nccl_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,
+                                 const Registry& registry);
 
 }  // namespace sparkplan

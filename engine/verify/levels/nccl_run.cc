@@ -241,8 +241,7 @@ class RankGroup {
       if (options_.stop.stop_requested()) {
         fail(NcclTrouble::kStopped, phase, 0, make_error(ErrorCode::kInterrupted, "stopped"));
       } else if (Clock::now() >= end) {
-        const auto silent =
-            static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
+        const auto silent = static_cast<std::size_t>(std::ranges::find(answers, std::nullopt) - answers.begin());
         const bool is_total = end + milliseconds(1) >= total;  // The limit is in whole milliseconds.
         fail(
             NcclTrouble::kSilent, phase, silent,
@@ -363,8 +362,7 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
 
 std::optional<std::size_t> place_of_other_size(const RunCollective& run, const std::vector<CollectiveResult>& results) {
   const auto bytes = collective_shape(run.collective, run.bytes, static_cast<int>(results.size())).bytes;
-  const auto other =
-      std::find_if(results.begin(), results.end(), [&](const CollectiveResult& one) { return one.bytes != bytes; });
+  const auto other = std::ranges::find_if(results, [&](const CollectiveResult& one) { return one.bytes != bytes; });
   if (other == results.end()) return std::nullopt;
   return static_cast<std::size_t>(other - results.begin());
 }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "engine/verify/verify_context.h"

@@ -20,8 +20,7 @@ std::vector<std::string> users_of(const NodeSpec& node) {
 /// The fabric name if the node knows one, else the address in cluster.yaml.
 std::string name_for(const NodeSpec& peer, const NodeSpec& who_asks) {
   const auto hosts = who_asks.sections.find("hosts");
-  const bool has_fabric =
-      std::any_of(peer.fabric.begin(), peer.fabric.end(), [](const FabricPort& one) { return !one.address.empty(); });
+  const bool has_fabric = std::ranges::any_of(peer.fabric, [](const FabricPort& one) { return !one.address.empty(); });
   if (hosts == who_asks.sections.end() || hosts->second.is_null() || !has_fabric) return peer.address;
   return peer.name.str() + hosts->second.text_or("suffix", "-fabric");
 }

@@ -1,7 +1,6 @@
 #include "engine/verify/levels/levels.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/verify/pairs.h"
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/cli/terminal/password.h"
+#include "engine/cli/terminal/typed_input.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"

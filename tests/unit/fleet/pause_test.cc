@@ -1,7 +1,7 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/fleet/session/interruptible_pause.h"
+#include "engine/fleet/session/fleet_session.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {

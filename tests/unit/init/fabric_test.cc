@@ -2,7 +2,6 @@
 #include <chrono>
 
 #include "engine/init/fabric_found.h"
-#include "engine/init/fabric_neighbours.h"
 #include "tests/support/catch.h"
 #include "tests/unit/init/machines.h"
 

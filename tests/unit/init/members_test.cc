@@ -1,5 +1,5 @@
 // The members that `init` writes, with their names and numbers, and the members that it leaves out.
-#include "engine/init/second_contacts.h"
+#include "engine/init/members.h"
 #include "tests/support/catch.h"
 #include "tests/unit/init/machines.h"
 

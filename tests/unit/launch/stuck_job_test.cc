@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "engine/report/stuck_text.h"
+#include "engine/report/job_text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/job/programs.h"
 

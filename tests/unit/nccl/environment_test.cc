@@ -2,7 +2,7 @@
 #include "engine/nccl/environment.h"
 
 #include "engine/resource/registry.h"
-#include "engine/verify/levels/nccl_environment.h"
+#include "engine/verify/levels/nccl_places.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
