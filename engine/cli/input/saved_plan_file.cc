@@ -12,7 +12,7 @@
 #include "engine/cli/input/plan_signature.h"
 #include "engine/cli/output/new_file.h"
 #include "engine/core/file_descriptor.h"
-#include "engine/load/regular_file.h"
+#include "engine/load/files_beside.h"
 #include "engine/plan/saved_plan_check.h"
 #include "engine/resource/registry.h"
 
