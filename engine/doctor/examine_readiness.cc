@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/core/text.h"
 #include "engine/core/number_format.h"
+#include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
 #include "engine/doctor/gpu_bands.h"
 
@@ -53,9 +53,7 @@ Verdict cdi(const ExaminedNode& node) {
 }
 
 /// Host names have no case. Source: hostname(7).
-bool same_name(std::string_view one, std::string_view other) {
-  return lower_case(one) == lower_case(other);
-}
+bool same_name(std::string_view one, std::string_view other) { return lower_case(one) == lower_case(other); }
 
 /// A name of one label is compared with the first label of the host name.
 Verdict hostname(const ExaminedNode& node) {

@@ -241,7 +241,8 @@ class RankGroup {
       if (options_.stop.stop_requested()) {
         fail(NcclTrouble::kStopped, phase, 0, make_error(ErrorCode::kInterrupted, "stopped"));
       } else if (Clock::now() >= end) {
-        const auto silent = static_cast<std::size_t>(std::ranges::find(answers, std::nullopt) - answers.begin());
+        const auto silent =
+            static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
         const bool is_total = end + milliseconds(1) >= total;  // The limit is in whole milliseconds.
         fail(
             NcclTrouble::kSilent, phase, silent,
