@@ -1,6 +1,7 @@
 #include "engine/init/bare_file.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -35,6 +36,18 @@ Value take_common(std::vector<Value>& each) {
     for (Value& one : each) one.erase(entry.key);
   }
   return common;
+}
+
+/// Keeps the parts from `begin` to `end` with which the file can be loaded, beside those that are kept already.
+void keep_loadable(std::vector<bool>& kept, std::size_t begin, std::size_t end, const LoadsWith& loads) {
+  if (begin == end) return;
+  std::fill(kept.begin() + static_cast<std::ptrdiff_t>(begin), kept.begin() + static_cast<std::ptrdiff_t>(end), true);
+  if (loads(kept)) return;
+  std::fill(kept.begin() + static_cast<std::ptrdiff_t>(begin), kept.begin() + static_cast<std::ptrdiff_t>(end), false);
+  if (end - begin == 1) return;
+  const std::size_t middle = begin + (end - begin) / 2;
+  keep_loadable(kept, begin, middle, loads);
+  keep_loadable(kept, middle, end, loads);
 }
 
 }  // namespace
@@ -75,6 +88,16 @@ std::string first_error_of(const Value& file, const Registry& registry) {
 
 std::optional<Cluster> cluster_of(const Value& file, const Registry& registry) {
   return load_cluster(plain_text(file), "cluster.yaml", registry).cluster;
+}
+
+std::vector<bool> loadable_parts(std::size_t count, const LoadsWith& loads) {
+  const std::vector<bool> all(count, true);
+  if (loads(all)) return all;
+  std::vector<bool> kept(count, false);
+  if (!loads(kept)) return kept;
+  keep_loadable(kept, 0, count / 2, loads);
+  keep_loadable(kept, count / 2, count, loads);
+  return kept;
 }
 
 }  // namespace sparkplan

@@ -179,7 +179,7 @@ class FileText {
   YamlWriter writer_;
 };
 
-Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& fabric, const Registry& registry) {
+Value file_with_fabric(const Members& members, const FabricChoice& fabric) {
   Value file = bare_file_of(members);
   if (!fabric.section.is_null()) file.set("fabric", fabric.section);
   for (Value& node : *file.find("nodes")->list_items()) {
@@ -188,7 +188,11 @@ Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& 
     const auto others = fabric.others.find(node.text_or("name", ""));
     if (others != fabric.others.end()) node.set("interfaces", others->second);
   }
-  auto loaded = load_cluster(plain_text(file), "cluster.yaml", registry);
+  return file;
+}
+
+Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& fabric, const Registry& registry) {
+  auto loaded = load_cluster(plain_text(file_with_fabric(members, fabric)), "cluster.yaml", registry);
   if (loaded.cluster) return *std::move(loaded.cluster);
   const auto wrong = std::find_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                                   [](const Diagnostic& one) { return one.severity == Severity::kError; });
@@ -207,14 +211,23 @@ Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& regist
   Sections sections = sections_of(members, cluster, registry);
   const ProfileChoice profile = choose_profile(members, cluster, registry, sections);
   DraftedFile draft;
-  do {
-    draft.remarks = members.remarks;
-    draft.remarks.insert(draft.remarks.end(), fabric.remarks.begin(), fabric.remarks.end());
-    draft.remarks.insert(draft.remarks.end(), sections.remarks.begin(), sections.remarks.end());
-    remark_on_mixed_machines(members, draft.remarks);
-    draft.text = FileText(members, fabric, profile, sections, draft.remarks).write(input.schema);
-  } while (draft.text.size() > kLongestFile && leave_out_longest(sections));
-  const auto loaded = load_cluster(draft.text, "cluster.yaml", registry);
+  const auto write = [&] {
+    do {
+      draft.remarks = members.remarks;
+      draft.remarks.insert(draft.remarks.end(), fabric.remarks.begin(), fabric.remarks.end());
+      draft.remarks.insert(draft.remarks.end(), sections.remarks.begin(), sections.remarks.end());
+      remark_on_mixed_machines(members, draft.remarks);
+      draft.text = FileText(members, fabric, profile, sections, draft.remarks).write(input.schema);
+    } while (draft.text.size() > kLongestFile && leave_out_longest(sections));
+    return load_cluster(draft.text, "cluster.yaml", registry);
+  };
+  auto loaded = write();
+  if (!loaded.cluster) {
+    Value file = file_with_fabric(members, fabric);
+    if (!profile.name.empty()) file.set("profile", profile.name);
+    leave_out_invalid(sections, file, registry);
+    loaded = write();
+  }
   if (!loaded.cluster) {
     return failure(ErrorCode::kBug,
                    "the file for these machines would not be valid: " + loaded.diagnostics.front().message);

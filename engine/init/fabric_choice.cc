@@ -1,12 +1,15 @@
 #include "engine/init/fabric_choice.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/init/bare_file.h"
@@ -21,6 +24,15 @@ namespace {
 
 constexpr int kOffsetOfIds = 10;
 constexpr int kUsualMtu = 9000;
+constexpr std::size_t kMostDevices = 64;  ///< In a file.
+
+/// True for a name that a file may have in `hcas`. A machine may report any text.
+bool is_device_name(std::string_view name) {
+  constexpr std::size_t kLongest = 63;
+  return !name.empty() && name.size() <= kLongest && is_alphanumeric(name.front()) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
+}
 
 /// Numbers the unmanaged members so that their found addresses would derive from their ids. Nothing if the addresses
 /// allow no such ids.
@@ -55,9 +67,7 @@ class Choice {
     }
     if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
     add_devices();
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!found_[i].others.is_null()) result_.others[members_.nodes[i].name] = found_[i].others;
-    }
+    add_others();
     return std::move(result_);
   }
 
@@ -141,14 +151,47 @@ class Choice {
   }
 
   /// load_cluster()'s first error for a file with this fabric; empty without an error.
-  std::string finding_against_it() const {
+  std::string finding_against_it() const { return first_error_of(file_so_far(), registry_); }
+
+  Value file_so_far() const {
     Value file = bare_file_of(members_);
     file.set("fabric", result_.section);
     for (Value& node : *file.find("nodes")->list_items()) {
       const auto own = result_.of_nodes.find(node.text_or("name", ""));
       if (own != result_.of_nodes.end()) node.set("fabric", own->second);
     }
-    return first_error_of(file, registry_);
+    return file;
+  }
+
+  /// A machine's manifest may have interfaces that no file may.
+  void add_others() {
+    if (std::ranges::all_of(found_, [](const FoundFabric& one) { return one.others.is_null(); })) return;
+    const auto file_keeping = [&](const std::vector<bool>& kept) {
+      Value file = file_so_far();
+      auto& nodes = *file.find("nodes")->list_items();
+      for (std::size_t i = 0; i < count(); ++i) {
+        if (kept[i] && !found_[i].others.is_null()) nodes[i].set("interfaces", found_[i].others);
+      }
+      return file;
+    };
+    const auto kept = loadable_parts(count(), [&](const std::vector<bool>& tried) {
+      return cluster_of(file_keeping(tried), registry_).has_value();
+    });
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (found_[i].others.is_null()) continue;
+      const std::string& name = members_.nodes[i].name;
+      if (kept[i]) {
+        result_.others[name] = found_[i].others;
+        continue;
+      }
+      std::vector<bool> with = kept;
+      with[i] = true;
+      result_.remarks.push_back(finding(Severity::kWarning, "init.not-written",
+                                        "\"interfaces\" in the manifest of " + name + " is not valid in a file: " +
+                                            first_error_of(file_keeping(with), registry_) +
+                                            "; the file lacks it, and an apply would remove it",
+                                        "find out how it came there; sparkplan never applies this"));
+    }
   }
 
   /// Users run `init` to find such mistakes on the machines: the file omits the fabric and reports the mistake. The
@@ -244,7 +287,10 @@ class Choice {
       for (const LinkFacts* link : fabric_links(facts(i))) {
         const auto found = devices_on.find(link->name);
         if (!link->rdma_devices.empty() || found == devices_on.end()) continue;
-        devices.insert(devices.end(), found->second.begin(), found->second.end());
+        for (const std::string& device : found->second) {
+          const bool known = std::find(devices.begin(), devices.end(), device) != devices.end();
+          if (is_device_name(device) && !known && devices.size() < kMostDevices) devices.push_back(device);
+        }
       }
       if (devices.empty() || members_.nodes[i].managed()) continue;
       result_.of_nodes[members_.nodes[i].name].set("hcas", list_of_texts(devices));

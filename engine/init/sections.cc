@@ -1,11 +1,14 @@
 #include "engine/init/sections.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <utility>
 
 #include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
+#include "engine/init/bare_file.h"
 #include "engine/init/fabric_found.h"
 #include "engine/init/yaml_writer.h"
 #include "engine/load/profile.h"
@@ -202,7 +205,62 @@ const char* const kWhat =
     "All of them are DGX Sparks. The profile sets socket buffers of 256 MiB, unlimited locked memory, names for the "
     "fabric's addresses, logins between the nodes, and NCCL's variables.";
 
+/// A section of the cluster, or of the node with that name.
+struct Part {
+  std::string node;
+  MapEntry section;
+
+  std::string place() const {
+    return "\"" + section.key + "\"" + (node.empty() ? " of the manifests" : " in the manifest of " + node);
+  }
+};
+
+std::vector<Part> parts_of(const Sections& sections) {
+  std::vector<Part> parts;
+  for (const MapEntry& section : sections.of_cluster) parts.push_back({"", section});
+  for (const auto& [node, own] : sections.of_nodes) {
+    for (const MapEntry& section : own) parts.push_back({node, section});
+  }
+  return parts;
+}
+
+Value file_with(Value file, const std::vector<Part>& parts, const std::vector<bool>& kept) {
+  std::map<std::string, Value*> nodes;
+  for (Value& node : *file.find("nodes")->list_items()) nodes.emplace(node.text_or("name", ""), &node);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& [node, section] = parts[i];
+    if (kept[i] && !node.empty()) nodes.at(node)->set(section.key, section.value);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (kept[i] && parts[i].node.empty()) file.set(parts[i].section.key, parts[i].section.value);
+  }
+  return file;
+}
+
 }  // namespace
+
+void leave_out_invalid(Sections& sections, const Value& file, const Registry& registry) {
+  const std::vector<Part> parts = parts_of(sections);
+  const auto kept = loadable_parts(parts.size(), [&](const std::vector<bool>& tried) {
+    return cluster_of(file_with(file, parts, tried), registry).has_value();
+  });
+  sections.of_cluster.clear();
+  sections.of_nodes.clear();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (kept[i]) {
+      (part.node.empty() ? sections.of_cluster : sections.of_nodes[part.node]).push_back(part.section);
+      continue;
+    }
+    std::vector<bool> with = kept;
+    with[i] = true;
+    sections.remarks.push_back(
+        finding(Severity::kWarning, "init.not-written",
+                part.place() + " is not valid in a file: " + first_error_of(file_with(file, parts, with), registry) +
+                    "; the file lacks it, and an apply would remove it",
+                "find out how it came there; sparkplan never applies this"));
+  }
+}
 
 Split split_common(const std::vector<Value>& each, const RecordList* records) {
   if (all_equal(each)) return {each.front(), std::vector<Value>(each.size())};

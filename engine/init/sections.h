@@ -26,6 +26,10 @@ Sections sections_of(const Members& members, const Cluster& cluster, const Regis
 /// Pure. Removes the longest section, from the cluster and all nodes, and adds a remark. False if there is no section.
 bool leave_out_longest(Sections& sections);
 
+/// Pure. Removes the sections with which `file` cannot be loaded, and adds a remark for each. A machine's manifest may
+/// have what no file may, and must not keep the others from theirs. `file` can be loaded.
+void leave_out_invalid(Sections& sections, const Value& file, const Registry& registry);
+
 /// Splits the entries of several nodes into the entries that all share and the rest of each node. Maps are split by
 /// key, lists of records by the record's identity; other values are taken as a whole. Null means nothing.
 struct Split {

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/ids.h"
+
 namespace sparkplan {
 namespace {
 
@@ -40,6 +42,19 @@ sockaddr_ll at_interface(int index) {
 
 const sockaddr* generic(const sockaddr_ll& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
+/// The most bytes of all received probes in the reply: any machine on the cables that knows the token may send any
+/// number of them.
+constexpr std::size_t kMostReplyBytes = std::size_t{200} << 10;
+/// Of one probe in the reply, beside its names.
+constexpr std::size_t kReplyOverhead = 40;
+
+/// True for a name that the kernel gives to an interface.
+bool can_be_interface(std::string_view name) {
+  constexpr std::size_t kLongestInterface = 15;
+  return !name.empty() && name.size() <= kLongestInterface &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
+}
+
 /// "TOKENspark-02\nenp1s0f1np1\n", and padding to Ethernet's smallest frame.
 std::optional<ReceivedProbe> probe_in(std::string_view frame, const std::string& token, const std::string& at) {
   if (!frame.starts_with(token)) return std::nullopt;
@@ -48,19 +63,35 @@ std::optional<ReceivedProbe> probe_in(std::string_view frame, const std::string&
   if (end_of_node == std::string_view::npos) return std::nullopt;
   const auto end = frame.find('\n', end_of_node + 1);
   if (end == std::string_view::npos) return std::nullopt;
-  return ReceivedProbe{at, std::string(frame.substr(0, end_of_node)),
-                       std::string(frame.substr(end_of_node + 1, end - end_of_node - 1))};
+  const auto node = frame.substr(0, end_of_node);
+  const auto interface = frame.substr(end_of_node + 1, end - end_of_node - 1);
+  // With another name, the controller would refuse the whole reply of this node.
+  if (!NodeName::parse(node) || !can_be_interface(interface)) return std::nullopt;
+  return ReceivedProbe{at, std::string(node), std::string(interface)};
 }
 
+/// Different probes, up to the size of a reply.
+class Received {
+ public:
+  void add(ReceivedProbe probe) {
+    const std::size_t size = probe.at.size() + probe.node.size() + probe.interface.size() + kReplyOverhead;
+    if (bytes_ + size <= kMostReplyBytes && probes_.insert(std::move(probe)).second) bytes_ += size;
+  }
+  std::vector<ReceivedProbe> all() const { return {probes_.begin(), probes_.end()}; }
+
+ private:
+  std::set<ReceivedProbe> probes_;
+  std::size_t bytes_ = 0;
+};
+
 /// False if the socket can no longer be read.
-bool receive(const LinkProbeSocket& from, const std::string& token, const std::string& node,
-             std::set<ReceivedProbe>& received) {
+bool receive(const LinkProbeSocket& from, const std::string& token, const std::string& node, Received& received) {
   std::array<char, kMaxFrame> frame{};
   for (int frames = 0; frames < kFramesInTurn; ++frames) {
     const ssize_t size = ::recv(from.socket.get(), frame.data(), frame.size(), 0);
     if (size < 0) return errno == EAGAIN || errno == EINTR;
     auto probe = probe_in({frame.data(), static_cast<std::size_t>(size)}, token, from.interface);
-    if (probe && probe->node != node) received.insert(*std::move(probe));
+    if (probe && probe->node != node) received.add(*std::move(probe));
   }
   return true;
 }
@@ -69,7 +100,7 @@ bool receive(const LinkProbeSocket& from, const std::string& token, const std::s
 
 std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sockets, const std::string& token,
                                            const std::string& node, const SteadyTime& now) {
-  std::set<ReceivedProbe> received;
+  Received received;
   std::vector<pollfd> waiting;
   for (const LinkProbeSocket& one : sockets) waiting.push_back({one.socket.get(), POLLIN, 0});
   const auto end = now() + kLongest;
@@ -79,7 +110,7 @@ std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sock
       if (waiting[at].revents != 0 && !receive(sockets[at], token, node, received)) waiting[at].fd = -1;
     }
   }
-  return {received.begin(), received.end()};
+  return received.all();
 }
 
 Result<LinkProbe> LinkProbe::open(const StartLinkProbeRequest& request) {

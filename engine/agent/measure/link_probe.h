@@ -24,7 +24,8 @@ using SteadyTime = std::function<std::chrono::steady_clock::time_point()>;
 
 /// I/O. The probes with that token, until none has arrived for a moment, and for at most a second: other senders of
 /// such frames cannot delay it. Probes from `node`, which is this node, are left out. The adapter passes frames between
-/// the two halves of one port, which proves nothing about the cable. A socket that fails is skipped.
+/// the two halves of one port, which proves nothing about the cable. A socket that fails is skipped, and so is a probe
+/// with a name that no node or interface can have. The probes fit into a reply.
 std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sockets, const std::string& token,
                                            const std::string& node, const SteadyTime& now);
 

@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAgain{250};
+/// Of one socket, before the others have their turn: another machine may send without end.
+constexpr int kPacketsInTurn = 1'000;
 
 /// Source: RFC 1071.
 std::uint16_t internet_checksum(const std::vector<unsigned char>& bytes) {
@@ -103,7 +105,7 @@ class Attempt {
 
   void take_echo() {
     std::array<unsigned char, 256> packet{};
-    while (true) {
+    for (int packets = 0; packets < kPacketsInTurn; ++packets) {
       sockaddr_in from{};
       socklen_t size = sizeof from;
       const auto count = ::recvfrom(socket_.get(), packet.data(), packet.size(), 0, generic(from), &size);

@@ -52,9 +52,28 @@ void TrialRun::decide(const Names& names) {
 void TrialRun::extend(TrialNode& one) {
   const auto end = one.trial.begun + options_.window;
   const auto least = std::min<Clock::duration>(kEnoughToDecide, options_.window / 3);
-  if (end - Clock::now() >= least) return;
-  auto extended = one.node.client->call(ExtendRequest{session_.run(), options_.window.count()});
-  if (extended) one.trial.begun = Clock::now();
+  if (end - Clock::now() < least) begin_window_again(one);
+}
+
+void TrialRun::begin_window_again(TrialNode& one) {
+  const auto asked = Clock::now();
+  const auto extended = one.node.client->call(ExtendRequest{session_.run(), options_.window.count()}, patience());
+  if (extended) one.trial.begun = asked;
+}
+
+/// A slow node of a wave must not use up the windows of the others. A change that no new connection has shown yet gets
+/// no more time. It may have broken the connection, so that a silent node is not excluded.
+void TrialRun::keep(TrialNode& one) {
+  using State = Trial::State;
+  const Trial& trial = one.trial;
+  if (trial.state == State::kCarriedOut) {
+    (void)one.node.client->call(PingRequest{}, patience());
+  } else if (trial.state == State::kShown && trial.why_not.empty() &&
+             Clock::now() - trial.begun >= options_.window / 3) {
+    begin_window_again(one);
+  } else {
+    session_.keep_alive(one.node);
+  }
 }
 
 bool TrialRun::is_kept(TrialNode& one, const Error& error) {

@@ -112,7 +112,7 @@ bool TrialRun::reaches(const std::vector<std::size_t>& neighbours, const FleetNo
     const auto end = std::min(begin + count, neighbours.size());
     const std::set<std::size_t> asked(neighbours.begin() + static_cast<std::ptrdiff_t>(begin),
                                       neighbours.begin() + static_cast<std::ptrdiff_t>(end));
-    session_.on_each(nodes_, [&](TrialNode& other) {
+    on_each([&](TrialNode& other) {
       const bool may_be_cut_off = other.trial.state == Trial::State::kCarriedOut;
       if (!asked.contains(other.node.place) || may_be_cut_off || !other.node.client) return;
       const auto reply = other.node.client->call(request);

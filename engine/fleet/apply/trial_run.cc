@@ -203,7 +203,7 @@ void TrialRun::note_begin_failed(TrialNode& one, Error error) {
   }
   // An agent that refuses still answers; one that is cut off does not.
   const bool refused = error.code != ErrorCode::kUnreachable && error.code != ErrorCode::kFailed;
-  if (refused || (error.code == ErrorCode::kFailed && one.node.client->call(PingRequest{}))) {
+  if (refused || (error.code == ErrorCode::kFailed && one.node.client->call(PingRequest{}, patience()))) {
     one.planned.outcomes.settle_sent();
     one.trial.state = Trial::State::kEnded;
     return session_.give_up(one.node, std::move(error));

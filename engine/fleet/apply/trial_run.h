@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -98,6 +99,11 @@ class TrialRun {
   bool is_deferred(const Names& wave) const;
   template <class Work>
   void on_wave(const Names& names, Trial::State state, Work work);
+  template <class Work>
+  void on_each(Work work);
+  void keep(TrialNode& node);
+  /// The longest wait for an answer that the other nodes of the wave wait for, too.
+  std::chrono::milliseconds patience() const { return std::chrono::milliseconds(options_.window) / 10; }
   void defer(const Names& names, const std::string& why);
 
   void begin(TrialNode& node);
@@ -125,6 +131,7 @@ class TrialRun {
 
   void decide(const Names& names);
   void extend(TrialNode& node);
+  void begin_window_again(TrialNode& node);
   void confirm(TrialNode& node);
   /// After a lost answer. True if the node has kept the change; else the trial has another state by then.
   bool is_kept(TrialNode& node, const Error& error);
@@ -140,8 +147,14 @@ class TrialRun {
 };
 
 template <class Work>
+void TrialRun::on_each(Work work) {
+  session_.on_each(
+      nodes_, work, [this](TrialNode& node) { keep(node); }, std::min(session_.options().heartbeat, patience()));
+}
+
+template <class Work>
 void TrialRun::on_wave(const Names& names, Trial::State state, Work work) {
-  session_.on_each(nodes_, [&](TrialNode& node) {
+  on_each([&](TrialNode& node) {
     if (names.contains(node.node.name()) && node.trial.state == state) work(node);
   });
 }

@@ -73,23 +73,31 @@ void FleetSession::keep_alive(FleetNode& node) const {
 }
 
 void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work) {
+  on_each_node(
+      work, [this](FleetNode& node) { keep_alive(node); }, options_.heartbeat);
+}
+
+void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work,
+                                const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat) {
   const auto active_only = [&](FleetNode& node) {
     if (node.active()) work_on(node, work);
   };
-  const auto keep = [&](FleetNode& node) { keep_alive(node); };
+  const auto keep_active = [&](FleetNode& node) {
+    if (node.active() && node.client) work_on(node, keep);
+  };
   if (!locked_ && options_.agent_patience.count() == 0) {
-    return fan_out(nodes_, options_.workers, active_only, keep, options_.heartbeat);
+    return fan_out(nodes_, options_.workers, active_only, keep_active, heartbeat);
   }
   // The agent of a locked node, or one with a patience, soon ends without messages. So while a node waits for its turn,
   // its own thread keeps the connection alive, and a semaphore limits the turns.
   std::counting_semaphore<> turns(static_cast<std::ptrdiff_t>(options_.workers));
   const auto in_turn = [&](FleetNode& node) {
     if (!node.active()) return;
-    while (!turns.try_acquire_for(options_.heartbeat)) keep_alive(node);
+    while (!turns.try_acquire_for(heartbeat)) keep_active(node);
     active_only(node);
     turns.release();
   };
-  fan_out(nodes_, nodes_.size(), in_turn, keep, options_.heartbeat);
+  fan_out(nodes_, nodes_.size(), in_turn, keep_active, heartbeat);
 }
 
 void FleetSession::compute_each_node(const std::function<void(FleetNode&)>& work) {

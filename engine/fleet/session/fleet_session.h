@@ -132,6 +132,15 @@ class FleetSession {
   void on_each(Items& items, Work work) {
     on_each_node([&](FleetNode& node) { work(items[node.place]); });
   }
+  /// As on_each(). A node that waits for slower ones is given to `keep(item)` every `heartbeat`, by its own thread, in
+  /// place of keep_alive().
+  template <class Items, class Work, class Keep>
+  void on_each(Items& items, Work work, Keep keep, std::chrono::milliseconds heartbeat) {
+    on_each_node([&](FleetNode& node) { work(items[node.place]); }, [&](FleetNode& node) { keep(items[node.place]); },
+                 heartbeat);
+  }
+  /// Tells the agent that the run goes on. A node that does not answer is excluded.
+  void keep_alive(FleetNode& node) const;
   /// As on_each(), for work without requests: one thread per processor.
   template <class Items, class Work>
   void compute_each(Items& items, Work work) {
@@ -182,8 +191,9 @@ class FleetSession {
  private:
   std::chrono::steady_clock::duration time_asking() const;
   void on_each_node(const std::function<void(FleetNode&)>& work);
+  void on_each_node(const std::function<void(FleetNode&)>& work, const std::function<void(FleetNode&)>& keep,
+                    std::chrono::milliseconds heartbeat);
   void compute_each_node(const std::function<void(FleetNode&)>& work);
-  void keep_alive(FleetNode& node) const;
   FactsRequest facts_request(const FleetNode& node) const;
   void open_node(FleetNode& node);
   /// Opens the connection and reads the facts. Errors: those of AgentClient::open() and checked().

@@ -67,9 +67,10 @@ class AgentClient {
   /// The agent's answer to a request. Ends within deadline_of(request), regardless of the node's messages.
   /// Errors are bounded(): the agent's own error, or kUnreachable, kFailed (protocol error or incomplete answer),
   /// kInterrupted. After one of the latter three the client cannot be used any more.
+  /// With a `patience`, the connection is considered broken after that time without a message: kUnreachable.
   template <class Kind>
-  Result<typename Kind::Reply> call(const Kind& request) {
-    return reply_to(request, exchange(request));
+  Result<typename Kind::Reply> call(const Kind& request, std::optional<std::chrono::milliseconds> patience = {}) {
+    return reply_to(request, exchange(request, patience));
   }
 
   /// As call(), and facts() returns the answer from then on.

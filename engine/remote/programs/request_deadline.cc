@@ -45,8 +45,9 @@ struct DeadlineOf {
       packages = packages || step.phase == Phase::kPackages;
     }
     total = std::min(total, milliseconds(packages ? kLongestPackageApply : kLongestApply));
-    // At the end of its window the node undoes a trial by itself.
-    if (request.window_seconds > 0) total = std::min(total, milliseconds(seconds(request.window_seconds)) + reply);
+    // The other nodes of the wave wait meanwhile, and their windows go on. A node that is still at work then is asked
+    // again over a new connection.
+    if (request.window_seconds > 0) total = std::min(total, milliseconds(seconds(request.window_seconds)) * 2 / 5);
     return with_signs(total, reply * 5, request.steps.size());
   }
 

@@ -25,7 +25,7 @@ inline constexpr std::chrono::minutes kLongestStep{5};
 inline constexpr std::chrono::seconds kLongestFileStep{10};
 
 /// The deadline of a request to a peer that answers a simple request within `reply_timeout`:
-/// - an apply: 5 times that, plus the sum of its steps; on trial no longer than the window plus one `reply_timeout`;
+/// - an apply: 5 times that, plus the sum of its steps; on trial at most two fifths of the window;
 /// - requests that may undo a change first (a lock, the end of a trial, a release): 5 times that in all;
 /// - measurements with a known duration: that much more; all others: `reply_timeout`.
 /// Progress messages are accepted for the first two.

@@ -2,10 +2,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+
 #include "engine/agent/measure/link_probe.h"
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
+#include "engine/wire/frame.h"
+#include "engine/wire/messages.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -125,6 +129,40 @@ TEST_CASE("an endless stream of foreign frames does not delay the receiver") {
   };
   CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
   CHECK(asked < 20);
+}
+
+TEST_CASE("link probes: a forged probe with a name that no node can have does not spoil the answer of its receiver") {
+  for (const std::string names : {"\nenp1s0f1np1\n", "spark-03\n\n", "spark 03\nenp1s0f1np1\n", "\xff\nenp1s0f1np1\n",
+                                  "spark-03\nan-interface-with-a-long-name\n", "spark-03\ne\x1b[2J\n"}) {
+    Cables cables;
+    cables.add("enp1s0f1np1");
+    cables.send(kToken + names);
+    cables.send(kToken + std::string(300, 'x') + "\nenp1s0f1np1\n");
+    cables.send(kCall);
+    const SteadyTime now = [] { return std::chrono::steady_clock::time_point(); };
+    CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
+  }
+}
+
+TEST_CASE("link probes: a flood of forged probes fits into the answer of its receiver") {
+  Cables cables;
+  cables.add("enp1s0f1np1");
+  cables.send(kCall);
+  int sent = 0;
+  const SteadyTime now = [&] {
+    if (++sent < 6'000) cables.send(kToken + std::string(50, 'x') + std::to_string(sent) + "\nenp1s0f1np1\n");
+    return std::chrono::steady_clock::time_point();
+  };
+  const auto received = received_probes(cables.sockets, kToken, "spark-01", now);
+  CHECK(received.size() > 1'000);
+  CHECK(std::find(received.begin(), received.end(), kHeardCall.front()) != received.end());
+  const auto reply = encode_frame(encode(NumberedReply{1, encode(ReadLinkProbesReply{received, {}})}));
+  REQUIRE(reply);
+  FrameReader reader;
+  reader.feed(std::string(kPreamble) + *reply);
+  const auto read = reader.next(kSmallMessage);
+  REQUIRE(read);
+  CHECK(read->has_value());
 }
 
 TEST_CASE("a broken socket does not affect the other sockets") {

@@ -31,15 +31,21 @@ struct ScriptedNode {
     std::unique_lock lock(mutex);
     return changed.wait_for(lock, std::chrono::seconds(20), [&, until = pings + times] { return pings >= until; });
   }
-  void note_ping() {
+  /// Waits until its window has begun again; false after twenty seconds.
+  bool is_extended() {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return extensions > 0; });
+  }
+  void note(int& what) {
     const std::lock_guard lock(mutex);
-    ++pings;
+    ++what;
     changed.notify_all();
   }
 
   std::mutex mutex;
   std::condition_variable changed;
   int pings = 0;
+  int extensions = 0;
 };
 
 /// Notes a second thread in the same connection.
@@ -71,7 +77,7 @@ Value facts_of(const ScriptedNode& node) {
 
 Result<Value> answer(ScriptedNode& node, const Request& request) {
   if (std::holds_alternative<FactsRequest>(request)) return facts_of(node);
-  if (std::holds_alternative<PingRequest>(request)) node.note_ping();
+  if (std::holds_alternative<PingRequest>(request)) node.note(node.pings);
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
     ++node.trials;
     if (!node.jobs.empty() && !apply->ignore_jobs) return failure(busy_with(node.jobs));
@@ -87,6 +93,10 @@ Result<Value> answer(ScriptedNode& node, const Request& request) {
       reply.answered.push_back(node.reaches(target));
     }
     return encode(reply);
+  }
+  if (std::holds_alternative<ExtendRequest>(request)) {
+    node.note(node.extensions);
+    return encode(*node.transaction);
   }
   if (std::holds_alternative<ConfirmRequest>(request)) {
     node.transaction->state = TransactionState::kCommitted;
@@ -212,7 +222,7 @@ class TrialBench {
     std::deque<ApplyNode> applied;
     for (PlannedNode& planned : planning.nodes()) applied.emplace_back(planned);
     TrialRun trial(planning, applied,
-                   {std::chrono::seconds(60), 0, [](const FleetNode&) { return Roster{}; }, ignore_jobs,
+                   {window, 0, [](const FleetNode&) { return Roster{}; }, ignore_jobs,
                     [](const std::string& machine_id) { return machine_id == kOwnMachine; }});
     const FleetNode& first = session.nodes().front();
     for (int place = 0; place < changing; ++place) {
@@ -236,6 +246,7 @@ class TrialBench {
     cluster_.cables.emplace_back(*NodeName::parse(one), *NodeName::parse(other));
   }
 
+  std::chrono::seconds window{60};
   std::vector<std::string> excluded;  ///< Of --exclude.
   bool ignore_jobs = false;
   int changing = 1;                            ///< The first so many nodes have a disruptive step.
@@ -267,6 +278,22 @@ TEST_CASE("trial: a node's connection that dies during a probe is used only by t
   CHECK(bench.why_not.empty());
   for (const std::string name : {"n1", "n2", "n3"}) CHECK_FALSE(bench.node(name).used_by_two);
   CHECK(bench.node("n3").probed == std::vector<ProbeTarget>{{"10.0.0.1", "", 0, 22}});
+}
+
+TEST_CASE("trial: a node that delays its answers does not use up the windows of the other nodes of its wave") {
+  TrialBench bench(4);
+  bench.changing = 4;
+  bench.window = std::chrono::seconds(3);
+  bool extended = false;
+  // n2 is the canary. While n4 probes after its change, the others of its wave wait with theirs.
+  bench.node("n4").reaches = [&](const ProbeTarget&) {
+    if (bench.node("n4").transaction && !extended) extended = bench.node("n3").is_extended();
+    return true;
+  };
+  CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  CHECK(extended);
+  CHECK(bench.states.at("n3") == Trial::State::kConfirmed);
+  for (const std::string name : {"n1", "n3", "n4"}) CHECK_FALSE(bench.node(name).used_by_two);
 }
 
 TEST_CASE("trial: the controller's own machine is kept only if another node reaches it") {

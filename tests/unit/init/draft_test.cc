@@ -1,10 +1,12 @@
 // The file that `init` writes for unmanaged machines, whatever they report.
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <limits>
 
 #include "engine/core/keyed_digest.h"
+#include "engine/init/bare_file.h"
 #include "engine/init/yaml_writer.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
@@ -87,6 +89,63 @@ TEST_CASE("a managed resource that the file cannot express is reported") {
   const auto draft = attempt(machines);
   REQUIRE(draft);
   CHECK(has_remark(*draft, "init.not-written"));
+}
+
+TEST_CASE("a manifest with what no file may have is left out with a remark, and the other machines get their file") {
+  auto machines = applied(
+      loaded("version: 1\nname: lab\nsysctl: {vm.swappiness: 10}\n"
+             "nodes: [{name: n1, address: 10.0.0.1}, {name: n2, address: 10.0.0.2}, {name: n3, address: 10.0.0.3}]\n"));
+  auto& resources = machines[1].manifest->resources;
+  const auto manage = [&](const std::string& type, const std::string& name, Value value) {
+    resources.emplace(ResourceId{type, name}, ManagedResource{std::move(value), {}});
+  };
+  SECTION("a parameter that cannot exist") {
+    manage("sysctl", "no such/../key", Value::map({{"persistent", "1"}, {"running", "1"}}));
+  }
+  SECTION("a file that locks all users out") {
+    manage("file", "/etc/passwd", Value::map({{"content", "x\n"}, {"mode", "0644"}, {"uid", 0}, {"gid", 0}}));
+  }
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.not-written"));
+  const Cluster cluster = loaded(draft->text);
+  REQUIRE(cluster.nodes.size() == 3);
+  for (const NodeSpec& node : cluster.nodes) {
+    INFO(node.name.str());
+    CHECK(node.sections.at("sysctl").find("vm.swappiness") != nullptr);
+    CHECK_FALSE(node.sections.contains("files"));
+  }
+}
+
+TEST_CASE("an RDMA device whose name no file may have is left out, and the other machines get their file") {
+  auto second = bare_spark(2);
+  for (LinkFacts& link : second.facts->links) link.rdma_devices.clear();
+  for (const std::string name : {"-x: [", "rdma0", "rdma0"}) {
+    RdmaDeviceFacts device;
+    device.name = name;
+    device.ports = 1;
+    device.port_facts.resize(1);
+    device.port_facts.front().gids = {{0, "RoCE v2", "fe80::1", "enp1s0f1np1"}};
+    second.facts->rdma_devices.push_back(device);
+  }
+  const auto draft = attempt({bare_spark(1), second});
+  REQUIRE(draft);
+  CHECK(loaded(draft->text).nodes.size() == 2);
+  CHECK(contains(draft->text, "hcas: [rdma0]"));
+}
+
+TEST_CASE("of many parts, those with which a file cannot be loaded are found with few attempts") {
+  int attempts = 0;
+  const auto without_some = [&](const std::vector<bool>& kept) {
+    ++attempts;
+    return !kept[3] && !kept[700];
+  };
+  const auto kept = loadable_parts(1000, without_some);
+  CHECK(std::count(kept.begin(), kept.end(), false) == 2);
+  CHECK_FALSE(kept[3]);
+  CHECK_FALSE(kept[700]);
+  CHECK(attempts < 60);
+  CHECK(loadable_parts(2, [](const std::vector<bool>&) { return false; }) == std::vector<bool>{false, false});
 }
 
 TEST_CASE("a secret is left out with a remark, and the plain variables beside it are written") {
