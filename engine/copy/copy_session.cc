@@ -9,7 +9,7 @@
 
 #include "engine/carried/controller_stream.h"
 #include "engine/copy/accounts.h"
-#include "engine/copy/image_store.h"
+#include "engine/copy/images/image_store.h"
 #include "engine/copy/prune.h"
 #include "engine/copy/relay.h"
 #include "engine/core/bounded_text.h"

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "engine/copy/accounts.h"
-#include "engine/copy/image_store.h"
+#include "engine/copy/images/image_store.h"
 #include "engine/core/digest.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"

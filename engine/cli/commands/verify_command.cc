@@ -38,12 +38,14 @@ Check check_of_image(PreflightCheck found) {
 /// the run, which reports it. Errors: kFailed without a random source.
 Result<void> find_image(const Cluster& cluster, const RunOptions& run, VerifyOptions& options) {
   NcclImage& image = *options.nccl.image;
-  // Without a node, the run has nothing to measure either.
-  const auto members = job_members(cluster, run.selection);
-  if (!members) return {};
   SPARK_TRY(const auto id, new_run_id());
   std::vector<NodeJob> jobs;
-  for (const NodeSpec* node : *members) jobs.push_back({node, short_question(id + "-image", questions(image.name))});
+  for (const NodeSpec& node : cluster.nodes) {
+    // Directories have no containers, and nothing is measured on them.
+    if (node.maintenance || node.transport == TransportKind::kLocal || !run.selection.includes_node(node.name.str()))
+      continue;
+    jobs.push_back({&node, short_question(id + "-image", questions(image.name))});
+  }
   JobRunOptions asking;
   asking.command = "verify";
   asking.agent = run.agent;

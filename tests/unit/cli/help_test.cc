@@ -4,7 +4,7 @@
 #include <set>
 
 #include "engine/cli/flags/command_line.h"
-#include "engine/cli/usage/program_usage.h"
+#include "engine/cli/usage/usage_error.h"
 #include "engine/core/text.h"
 #include "engine/report/text/text_style.h"
 #include "tests/unit/agent/scratch.h"

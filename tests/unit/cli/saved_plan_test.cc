@@ -242,7 +242,7 @@ TEST_CASE("a signature required of a cluster.yaml is a usage error") {
   arguments.insert(arguments.begin(), {"apply", desk.path("cluster.yaml"), "--yes"});
   const auto output = sparkplan(arguments);
   CHECK(output.exit_status == 1);
-  CHECK(contains(output.standard_error, "no signature to verify"));
+  CHECK(contains(output.standard_error, "is not a saved plan"));
   CHECK(desk.untouched());
 }
 

@@ -2,7 +2,6 @@
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
-#include "tests/unit/job/fake_engine.h"
 
 namespace sparkplan::test {
 namespace {
@@ -58,22 +57,6 @@ TEST_CASE("a library of the nodes and an image exclude each other") {
   const auto both = verify({"--library", "/opt/libnccl.so.2", "--image", "vllm:1"});
   CHECK(both.exit_status == 1);
   CHECK(contains(both.standard_error, "--library and --image exclude each other"));
-}
-
-TEST_CASE("an image that no node has is exit 8 before anything is measured, in the words of run") {
-  const ScratchDirectory desk;
-  desk.make_directory("/node");
-  desk.write("/cluster.yaml", "version: 1\nname: lab\nnodes:\n  - {name: n1, transport: local, root: " +
-                                  (desk / "/node").string() + "}\n");
-  const FakeEngine engine("[ $1 = image ] && { echo \"Error: No such image: vllm:1\" >&2; exit 1; }\n");
-  const auto file = (desk / "/cluster.yaml").string();
-  const auto text = sparkplan({"verify", "--level", "nccl", "--image", "vllm:1", file});
-  CHECK(text.exit_status == 8);
-  CHECK(contains(text.standard_output, "docker has no image vllm:1"));
-  CHECK(contains(text.standard_output, "sparkplan exec --only n1 -- docker pull vllm:1"));
-  const auto json = sparkplan({"verify", "--json", "--level", "nccl", "--image", "vllm:1", file});
-  CHECK(json.exit_status == 8);
-  CHECK(contains(json.standard_output, "\"nccl/n1/image\""));
 }
 
 TEST_CASE("valid flags of the NCCL test lead to the nodes") {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "engine/copy/address.h"
-#include "engine/copy/image_store.h"
+#include "engine/copy/images/image_store.h"
 #include "engine/copy/tree.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/copy/programs.h"

@@ -1,6 +1,6 @@
 // The checks of an archive before docker or podman may load it.
-#include "engine/copy/image_archive.h"
-#include "engine/copy/image_name.h"
+#include "engine/copy/images/image_archive.h"
+#include "engine/copy/images/image_name.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Archives of images that lack the layers that a receiver has.
-#include "engine/copy/image_reduction.h"
+#include "engine/copy/images/image_reduction.h"
 
 #include <fcntl.h>
 

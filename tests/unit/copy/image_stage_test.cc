@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "engine/copy/digest_index.h"
-#include "engine/copy/image_store.h"
+#include "engine/copy/images/image_store.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/copy/programs.h"
 

@@ -9,6 +9,7 @@
 
 #include "engine/copy/accounts.h"
 #include "engine/copy/address.h"
+#include "engine/core/file_descriptor.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/copy/programs.h"
 
@@ -270,11 +271,11 @@ TEST_CASE("copy processes: many connections without a token do not shut out the 
 TEST_CASE("copy: a listener pauses while no descriptor is left for a connection") {
   auto own = copy::socket_address("127.0.0.1", 0);
   REQUIRE(own);
-  const copy::FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(::bind(listener.get(), own->get(), own->size) == 0);
   REQUIRE(::listen(listener.get(), 1) == 0);
   REQUIRE(::getsockname(listener.get(), own->get(), &own->size) == 0);
-  const copy::FileDescriptor peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(::connect(peer.get(), own->get(), own->size) == 0);
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -283,7 +284,7 @@ TEST_CASE("copy: a listener pauses while no descriptor is left for a connection"
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   copy::SocketAddress from;
   const auto begun = std::chrono::steady_clock::now();
-  const copy::FileDescriptor refused = copy::accept_from(listener, from);
+  const FileDescriptor refused = copy::accept_from(listener, from);
   const auto paused = std::chrono::steady_clock::now() - begun;
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK_FALSE(refused.valid());

@@ -1,5 +1,5 @@
 // The headers of a tar archive are checked before its parts are read.
-#include "engine/copy/tar_headers.h"
+#include "engine/copy/images/tar_headers.h"
 
 #include <string>
 #include <vector>

@@ -88,7 +88,7 @@ TEST_CASE("a plan is applied only once, even if all of its resources are removed
   const auto before = bench.whole_trees();
   const auto again = bench.apply();
   CHECK(exit_of(again) == 5);
-  CHECK(says(again, "the plan was applied before, on n1"));
+  CHECK(says(again, "the plan was applied before, on n[1-2]"));
   CHECK(bench.whole_trees() == before);
 }
 

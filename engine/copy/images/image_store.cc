@@ -1,4 +1,4 @@
-#include "engine/copy/image_store.h"
+#include "engine/copy/images/image_store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "engine/copy/image_archive.h"
-#include "engine/copy/image_name.h"
-#include "engine/copy/image_reduction.h"
+#include "engine/copy/images/image_archive.h"
+#include "engine/copy/images/image_name.h"
+#include "engine/copy/images/image_reduction.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/json.h"
 #include "engine/core/number_format.h"

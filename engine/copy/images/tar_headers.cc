@@ -1,4 +1,4 @@
-#include "engine/copy/tar_headers.h"
+#include "engine/copy/images/tar_headers.h"
 
 #include <sys/stat.h>
 

@@ -8,7 +8,7 @@
 
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/file_bytes.h"
-#include "engine/copy/image_archive.h"
+#include "engine/copy/images/image_archive.h"
 #include "engine/core/bounded_text.h"
 
 /// The content of the layers in an image's archive.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/copy/image_archive.h"
+#include "engine/copy/images/image_archive.h"
 #include "engine/core/result.h"
 
 namespace sparkplan::copy {

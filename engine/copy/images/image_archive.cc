@@ -1,4 +1,4 @@
-#include "engine/copy/image_archive.h"
+#include "engine/copy/images/image_archive.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine/copy/file_bytes.h"
-#include "engine/copy/image_name.h"
-#include "engine/copy/tar_headers.h"
+#include "engine/copy/images/image_name.h"
+#include "engine/copy/images/tar_headers.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 #include "engine/core/json.h"

@@ -1,4 +1,4 @@
-#include "engine/copy/image_name.h"
+#include "engine/copy/images/image_name.h"
 
 #include <algorithm>
 

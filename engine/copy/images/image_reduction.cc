@@ -1,4 +1,4 @@
-#include "engine/copy/image_reduction.h"
+#include "engine/copy/images/image_reduction.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 
 #include "engine/copy/file_bytes.h"
-#include "engine/copy/tar_headers.h"
+#include "engine/copy/images/tar_headers.h"
 
 namespace sparkplan::copy {
 namespace {
