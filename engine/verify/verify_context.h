@@ -32,7 +32,7 @@ struct VerifyOptions {
   std::optional<double> nccl_busbw;
   NcclChoice nccl = {};
   std::vector<Check> refused = {};  ///< Failed checks because of which nothing is measured.
-  bool with_history = false;  ///< The report has the earlier measurements, too.
+  bool with_history = false;        ///< The report has the earlier measurements, too.
 };
 
 /// One node that takes part.
