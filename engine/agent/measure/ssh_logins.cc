@@ -56,6 +56,11 @@ Result<SshLoginReply> try_logins(const SshLoginRequest& request, const NodeReade
       reply.logins.push_back({false, "ssh: the login did not finish in time: Connection timed out"});
       continue;
     }
+    // The other machine decides what ssh prints, and must not decide about the remaining logins.
+    if (!output && output.error().code == ErrorCode::kFailed) {
+      reply.logins.push_back({false, "ssh: " + output.error().describe().substr(0, kMaxComplaint)});
+      continue;
+    }
     if (!output) return failure(std::move(output).error());
     const bool succeeded = output->exit_status == 0;
     reply.logins.push_back({succeeded, succeeded ? "" : output->standard_error.substr(0, kMaxComplaint)});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -63,12 +64,15 @@ TrafficReceiver::~TrafficReceiver() {
 }
 
 CloseReceiverReply TrafficReceiver::await(const CloseReceiverRequest& request) {
+  const std::set<std::int64_t> awaited(request.awaited.begin(), request.awaited.end());
+  const auto has_arrived = [&](std::int64_t size) { return received_.contains(size); };
   std::unique_lock lock(mutex_);
-  more_received_.wait_for(lock, std::chrono::milliseconds(request.patience_ms), [&] {
-    return std::all_of(request.awaited.begin(), request.awaited.end(),
-                       [&](std::int64_t size) { return received_.contains(size); });
-  });
-  return CloseReceiverReply{{received_.begin(), received_.end()}};
+  more_received_.wait_for(lock, std::chrono::milliseconds(request.patience_ms),
+                          [&] { return std::all_of(awaited.begin(), awaited.end(), has_arrived); });
+  // The sender may send any sizes. With all of them, the controller would refuse the reply of this node.
+  CloseReceiverReply reply;
+  std::copy_if(awaited.begin(), awaited.end(), std::back_inserter(reply.received), has_arrived);
+  return reply;
 }
 
 void TrafficReceiver::listen_on() {

@@ -28,7 +28,8 @@ class TrafficReceiver {
   ~TrafficReceiver();
 
   OpenReceiverReply ports() const { return ports_; }
-  /// The sizes of the received datagrams. Waits until those of `request.awaited` have arrived or its patience is over.
+  /// Waits until datagrams of the sizes `request.awaited` have arrived or its patience is over. Returns those of these
+  /// sizes that have arrived.
   CloseReceiverReply await(const CloseReceiverRequest& request);
 
  private:

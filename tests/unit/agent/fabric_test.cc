@@ -11,6 +11,7 @@
 #include "engine/wire/frame.h"
 #include "engine/wire/messages.h"
 #include "tests/support/catch.h"
+#include "tests/support/fake_node.h"
 
 namespace sparkplan {
 namespace {
@@ -85,6 +86,37 @@ TEST_CASE("a receiver waits for datagrams and reports their sizes") {
   const auto receiver = open_receiver();
   REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500, 84, 9000}}));
   CHECK(receiver->await({{84, 1500, 9000}, 10'000}).received == std::vector<std::int64_t>{84, 1500, 9000});
+}
+
+TEST_CASE("a sender of many other sizes does not spoil the answer of its receiver") {
+  const auto receiver = open_receiver();
+  const auto port = receiver->ports().datagram_port;
+  for (std::int64_t size = 1000; size < 1300; ++size) {
+    REQUIRE(send_datagrams({kHere, "127.0.0.1", port, kToken, {size}}));
+    CHECK(receiver->await({{size}, 10'000}).received == std::vector<std::int64_t>{size});
+  }
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", port, kToken, {84}}));
+  const auto reply = receiver->await({{84, 9000}, 200});
+  CHECK(reply.received == std::vector<std::int64_t>{84});
+  CHECK(decode<CloseReceiverReply>(encode(reply)));
+}
+
+TEST_CASE("verify ssh: a machine that prints without end fails its own login, and the other logins go on") {
+  test::FakeNode node;
+  int logins = 0;
+  node.add_program("runuser", [&](const test::FakeNode::Call& call) -> Result<CommandOutput> {
+    ++logins;
+    const auto& argv = call.argv;
+    if (argv[argv.size() - 2] != "spark-02") return CommandOutput{};
+    return failure(ErrorCode::kFailed, "runuser prints more than 4194304 bytes");
+  });
+  const auto reply = try_logins({"nvidia", {{"spark-02", 22}, {"spark-03", 22}}}, node, never);
+  REQUIRE(reply);
+  REQUIRE(reply->logins.size() == 2);
+  CHECK_FALSE(reply->logins[0].succeeded);
+  CHECK(reply->logins[0].complaint == "ssh: runuser prints more than 4194304 bytes");
+  CHECK(reply->logins[1].succeeded);
+  CHECK(logins == 2);
 }
 
 TEST_CASE("a closed port refuses, and a stop ends a measurement early") {
