@@ -106,7 +106,8 @@ void read_record(Reader& reader, const std::string& service, Records& records) {
   } else if (type == static_cast<unsigned int>(RecordType::kAddress) && length == 4) {
     std::string address;
     for (int i = 0; i < 4; ++i) address += (i == 0 ? "" : ".") + std::to_string(reader.byte());
-    records.addresses[name].push_back(address);
+    std::vector<std::string>& known = records.addresses[name];
+    if (known.size() < kMostAnnouncedAddresses) known.push_back(std::move(address));
   }
   reader.go_to(end);
 }
@@ -164,22 +165,19 @@ std::vector<AnnouncedHost> hosts_in_avahi_output(std::string_view text) {
 }
 
 std::vector<AnnouncedHost> merged(const std::vector<AnnouncedHost>& hosts) {
-  std::vector<AnnouncedHost> result;
+  std::map<std::pair<std::string, int>, AnnouncedHost> found;
   for (const AnnouncedHost& host : hosts) {
-    if (host.port < 1 || host.port > 65535) continue;
-    auto known = std::ranges::find_if(
-        result, [&](const AnnouncedHost& one) { return lower(one.name) == lower(host.name) && one.port == host.port; });
-    if (known == result.end()) {
-      result.push_back({host.name, {}, host.port});
-      known = result.end() - 1;
-    }
+    if (host.port < 1 || host.port > 65535 || host.addresses.empty()) continue;
+    const std::pair key(lower(host.name), host.port);
+    if (found.size() == kMostAnnouncedHosts && !found.contains(key)) continue;
+    auto& addresses = found.try_emplace(key, AnnouncedHost{host.name, {}, host.port}).first->second.addresses;
     for (const std::string& address : host.addresses) {
-      auto& list = known->addresses;
-      if (std::find(list.begin(), list.end(), address) == list.end()) list.push_back(address);
+      if (addresses.size() == kMostAnnouncedAddresses) break;
+      if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
     }
   }
-  std::erase_if(result, [](const AnnouncedHost& host) { return host.addresses.empty(); });
-  std::sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::vector<AnnouncedHost> result;
+  for (auto& [key, host] : found) result.push_back(std::move(host));
   return result;
 }
 

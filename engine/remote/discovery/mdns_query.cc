@@ -48,6 +48,8 @@ void receive(const FileDescriptor& socket, std::vector<AnnouncedHost>& into) {
   if (size <= 0) return;
   const auto hosts = decode_mdns_answer({buffer.data(), static_cast<std::size_t>(size)}, kService);
   if (hosts) into.insert(into.end(), hosts->begin(), hosts->end());
+  // A flood of answers must not fill the memory.
+  if (into.size() > 2 * kMostAnnouncedHosts) into = merged(into);
 }
 
 }  // namespace

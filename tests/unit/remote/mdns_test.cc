@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -134,6 +135,29 @@ TEST_CASE("avahi-browse's output is parsed, limited to resolved IPv4 lines") {
 TEST_CASE("a host that answers in two networks is one host, and a host without an address is dropped") {
   CHECK(merged({{"b.local", {"10.0.0.2"}, 22}, {"a.local", {}, 22}, {"B.local", {"10.1.0.2"}, 22}}) ==
         std::vector<AnnouncedHost>{{"b.local", {"10.0.0.2", "10.1.0.2"}, 22}});
+}
+
+TEST_CASE("discovery: a flood of announced hosts and addresses is cut") {
+  std::vector<AnnouncedHost> hosts;
+  for (int i = 0; i < 20'000; ++i) hosts.push_back({"host-" + std::to_string(i) + ".local", {"10.0.0.2"}, 22});
+  for (int i = 0; i < 1'000; ++i) hosts.push_back({"HOST-7.local", {"10.1.0." + std::to_string(i)}, 22});
+  const auto kept = merged(hosts);
+  CHECK(kept.size() == kMostAnnouncedHosts);
+  const auto seventh = std::ranges::find(kept, "host-7.local", &AnnouncedHost::name);
+  REQUIRE(seventh != kept.end());
+  CHECK(seventh->addresses.size() == kMostAnnouncedAddresses);
+}
+
+TEST_CASE("discovery: one answer with hundreds of addresses gives a host a few of them") {
+  const std::string instance = "\x08spark-01\xc0\x0c";
+  const std::string host = labels({"spark-01", "local"});
+  std::string records = record(labels({"_ssh", "_tcp", "local"}), 12, instance) +
+                        record(instance, 33, word(0) + word(0) + word(22) + host);
+  for (unsigned int i = 0; i < 300; ++i) records += record(host, 1, std::string("\x0a\x00", 2) + word(i));
+  const auto hosts = decode_mdns_answer(answer(302, records), kService);
+  REQUIRE(hosts);
+  REQUIRE(hosts->size() == 1);
+  CHECK(hosts->front().addresses.size() == kMostAnnouncedAddresses);
 }
 
 TEST_CASE("a responder answers to the query's source port") {
