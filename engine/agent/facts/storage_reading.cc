@@ -34,21 +34,46 @@ void read_outcome(const std::string& text, ReadStorageReply& reply) {
   }
 }
 
-Result<CommandOutput> read_blocks(const std::string& what, bool direct, const NodeReader& node) {
-  std::vector<std::string> argv{"env", "LC_ALL=C", "dd", "if=" + what, "of=/dev/null", "bs=4M", "count=64"};
-  if (direct) argv.emplace_back("iflag=direct");
-  return node.query(argv, kDeadline);
+std::vector<std::string> find_large_file(const std::string& target) {
+  return {"find", target, "-xdev", "-maxdepth", "4", "-type", "f", "-size", "+8M"};
 }
 
-Result<void> measure(ReadStorageReply& reply, const NodeReader& node) {
+std::vector<std::string> read_blocks(const std::string& what) {
+  return {"dd", "if=" + what, "of=/dev/null", "bs=4M", "count=64"};
+}
+
+std::vector<std::string> reading_of_device(const std::string& device, bool direct) {
+  std::vector<std::string> argv = read_blocks(device);
+  if (direct) argv.emplace_back("iflag=direct");
+  return argv;
+}
+
+/// Users of the file system can put a link in the place of the file or of a directory above it, also meanwhile. Opening
+/// a device such as a watchdog would change this machine. So no path is opened: find(1) enters each directory without
+/// following links, and dd opens the name in it. The file is printed if it could be read.
+std::vector<std::string> reading_of_file(const std::string& target, bool direct) {
+  std::vector<std::string> argv = find_large_file(target);
+  const auto add = [&](std::vector<std::string> words) { argv.insert(argv.end(), words.begin(), words.end()); };
+  add({"(", "-execdir"});
+  add(read_blocks("{}"));
+  add({direct ? "iflag=nofollow,direct" : "iflag=nofollow", ";", "-print", "-o", "-true", ")", "-quit"});
+  return argv;
+}
+
+/// `device` is empty for a file of the file system.
+Result<void> measure(const std::string& target, const std::string& device, ReadStorageReply& reply,
+                     const NodeReader& node) {
   for (const bool direct : {true, false}) {
-    auto output = read_blocks(reply.what, direct, node);
+    std::vector<std::string> argv =
+        device.empty() ? reading_of_file(target, direct) : reading_of_device(device, direct);
+    argv.insert(argv.begin(), {"env", "LC_ALL=C"});
+    auto output = node.query(argv, kDeadline);
     if (!output && output.error().code == ErrorCode::kUnreachable) {
       reply.complaint = "no data could be read within " + std::to_string(kDeadline.count()) + " s";
       return {};
     }
     if (!output) return failure(std::move(output).error());
-    if (output->exit_status == 0) {
+    if (device.empty() ? !output->standard_output.empty() : output->exit_status == 0) {
       reply.direct = direct;
       read_outcome(output->standard_error, reply);
       return {};
@@ -69,8 +94,8 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
     reply.complaint = "nothing is mounted there";
     return reply;
   }
-  const std::vector<std::string> find{"find", request.target, "-xdev", "-maxdepth", "4",    "-type",
-                                      "f",    "-size",        "+8M",   "-print",    "-quit"};
+  std::vector<std::string> find = find_large_file(request.target);
+  find.insert(find.end(), {"-print", "-quit"});
   auto found = node.query(find, kDeadline);
   if (!found && found.error().code == ErrorCode::kUnreachable) {
     reply.complaint = "the file system does not answer";
@@ -82,8 +107,9 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
     return reply;
   }
   reply.what = std::string(trim(found->standard_output));
-  if (reply.what.empty() && mount->source.starts_with("/dev/")) reply.what = mount->source;
-  if (!reply.what.empty()) SPARK_CHECK(measure(reply, node));
+  const std::string device = reply.what.empty() && mount->source.starts_with("/dev/") ? mount->source : "";
+  if (!device.empty()) reply.what = device;
+  if (!reply.what.empty()) SPARK_CHECK(measure(request.target, device, reply, node));
   return reply;
 }
 
