@@ -16,6 +16,8 @@ namespace sparkplan {
 namespace {
 
 constexpr int kPortsOfASpark = 2;
+/// Of one machine: it may name any addresses. Each is shown to the user, and then tried.
+constexpr std::size_t kMostNeighbours = 256;
 const Ipv4Network kLinkLocal{{(169U << 24) | (254U << 16)}, 16};
 
 /// The addresses of a link that sparkplan does not manage. Only one can be kept.
@@ -142,11 +144,14 @@ std::vector<std::string> fabric_neighbours(const std::vector<InitMachine>& machi
     if (!machine.facts->extended) continue;
     std::set<std::string_view> fabric;
     for (const LinkFacts* link : fabric_links(*machine.facts)) fabric.insert(link->name);
+    std::size_t named = 0;
     for (const NeighbourFacts& one : machine.facts->extended->neighbours) {
+      if (named == kMostNeighbours) break;
       const auto address = parse_ipv4(one.address);
       if (fabric.contains(one.interface) && !one.mac.empty() && one.state != "failed" && address &&
           is_host_address(*address)) {
         found.insert(one.address);
+        ++named;
       }
     }
   }

@@ -48,6 +48,7 @@ FoundFabric found_fabric(const Member& member, const Registry& registry);
 std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type);
 
 /// Pure. IPv4 addresses that answered these machines on their fabric and belong to none of the machines.
+/// At most 256 of each machine.
 std::vector<std::string> fabric_neighbours(const std::vector<InitMachine>& machines);
 
 /// Pure. The cluster of a file with these members and this `fabric`; nothing if that file is not valid.

@@ -169,6 +169,21 @@ TEST_CASE("a neighbour on the fabric that is not one of the machines read is lis
   CHECK(fabric_neighbours({first, second}) == std::vector<std::string>{"192.168.100.14"});
 }
 
+TEST_CASE("a machine that names thousands of neighbours has 256 of them asked about, and the others have theirs") {
+  auto liar = bare_spark(1);
+  auto honest = bare_spark(2);
+  liar.facts->extended.emplace();
+  honest.facts->extended.emplace();
+  for (int i = 0; i < 5'000; ++i) {
+    const std::string address = "10.1." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1);
+    liar.facts->extended->neighbours.push_back({"enp1s0f1np1", address, "52:54:00:00:00:04", "stale"});
+  }
+  honest.facts->extended->neighbours = {{"enp1s0f1np1", "192.168.100.14", "52:54:00:00:00:05", "stale"}};
+  const auto neighbours = fabric_neighbours({liar, honest});
+  CHECK(neighbours.size() == 257);
+  CHECK(neighbours.back() == "192.168.100.14");
+}
+
 TEST_CASE("an existing MTU is kept, with a remark") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
