@@ -21,7 +21,7 @@ struct AnnouncedHost {
 /// Any machine of the network can announce any number of hosts. Each is shown to the user, and each of its addresses
 /// may be tried.
 inline constexpr std::size_t kMostAnnouncedHosts = 256;
-inline constexpr std::size_t kMostAnnouncedAddresses = 32;  ///< Of one host.
+inline constexpr std::size_t kMostAnnouncedAddresses = 16;  ///< Of one host.
 
 /// A multicast DNS query for the hosts that offer `service` ("_ssh._tcp.local"). It is sent from our own port, so that
 /// answers are unicast to us. Source: RFC 6762, section 6.7; RFC 1035, section 4.1.
