@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
@@ -50,8 +52,9 @@ void add_both_ways(const ObservedPort& one, const ObservedPort& other, Passages&
   passages.emplace(other.interface, one.interface);
 }
 
-/// The passages that the routes of other nodes need on `node`: their gateway is an address of its fabric.
-Passages passages_of(const ExaminedCluster& cluster, const ExaminedNode& node) {
+/// The passages that the routes of other nodes need on `node`: their gateway is an address of its fabric. `users` gets
+/// the names of these nodes.
+Passages passages_of(const ExaminedCluster& cluster, const ExaminedNode& node, std::vector<std::string>& users) {
   Passages passages;
   for (const ExaminedNode& other : cluster.nodes) {
     if (other.name == node.name) continue;
@@ -60,6 +63,7 @@ Passages passages_of(const ExaminedCluster& cluster, const ExaminedNode& node) {
         return !half.address.empty() && half.address == route.gateway;
       });
       if (in == node.halves.end()) continue;
+      if (users.empty() || users.back() != other.name) users.push_back(other.name);
       const auto destination = parse_ipv4_network(route.destination);
       const auto leads_there = [&](const ObservedPort& half) {
         const auto network = network_of(half);
@@ -78,10 +82,15 @@ Passages passages_of(const ExaminedCluster& cluster, const ExaminedNode& node) {
 
 Verdict forward_drops(const ExaminedCluster& cluster, const ExaminedNode& node) {
   const auto& extended = extended_of(node);
-  const Passages passages = passages_of(cluster, node);
+  std::vector<std::string> users;
+  const Passages passages = passages_of(cluster, node, users);
   if (passages.empty()) return pass("no other node has a route through it");
+  // A node may claim any route: the user has to know whose it is before this node forwards anything.
+  const std::string reported =
+      fold_names(users) + (users.size() == 1 ? " reports" : " report") + " routes through this node; ";
   const auto forwarding = extended.sysctl.find("net.ipv4.ip_forward");
-  if (forwarding != extended.sysctl.end() && forwarding->second == "0") return fail("net.ipv4.ip_forward is 0");
+  if (forwarding != extended.sysctl.end() && forwarding->second == "0")
+    return fail(reported + "net.ipv4.ip_forward is 0");
   if (!extended.firewall) return pass("there is no firewall");
   Complaints dropped;
   Complaints unclear;
@@ -95,7 +104,9 @@ Verdict forward_drops(const ExaminedCluster& cluster, const ExaminedNode& node) 
                " to " + out);
     }
   }
-  return dropped.any() ? dropped.as(CheckStatus::kFail) : unclear.as(CheckStatus::kSkip);
+  auto verdict = dropped.any() ? dropped.as(CheckStatus::kFail) : unclear.as(CheckStatus::kSkip);
+  if (dropped.any() || unclear.any()) verdict.seen = reported + verdict.seen;
+  return verdict;
 }
 
 Verdict firewall_drops(const ExaminedCluster& /*cluster*/, const ExaminedNode& node) {

@@ -60,6 +60,25 @@ TEST_CASE("doctor: a node with thousands of texts has findings of bounded length
   }
 }
 
+TEST_CASE("doctor: a node that is to forward packets is told which node reports the route") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  RouteFacts claimed;
+  claimed.destination = "10.9.0.0/24";
+  claimed.gateway = "192.168.100.11";
+  claimed.interface = "enp1s0f1np1";
+  other.facts.host.routes.push_back(claimed);
+  const std::string who = other.examined().name + " reports routes through this node; ";
+  one.facts.extended->sysctl["net.ipv4.ip_forward"] = "0";
+  const auto forwards_nothing = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(test::finding_of(forwards_nothing, "forward-drops").seen == who + "net.ipv4.ip_forward is 0");
+  one.facts.extended->sysctl["net.ipv4.ip_forward"] = "1";
+  one.facts.extended->firewall.emplace().forward_chains.push_back({"ip filter FORWARD", {kClosed}});
+  const auto drops = examine({{one.examined(), other.examined()}, false, 0});
+  CHECK(test::finding_of(drops, "forward-drops").seen.starts_with(who + "ip filter FORWARD (policy drop) drops"));
+}
+
 TEST_CASE("firewall: packets without a matching rule are accepted, and a closed chain accepts none") {
   CHECK(verdict_with({}) == CheckStatus::kPass);
   const Finding closed = found_with({{kClosed}});
