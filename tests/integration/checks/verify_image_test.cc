@@ -27,9 +27,9 @@ struct Pair {
   Pair& operator=(const Pair&) = delete;
   ~Pair() {
     for (const Host* host : {&first, &second}) {
-      static_cast<void>(host->run(
-          {"sh", "-c",
-           "podman rm -f -a; podman rmi -f " + kImage + " " + kNoLoader + "; rm -rf /root/tree /root/nccl.tar"}));
+      static_cast<void>(host->run({"sh", "-c",
+                                   "podman rm -f -a; podman rmi -f " + kImage + " " + kNoLoader +
+                                       "; rm -rf /root/tree /root/static /root/*.tar"}));
     }
   }
 
@@ -39,7 +39,7 @@ struct Pair {
 
   /// The C library is the host's own one. Both archives are of one build, so that the ids are the same.
   void make_images() const {
-    first.shell("rm -rf /root/tree; mkdir -p /root/tree" + kPackage +
+    first.shell("rm -rf /root/tree /root/nccl.tar /root/static.tar; mkdir -p /root/tree" + kPackage +
                 " /root/tree/opt/fake /root/tree/etc /root/tree/tmp");
     const std::filesystem::path fakes = SPARKPLAN_FAKE_GPU;
     const auto overwrite = std::filesystem::copy_options::overwrite_existing;
