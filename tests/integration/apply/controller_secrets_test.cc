@@ -105,9 +105,11 @@ class UserWithSecret {
     words.push_back("XDG_RUNTIME_DIR=" + path("run").string());
     words.push_back(program().string());
     words.insert(words.end(), arguments.begin(), arguments.end());
-    const Words as_user{"prlimit",     "--core=unlimited", "--memlock=unlimited", "setpriv",       "--reuid",
-                        kUnprivileged, "--regid",          kUnprivileged,         "--clear-groups"};
-    words.insert(std::find(words.begin(), words.end(), "env"), as_user.begin(), as_user.end());
+    const Words as_user{"prlimit",     "--core=unlimited", "setpriv",     "--reuid",
+                        kUnprivileged, "--regid",          kUnprivileged, "--clear-groups"};
+    // The last "env" is sparkplan's own one; an earlier one starts lab.sh.
+    const auto own = std::find(words.rbegin(), words.rend(), "env");
+    words.insert(std::prev(own.base()), as_user.begin(), as_user.end());
     return words;
   }
 
