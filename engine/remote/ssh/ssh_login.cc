@@ -60,7 +60,8 @@ class Login {
       return failure(ErrorCode::kPermissionDenied,
                      station_.login() + " accepts the key " + locked->shown + ", which has a passphrase",
                      (options_.keys ? "" : "this command never asks: ") +
-                         std::string("load the key into ssh-agent with `ssh-add ") + locked->shown + "`");
+                         std::string("load the key into ssh-agent with `ssh-add ") + locked->shown +
+                         "`; if no agent runs, first start one with `eval $(ssh-agent)`");
     }
     return failure(no_key_accepted());
   }

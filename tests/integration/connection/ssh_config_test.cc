@@ -111,6 +111,7 @@ TEST_CASE("ssh config: the passphrase of a key is asked for once, for the jump h
   const auto drift = lab.controller.run({"drift"});
   require_exit(drift, 4);
   CHECK(contains(drift.out, "this command never asks: load the key into ssh-agent with `ssh-add ~/.ssh/lab_key`"));
+  CHECK(contains(drift.out, "`eval $(ssh-agent)`"));
 
   Terminal terminal(lab.controller.command({"plan"}));
   REQUIRE(terminal.wait_for("Passphrase for the key ~/.ssh/lab_key: "));
