@@ -25,7 +25,7 @@ int port_of(const SocketAddress& address);
 /// True if both are the same address; ports do not count.
 bool same_host(const SocketAddress& one, const SocketAddress& other);
 
-/// A connection that waits at `listener`, and its address in `from`. Invalid if there is none. After a failure it
+/// A connection that waits at `listener`, and its address in `from`. Invalid if no connection waits. After a failure it
 /// waits a moment: without a free descriptor, the listener stays readable, and a loop around poll() would not pause.
 FileDescriptor accept_from(const FileDescriptor& listener, SocketAddress& from);
 

@@ -56,7 +56,7 @@ void forbid_core_dumps() {
 
 using Pipe = std::array<int, 2>;
 
-/// The pipes of one rank; -1 where there is none.
+/// The pipes of one rank; -1 for a missing pipe.
 struct RankStreams {
   Pipe input{-1, -1};
   Pipe output{-1, -1};
@@ -72,7 +72,7 @@ struct RankStreams {
       for (const int end : ends) close_end(end);
     }
   }
-  /// Those of the child.
+  /// The pipes of the child.
   void close_far_ends() const {
     for (const int end : {input[0], output[1], error[1], report[1]}) close_end(end);
   }

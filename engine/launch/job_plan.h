@@ -65,7 +65,7 @@ std::vector<std::string> secret_names(const NodeSpec& node);
 /// Errors: kInvalidInput (no command, a variable that follows from the nodes, an image that no engine takes).
 Result<void> check_request(const JobRequest& request);
 
-/// A check for each secret of `profile_env` that no rank will have: mpirun passes on the variables of its own node
+/// One check per secret of `profile_env` that the ranks lack: mpirun passes on the variables of its own node
 /// only, and the value must be on no command line. A variable of `request` with that name is no secret of the node.
 std::vector<PreflightCheck> judge_secrets(const JobRequest& request, const std::vector<JobMember>& members);
 

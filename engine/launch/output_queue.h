@@ -20,7 +20,7 @@ namespace sparkplan {
 class OutputQueue {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-  /// What a piece takes beside its bytes: a node may send single bytes.
+  /// The memory of a piece beside its bytes: a node may send single bytes.
   static constexpr std::size_t kPieceBytes = 64;
 
   explicit OutputQueue(JobOutput& output);

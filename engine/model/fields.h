@@ -78,7 +78,7 @@ class FieldVisitor {
   template <class... Alternatives, class Visit>
   void tagged(std::string_view key, std::variant<Alternatives...>& variant, std::span<const std::string_view> names,
               Visit visit_alternative);
-  /// The same for alternatives with a `kName` and a description.
+  /// As above, for alternatives with a `kName` and a description.
   template <class... Alternatives>
   void tagged(std::string_view key, std::variant<Alternatives...>& variant);
 

@@ -24,7 +24,7 @@ enum class ContentStatus : std::uint8_t {
   kSent,     ///< This run brought it.
   kFailed,
   kUnreachable,
-  kSkipped,  ///< Not selected, in maintenance, or, with an error, a directory that is only looked at.
+  kSkipped,  ///< Not selected, in maintenance, or, with an error, a directory that sync only reads.
 };
 constexpr EnumNames<8> names_of(ContentStatus /*status*/) {
   return {"present", "missing", "differs", "unread", "sent", "failed", "unreachable", "skipped"};

@@ -54,7 +54,7 @@ struct TransferState {
   std::int64_t least_behind = 0;  ///< Bytes that it was behind its sender, at least.
   std::int64_t judged_bytes = 0;  ///< `done_bytes` at `judged_at`.
   int late_times = 0;             ///< So often in a row it has received too little to end in time.
-  int late_senders = 0;           ///< That it has left for this reason.
+  int late_senders = 0;           ///< True if it has left for this reason.
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_sign = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_advance = std::chrono::steady_clock::now();

@@ -31,7 +31,7 @@ bool is_measurement(const Check& check);
 /// Pure. The checks that concern the node, counted.
 VerifySummary summary_for(const std::string& node, const VerifyContext& context);
 
-/// What the nodes keep, this run included, asked over their open connections. A node that cannot be read has an error.
+/// The nodes' stored values, with this run, read over their open connections. A node that cannot be read has an error.
 std::vector<NodeMeasurements> stored_measurements(VerifyContext& context);
 
 /// Stores each value on the node from which it was measured, and compares it with the earlier values there. Stores a

@@ -31,7 +31,7 @@ struct VerifyOptions {
   std::optional<double> rdma_half;
   std::optional<double> nccl_busbw;
   NcclChoice nccl = {};
-  std::vector<Check> refused = {};  ///< Failed checks because of which nothing is measured.
+  std::vector<Check> refused = {};  ///< Failed checks that keep the run from measuring.
   bool with_history = false;        ///< The report has the earlier measurements, too.
 };
 

@@ -17,7 +17,7 @@ struct VerifyReport {
   std::vector<Check> checks;
   std::vector<std::string> tables = {};      ///< As in VerifyContext; only for the text.
   std::vector<NodeSnapshot> snapshots = {};  ///< Of the nodes that were read; only for pages.
-  /// What the nodes keep, with this run. Only for pages; empty without VerifyOptions::with_history.
+  /// The values that the nodes keep, with this run. Only for pages; empty without VerifyOptions::with_history.
   std::vector<NodeMeasurements> measured = {};
 };
 

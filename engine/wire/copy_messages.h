@@ -129,7 +129,7 @@ struct CopyBegun {
   std::int64_t processors = 0;  ///< Of the machine; 0: not known.
 };
 inline constexpr std::int64_t kMostProcessors = 65536;
-/// The number of connections between two machines of which the slower one has so many processors. Each connection
+/// The number of connections, from the processors of the slower machine. Each connection
 /// keeps one of them busy with digests, and one is left to the others. Small machines share fewer among them.
 constexpr std::size_t copy_streams_for(std::int64_t processors) {
   constexpr std::int64_t kFewest = 8;

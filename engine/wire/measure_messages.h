@@ -36,7 +36,7 @@ struct OpenReceiverRequest {
 };
 
 struct CloseReceiverReply {
-  std::vector<std::int64_t> received;  ///< Those of the awaited sizes that have arrived, each once, rising.
+  std::vector<std::int64_t> received;  ///< The awaited sizes that have arrived, each once, rising.
 };
 
 /// Waits for datagrams of these sizes, and closes the receiver.

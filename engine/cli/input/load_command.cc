@@ -32,7 +32,7 @@ CommandInput accept(const std::string& command, const std::string& file, LoadedC
   return {std::nullopt, ExitCode::kInvalidFile, std::move(loaded.diagnostics)};
 }
 
-/// What to do if the cluster.yaml cannot be read.
+/// The hint for a cluster.yaml that cannot be read.
 std::string hint_for_unreadable(const Error& error, const std::string& given_file) {
   if (!given_file.empty()) {
     if (error.code == ErrorCode::kNotFound) return "correct the path; `sparkplan init` writes a new file";

@@ -26,7 +26,7 @@ void put_octal(std::vector<char>& block, std::size_t at, std::size_t digits, std
   block[at + digits] = '\0';
 }
 
-/// The same name with an empty content. tar_entries() has seen that the name is in this block alone.
+/// A header with this name and no content. tar_entries() has checked that the name is in this block alone.
 /// Source: pax(1), "ustar Interchange Format".
 void make_empty(std::vector<char>& header) {
   constexpr std::size_t kSizeAt = 124;

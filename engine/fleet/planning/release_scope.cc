@@ -1,4 +1,4 @@
-// What the release of one node implies for the others.
+// The changes that the release of one node implies for the others.
 #include "engine/fleet/planning/release_scope.h"
 
 #include <algorithm>

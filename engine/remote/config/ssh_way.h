@@ -55,7 +55,7 @@ struct SshStation {
   std::string login() const { return user + "@" + address; }
   /// "jump host bastion (10.0.0.1)"; empty for the node itself.
   std::string context() const;
-  /// What the user can do if no address is found for the name `address`.
+  /// The hint if no address is found for the name `address`.
   std::string unknown_name_hint() const;
 };
 

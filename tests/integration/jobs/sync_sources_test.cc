@@ -12,7 +12,7 @@
 namespace sparkplan::test {
 namespace {
 
-/// What a host has sent over the halves of its port.
+/// The bytes that a host has sent over the halves of its port.
 std::int64_t fabric_bytes_of(const SyncedHost& host) {
   std::int64_t bytes = 0;
   for (const std::string& half : {kHalfA, kHalfB}) {

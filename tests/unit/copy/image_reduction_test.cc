@@ -91,7 +91,7 @@ Result<void> check(const std::string& bytes, const ExpectedImage& image) {
   return test::with_file(bytes, [&](int file) { return check_archive(file, image); });
 }
 
-/// The same files, with empty ones in place of the first `count`.
+/// The files, the first `count` of them empty.
 std::string without_first(Files files, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) files[i].second.clear();
   return tar_of(files);

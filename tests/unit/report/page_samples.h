@@ -25,7 +25,7 @@ DoctorReport sample_doctor(const Cluster& cluster);
 /// The versions and halves of all nodes; the second node has another kernel.
 std::vector<NodeSnapshot> sample_snapshots(const Cluster& cluster);
 
-/// What the nodes keep of the checks with a value: this run, and `earlier` runs before it, one a day. Since the last
+/// The values that the nodes keep of the checks: this run, and `earlier` runs before it, one a day. Since the last
 /// but one, NCCL's first group check is slower; the kernel of the first node changed then.
 std::vector<NodeMeasurements> sample_measurements(const VerifyReport& report, std::size_t earlier);
 

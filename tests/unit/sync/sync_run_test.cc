@@ -288,7 +288,7 @@ TEST_CASE("sync run: nodes with equal digests are sources too, and one with othe
   for (const std::size_t i : {3U, 4U, 5U}) CHECK(nodes[i].status == ContentStatus::kSent);
   REQUIRE(bench.nodes[1].all<CopyBegin>().size() == 1);
   CHECK(bench.nodes[1].all<CopyBegin>().front().source);
-  // What it alone has is not the source's.
+  // The source does not have the file of this node alone.
   CHECK(bench.nodes[1].all<CopyExpect>().front().entries.size() == 1);
   CHECK_FALSE(bench.nodes[1].all<CopyServe>().empty());
   CHECK(bench.nodes[2].all<CopyBegin>().empty());

@@ -52,7 +52,7 @@ struct TransferBench {
   TransferOptions options;
   std::size_t files = 1;
   std::set<std::size_t> holders;  ///< They have the whole tree, as the source has.
-  bool has_digests = false;       ///< Those of the source are known from the beginning.
+  bool has_digests = false;       ///< The digests of the source are known from the beginning.
   bool has_addresses = false;     ///< On the management network: 10.0.0.11 and so on.
   bool from_controller = false;   ///< The first node stands for the controller.
 };

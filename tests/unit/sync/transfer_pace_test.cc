@@ -212,7 +212,7 @@ TEST_CASE("transfer: a sender that has everything and sends too little to end in
   bench.nodes[receiver].reaction = gets_little_from(".12");
   const auto outcomes = bench.run();
   for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
-  // What its sender claims to have does not make it a slow node.
+  // The claims of its sender do not make it a slow node.
   CHECK_FALSE(outcomes[receiver].slow);
   CHECK(senders_of(bench.nodes[receiver]).front().ends_with(".12"));
   CHECK_FALSE(senders_of(bench.nodes[receiver]).back().ends_with(".12"));
