@@ -161,6 +161,24 @@ inotify_restore() {
   ) 7>"$cache/.lock-inotify"
 }
 
+# The last lab to go removes the directory of all labs. Under the lock it cannot go between the two steps of another
+# lab's state_make.
+state_make() {
+  (
+    flock 7
+    install -d -m 0700 "$states"
+    mkdir -m 0700 "$state"
+  ) 7>"$cache/.lock-states"
+}
+
+state_remove() {
+  (
+    flock 7
+    rm -rf --one-file-system "$state"
+    [[ ! -d $states ]] || rmdir --ignore-fail-on-non-empty "$states"
+  ) 7>"$cache/.lock-states"
+}
+
 # The mount points at or below a directory, the deepest first.
 mounts_below() {
   awk -v top="$1" '$5 == top || index($5, top "/") == 1 { print $5 }' /proc/self/mountinfo | sort -r
@@ -192,6 +210,5 @@ lab_clean() {
   rootfs_sweep
   left=$(mounts_below "$state")
   [[ -z $left ]] || die "cannot unmount: $left"
-  rm -rf --one-file-system "$state"
-  [[ ! -d $states ]] || rmdir --ignore-fail-on-non-empty "$states"
+  state_remove
 }

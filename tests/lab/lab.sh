@@ -128,8 +128,7 @@ lab_begin() {
   trap 'lab_up_ended $?' EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
-  install -d -m 0700 "$states"
-  mkdir -m 0700 "$state"
+  state_make
   printf '%s\n' "$renderer" >"$state/renderer"
   printf '%s\n' "$software" >"$state/software"
   emulation_start
