@@ -95,14 +95,15 @@ void FieldReader::check(std::string_view key, bool holds, std::string_view requi
   path_.pop_back();
 }
 
-void FieldReader::fail(Error error) {
+void FieldReader::fail(const Error& error) {
   if (failed_) return;
   failed_ = true;
+  Error placed = error;
   for (auto level = path_.rbegin(); level != path_.rend(); ++level) {
-    error =
-        std::move(error).within(level->key.data() == nullptr ? std::to_string(level->index) : std::string(level->key));
+    placed =
+        std::move(placed).within(level->key.data() == nullptr ? std::to_string(level->index) : std::string(level->key));
   }
-  error_ = std::move(error);
+  error_ = std::move(placed);
 }
 
 void FieldReader::invalid(std::string why) { fail(make_error(ErrorCode::kInvalidInput, std::move(why))); }

@@ -86,7 +86,7 @@ class FieldVisitor {
   bool reading() const { return mode_ == Mode::kRead && !failed_; }
   /// Refuses the message unless `holds`.
   virtual void check(std::string_view key, bool holds, std::string_view requirement);
-  virtual void fail(Error /*error*/) {}
+  virtual void fail(const Error& /*error*/) {}
 
   template <class T>
   void visit(T& value, const FieldRule& rule);
@@ -318,7 +318,7 @@ class FieldReader final : public FieldVisitor {
   /// Fails when the outermost map has a field that no description has visited. `what` names the map.
   Result<void> refuse_unknown(std::string_view what) const;
   void check(std::string_view key, bool holds, std::string_view requirement) override;
-  void fail(Error error) override;
+  void fail(const Error& error) override;
 
  private:
   struct Level {
