@@ -91,14 +91,15 @@ class FileText {
   std::string write(const std::string& schema) {
     writer_.line("# yaml-language-server: $schema=" + schema);
     writer_.comment(
-        "Made by `sparkplan init` from the state of these machines. `sparkplan plan` shows what it would change.");
+        "Made by `sparkplan init` from the state of these machines. `sparkplan plan` shows what `apply` changes.");
     for (const Diagnostic& remark : remarks_) writer_.comment("Note: " + remark.message + ".");
     const Value bare = bare_file_of(members_);
     writer_.entry("version", 1);
     if (members_.cluster_known) {
-      writer_.comment("The name in the nodes' own records.");
+      writer_.comment("The cluster's name, from the records on the nodes.");
     } else {
-      writer_.comment("The first apply writes it to every node: change it now, because it is permanent.");
+      writer_.comment(
+          "The name of the cluster. Choose this name before the first apply: later applies refuse another one.");
     }
     writer_.entry("name", *bare.find("name"));
     write_profile();
@@ -123,6 +124,11 @@ class FileText {
   }
 
   void write_nodes(const Value& nodes) {
+    writer_.comment(
+        "You choose the node names: they may differ from host names and from aliases of ~/.ssh/config. If you change a "
+        "name after an apply, the next apply renames the node. Then keep its old number with `id`: the fabric "
+        "addresses "
+        "derive from that number.");
     writer_.line("nodes:");
     const std::string shared = description_of_all();
     if (!shared.empty()) writer_.comment((members_.nodes.size() > 1 ? "Each: " : "") + shared, 2);

@@ -96,7 +96,7 @@ class Choice {
       const auto cluster = cluster_with_fabric(members, section, registry_);
       if (!cluster || !gives_what_was_found(*cluster)) continue;
       result_.section = section;
-      result_.why = "These addresses already exist, and derive from the nodes' ids.";
+      result_.why = "The fabric addresses already exist, and derive from the nodes' ids.";
       const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
       if (slow) result_.why += " The MTU also exists already; the fabric is designed for 9000.";
       return true;
@@ -131,7 +131,7 @@ class Choice {
 
   void keep_word_by_word() {
     result_.section = Value::map({{"topology", topology_of_found()}});
-    result_.why = "These addresses already exist and derive from no id, so each node lists its own.";
+    result_.why = "The fabric addresses already exist and derive from no id, so each node lists its own.";
     for (std::size_t i = 0; i < count(); ++i) {
       if (found_[i].interfaces.empty()) continue;
       Value interfaces = Value::list();
@@ -252,7 +252,8 @@ class Choice {
     for (const FoundFabric& fabric : found_) {
       if (!fabric.managed && !fabric.interfaces.empty()) {
         result_.section.set("adopt", "keep");
-        result_.why += "\nadopt: keep leaves them to their current owner; take-over hands them to sparkplan.";
+        result_.why +=
+            "\nadopt: keep leaves these addresses to their current owner; take-over hands them to sparkplan.";
         return;
       }
     }

@@ -95,7 +95,7 @@ class Naming {
       node.name = known->name;
       node.id = known->id;
       if (machine.facts && !known->machine_id.empty() && known->machine_id != machine.facts->machine_id) {
-        node.remark = "the cluster has another machine-id for it: it was probably reinstalled";
+        node.remark = "the cluster has recorded another machine-id for this node: the machine was probably reinstalled";
       }
     } else {
       node.cloned = machine.manifest.has_value();
@@ -152,16 +152,18 @@ class Naming {
     const bool alone = called_[lower(own)] == 1;
     if (!own.empty() && alone && is_free(own)) {
       node.name = own;
-      if (own != machine.facts->hostname) node.remark = "its host name is " + printable(machine.facts->hostname);
+      if (own != machine.facts->hostname)
+        node.remark = "the machine's host name is " + printable(machine.facts->hostname);
     } else {
       int number = 1;
       while (!is_free(numbered(own.empty() ? "node" : own, number))) ++number;
       node.name = numbered(own.empty() ? "node" : own, number);
-      node.remark = own.empty()
-                        ? "its host name is \"" + printable(machine.facts->hostname) + "\", not a valid node name"
-                        : (alone ? "another member has the name " : "more than one machine has the host name ") + own;
+      node.remark =
+          own.empty()
+              ? "the machine's host name is \"" + printable(machine.facts->hostname) + "\", not a valid node name"
+              : (alone ? "another member has the name " : "more than one machine has the host name ") + own;
     }
-    if (node.cloned) node.remark += "; it has the records of another member, so its disk is probably a clone";
+    if (node.cloned) node.remark += "; the machine has the records of another member, so its disk is probably a clone";
   }
 
   const Roster& roster_;
@@ -197,7 +199,7 @@ void add_unread(const Roster& roster, const Naming& naming, Members& members) {
     if (there || entry.leaving || !entry.root.empty()) continue;
     members.nodes.push_back(from_roster(entry));
     const bool tried = naming.has_found(entry);
-    members.nodes.back().remark = tried ? "it could not be read" : "it was not named";
+    members.nodes.back().remark = tried ? "its machine could not be read" : "its machine was not given to `init`";
     if (!tried) unnamed.push_back(entry.name);
   }
   if (unnamed.empty()) return;

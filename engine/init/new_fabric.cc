@@ -95,8 +95,8 @@ class NewFabric {
     const bool pair = count() == 2;
     if (all_have(0, true) && all_have(1, true)) {
       take(Value::map({{"topology", pair ? "dual-cable" : "ring"}}), pair ? 4 : 2 * count(),
-           pair ? "Both ports of both nodes have a peer."
-                : "Both ports of all nodes have a peer, as in a ring. The file assumes cables from port 0 of each "
+           pair ? "Both ports of both nodes have a link."
+                : "Both ports of all nodes have a link, as in a ring. The file assumes cables from port 0 of each "
                   "node to port 1 of the next; if that is wrong, name them in `cables`.");
       return;
     }
@@ -106,8 +106,8 @@ class NewFabric {
         if (carrier ? !all_have(port, true) : !may_be_meant(port)) continue;
         const std::string number = std::to_string(port);
         take(Value::map({{"topology", topology}, {"port", port}}), 2,
-             carrier ? "Port " + number + " of all nodes has a peer."
-                     : "No port has a peer on all nodes: port " + number + " is a guess.");
+             carrier ? "Port " + number + " has a link on all nodes."
+                     : "No port has a link on all nodes: port " + number + " is a guess.");
         return;
       }
       if (carrier && take_port_of_each(topology)) return;
@@ -150,7 +150,8 @@ class NewFabric {
     for (std::size_t i = 0; i < count(); ++i) {
       if (!was_read(i) || has(i, 0, true) == has(i, 1, true)) return false;
     }
-    take(Value::map({{"topology", topology}, {"port", 1}}), 2, "Each node has a peer on one port, not on the same.");
+    take(Value::map({{"topology", topology}, {"port", 1}}), 2,
+         "Each node has a link on one port, but not on the same one.");
     for (std::size_t i = 0; i < count() && !result_.section.is_null(); ++i) {
       if (has(i, 0, true)) result_.of_nodes[members_.nodes[i].name] = Value::map({{"port", 0}});
     }
@@ -158,7 +159,7 @@ class NewFabric {
   }
 
   void take(Value section, std::size_t networks, const std::string& why) {
-    result_.why = why + " The addresses are new.";
+    result_.why = why + " No node has fabric addresses yet.";
     const auto subnets = networks_for_new_fabric(members_, networks);
     if (!subnets) {
       const std::string finding = "all private networks contain addresses or routes of these machines";

@@ -202,7 +202,7 @@ std::string what_it_changes(const Members& members) {
 }
 
 const char* const kWhat =
-    "All of them are DGX Sparks. The profile sets socket buffers of 256 MiB, unlimited locked memory, names for the "
+    "All nodes are DGX Sparks. The profile sets socket buffers of 256 MiB, unlimited locked memory, names for the "
     "fabric's addresses, logins between the nodes, and NCCL's variables.";
 
 /// A section of the cluster, or of the node with that name.

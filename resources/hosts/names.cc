@@ -49,7 +49,7 @@ constexpr Reason kIsAName{
     "hosts.no-address", " gets no name in /etc/hosts: there is no fabric, and its address is a name, not an IP address",
     " get no names in /etc/hosts: there is no fabric, and their addresses are names, not IP addresses",
     "add a fabric section, or write the IP address; in place of an alias of ~/.ssh/config, also add the IP address to "
-    "the alias's Host line"};
+    "the alias's Host line, as in `Host spark 10.0.0.11`"};
 
 /// The address that a node's fabric name resolves to, or why it has none.
 tl::expected<std::string, const Reason*> address_of(const NodeSpec& node, bool cluster_has_fabric) {

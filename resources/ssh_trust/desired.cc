@@ -219,7 +219,7 @@ std::optional<Diagnostic> unresolvable(const ClusterView& view, const std::vecto
                                      "; the names on the fabric always work"
                                : "the other nodes log in to " + fold_names(names) + only_if,
                  "write names that all nodes can resolve, or IP addresses; in place of an alias of ~/.ssh/config, also "
-                 "add the IP address to the alias's Host line",
+                 "add the IP address to the alias's Host line, as in `Host spark 10.0.0.11`",
                  where);
 }
 

@@ -29,7 +29,8 @@ bool report_gaps(const std::vector<NodeHistory>& histories, const Console& conso
     whole = whole && !history.error && history.reply.damaged.empty();
   }
   if (!untouched.empty()) {
-    console.remark(fold_names(untouched) + (untouched.size() == 1 ? " was" : " were") + " never applied.");
+    console.remark(fold_names(untouched) + (untouched.size() == 1 ? " has" : " have") +
+                   " no journal: never applied, or released.");
   }
   return whole;
 }

@@ -127,7 +127,9 @@ Result<void> write_schema_beside(const std::string& file, const Console& console
       return {};
     }
   }
-  return write_new_file(path, schema, exists);
+  SPARK_CHECK(write_new_file(path, schema, exists));
+  console.remark("Wrote " + printable(path) + ", the JSON Schema with which editors check the file.");
+  return {};
 }
 
 void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, const Console& console) {
@@ -137,7 +139,7 @@ void tell_of_the_file(const std::string& file, const LoadedCluster& loaded, cons
   console.result("Wrote " + printable(file) + ": name " + printable(cluster.name) + ", " +
                  counted(cluster.nodes.size(), "node") + ".\n");
   console.remark("Next: `sparkplan plan" + (file == cluster_file("") ? std::string() : " " + file) +
-                 "` shows what it would change.");
+                 "` shows what an apply would change.");
 }
 
 }  // namespace

@@ -27,9 +27,20 @@ bool all_were_asked(const Report& report, const Cluster& cluster) {
   });
 }
 
+/// What the user must edit with the line of the node, if the node that stays cannot keep its topology. Empty otherwise.
+std::string edit_beside_the_node(const NodeName& name, const Cluster& with_released) {
+  if (with_released.nodes.size() != 2 || with_released.find(name) == nullptr) return "";
+  const auto& sections = with_released.nodes.front().sections;
+  const auto fabric = sections.find("fabric");
+  const std::string topology = fabric == sections.end() ? "" : fabric->second.text_or("topology", "");
+  if (topology != "direct" && topology != "dual-cable") return "";
+  return "Topology " + topology + " needs two nodes: when you remove " + name.str() + " from " +
+         printable(with_released.file) + ", also remove `fabric` or add another node.";
+}
+
 /// The question before the changes of the other nodes.
-std::string question_of(const ReleaseOptions& options) {
-  if (!options.forget) return "Release " + options.node + " and make these changes?";
+std::string question_of(const ReleaseOptions& options, const std::string& edit) {
+  if (!options.forget) return edit + (edit.empty() ? "" : " ") + "Release " + options.node + " and make these changes?";
   return "Forget " + options.node +
          "? It is not contacted and keeps its configuration. The other nodes are changed as shown.";
 }
@@ -51,8 +62,8 @@ Result<void> check_is_known(const Report& report, const std::string& name, const
 }
 
 /// Prints errors and a reminder after the report, and returns the exit code.
-ExitCode conclude(const Report& report, const std::string& name, bool in_file, const Cluster& cluster,
-                  const Console& console) {
+ExitCode conclude(const Report& report, const std::string& name, bool in_file, const std::string& edit,
+                  const Cluster& cluster, const Console& console) {
   const NodeReport* node = find_node(report, name);
   if (node == nullptr) {
     console.error(make_error(ErrorCode::kUnreachable,
@@ -61,7 +72,8 @@ ExitCode conclude(const Report& report, const std::string& name, bool in_file, c
     return ExitCode::kNodeFailed;
   }
   if (in_file && node->status == NodeStatus::kReleased) {
-    console.remark(printable(cluster.file) + " still contains this node: the next apply makes it a member again.");
+    console.remark(printable(cluster.file) + " still contains this node: the next apply makes it a member again." +
+                   (edit.empty() ? "" : " " + edit));
   }
   return exit_code(report);
 }
@@ -69,7 +81,7 @@ ExitCode conclude(const Report& report, const std::string& name, bool in_file, c
 }  // namespace
 
 Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
-  ChangingRun run{"release", question_of(options), options.yes, false, {}, {}};
+  ChangingRun run{"release", "", options.yes, false, {}, {}};
   SPARK_CHECK(can_ask(run, console));
   SPARK_TRY(const auto name, NodeName::parse(options.node));
   const Interrupts interrupts(console);
@@ -87,6 +99,8 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
     apply.with_released = &with_released;
   }
   const bool in_file = apply.released_entry.has_value();
+  const std::string edit = edit_beside_the_node(name, with_released);
+  run.question = question_of(options, edit);
   SPARK_CHECK(check_may_be_forgotten(options, in_file, cluster));
   std::erase_if(cluster.nodes, [&](const NodeSpec& node) { return node.name == name; });
   const auto secrets = read_secrets({"release", {}, false, false}, *input.loaded, interrupts.token(), console);
@@ -94,7 +108,7 @@ Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions&
   run.secrets = secrets.secrets;
   run.check = [&](const Report& outcome) { return check_is_known(outcome, options.node, cluster); };
   SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));
-  return report ? conclude(*report, options.node, in_file, cluster, console) : ExitCode::kUsage;
+  return report ? conclude(*report, options.node, in_file, edit, cluster, console) : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

@@ -41,12 +41,14 @@ Error for_first_contact(Error error, const NodeSpec& node) {
 bool FirstContact::confirm_keys(const std::vector<UnknownHostKey>& keys) {
   std::string shown;
   for (const auto& one : keys) shown += "  " + one.subject() + "  " + one.key.type + "  " + one.key.fingerprint + "\n";
-  console_.question("The host keys of these machines are not in known_hosts:\n" + printable(shown, true));
+  console_.question(
+      "The host keys of these machines are not in known_hosts:\n" + printable(shown, true) +
+      "Compare each fingerprint with the one that the machine itself prints, for example on its console:\n"
+      "  ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub\n"
+      "A key of another type is in another file there: /etc/ssh/ssh_host_*_key.pub.\n"
+      "Yes adds these keys to known_hosts and reads the machines. No adds no key and reads none of them.\n");
   const bool is_first = !std::exchange(keys_were_asked_, true);
-  if (console_.confirm("Does `cat /etc/ssh/ssh_host_*_key.pub | ssh-keygen -lf -` print the same on each of them?",
-                       interrupts_.token())) {
-    return true;
-  }
+  if (console_.confirm("Are all fingerprints the same?", interrupts_.token())) return true;
   console_.remark(is_first ? "Nothing was recorded, and nothing was read." : "These keys were not recorded.");
   return false;
 }

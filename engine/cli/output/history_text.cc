@@ -26,10 +26,13 @@ std::string outcome_words(RunOutcome outcome) {
 }
 
 std::string nodes_text(const ClusterHistoryEntry& entry) {
-  std::string text;
-  if (!entry.nodes.empty()) text += " on " + fold_names(entry.nodes);
-  if (!entry.recorded_nodes.empty()) text += ", as recorded here on " + fold_names(entry.recorded_nodes);
-  if (!entry.left_nodes.empty()) text += ", as recorded here on " + fold_names(entry.left_nodes) + ", which left";
+  constexpr const char* kOfLog = "from this controller's log";
+  std::vector<std::string> places;
+  if (!entry.nodes.empty()) places.push_back(fold_names(entry.nodes));
+  if (!entry.recorded_nodes.empty()) places.push_back(fold_names(entry.recorded_nodes) + " (" + kOfLog + ")");
+  if (!entry.left_nodes.empty())
+    places.push_back(fold_names(entry.left_nodes) + " (no longer in the cluster, " + kOfLog + ")");
+  std::string text = places.empty() ? "" : " on " + join(places, " and on ");
   if (!entry.forgotten_nodes.empty()) text += ", forgot " + fold_names(entry.forgotten_nodes) + " without contact";
   return text;
 }

@@ -40,7 +40,7 @@ void ProgressDisplay::tell(const std::string& node, std::string_view doing, Acti
   changed_ = true;
   if (console_.live_progress() || console_.verbose()) return;
   // The result gives the reason of a failure, with a hint. Lines that stay do not repeat it.
-  events_.add(node, activity == Activity::kFailed ? "failed" : shown, last_event_);
+  events_.add(node, activity == Activity::kFailed ? "failed, the result has the reason" : shown, last_event_);
 }
 
 std::function<void(const std::string&, std::string_view, Activity)> ProgressDisplay::listener() {

@@ -123,7 +123,9 @@ Error why_silent(Channel& channel, const Error& error, const std::string& noise)
   const auto status = channel.exit_status();
   const auto& complaint = channel.standard_error();
   if (status == kNoAgentStatus)
-    return make_error(ErrorCode::kNotFound, "there is no agent on the node", "run `sparkplan plan`, which installs it");
+    return make_error(ErrorCode::kNotFound, "there is no agent on the node",
+                      "if the node was released or never applied, run `sparkplan apply` to make the node a member, or "
+                      "remove the node from the file; otherwise run `sparkplan plan`, which installs the agent");
   if (complaint.find("sudo:") != std::string::npos) {
     return make_error(ErrorCode::kPermissionDenied, "sudo refused: " + last_line(complaint), std::string(kSudoHint));
   }

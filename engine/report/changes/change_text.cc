@@ -235,9 +235,11 @@ std::vector<ChangeText> changes_of(const NodeReport& node, const std::string& fi
 
 std::vector<std::string> notes_of(const NodeReport& node, const std::string& file) {
   std::vector<std::string> notes;
+  const bool leaves = node.membership == Membership::kLeaving;
   for (const ResourceId& id : node.plan.kept_orphans)
-    notes.push_back(printable(id.words()) + " is no longer in " + printable(file) +
-                    ", but was edited on the node: left unchanged");
+    notes.push_back(printable(id.words()) +
+                    (leaves ? " was edited on the node after the last apply: the release leaves the edit there"
+                            : " is no longer in " + printable(file) + ", but was edited on the node: left unchanged"));
   add_not_applicable(node.plan, notes);
   if (!node.lock_holder.empty()) notes.push_back("locked by " + printable(node.lock_holder));
   return notes;

@@ -22,6 +22,7 @@ struct FieldName {
   std::string_view path;
   std::string_view words;
 };
+constexpr std::string_view kStored = "persistent", kStoredPart = "persistent.";
 constexpr std::string_view kReadByLogind = "in_effect";
 constexpr std::array<FieldName, 4> kFieldNames{{{"uid", "owner's id"},
                                                 {"gid", "group's id"},
@@ -147,6 +148,8 @@ struct TrustNodes {
 }  // namespace
 
 std::string field_words(const std::string& path) {
+  if (path == kStored) return "at boot";
+  if (path.starts_with(kStoredPart)) return printable(path.substr(kStoredPart.size())) + " at boot";
   const auto known = std::ranges::find_if(kFieldNames, [&](const FieldName& one) { return one.path == path; });
   return known == kFieldNames.end() ? printable(path) : std::string(known->words);
 }

@@ -207,6 +207,20 @@ std::string summary_of(const StatusReport& report, const TextStyle& style) {
                  0, style);
 }
 
+/// The commands that show and change what the states only count. Empty if no node needs one of them.
+std::string next_commands(const StatusReport& report, const TextStyle& style) {
+  bool drifted = false, pending = false;
+  for (std::size_t at = 0; at < report.nodes.size(); ++at) {
+    const Standing standing = standing_of(report.run.nodes[at], report.nodes[at]);
+    drifted = drifted || standing == Standing::kDrifted;
+    pending = pending || standing == Standing::kPending || standing == Standing::kNotApplied;
+  }
+  std::vector<std::string> words;
+  if (drifted) words.emplace_back("`sparkplan drift` shows what was edited on the nodes");
+  if (drifted || pending) words.emplace_back("`sparkplan plan` shows what `sparkplan apply` changes");
+  return words.empty() ? "" : wrapped("Next: " + join(words, "; ") + ".", 0, style);
+}
+
 }  // namespace
 
 std::size_t count_changes(const NodePlan& plan, bool drifted) {
@@ -222,7 +236,7 @@ std::string to_text(const StatusReport& report, const LocalClock& clock, const T
   const auto title = "Cluster " + printable(report.run.cluster) + " of " + printable(report.run.file) + ", " +
                      counted(report.nodes.size(), "node");
   return wrapped(title, 0, style) + "\n" + text + "\n" + (software.empty() ? "" : software + "\n") +
-         summary_of(report, style);
+         next_commands(report, style) + summary_of(report, style);
 }
 
 }  // namespace sparkplan

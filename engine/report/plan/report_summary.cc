@@ -26,7 +26,7 @@ struct Count {
 
 struct Counts {
   std::size_t create = 0, update = 0, remove = 0;  ///< Planned or, after an apply, done.
-  Count work, drift, pending, foreign, blocked, waiting, failed, not_done, not_known;
+  Count work, drift, pending, foreign, blocked, waiting, failed, not_done, not_known, kept;
   std::size_t nodes = 0, looked_at = 0, unreachable = 0, broken = 0, refused = 0, rolled_back = 0, skipped = 0,
               not_contacted = 0, stopped = 0;
   std::size_t leaving = 0, released = 0, forgotten = 0;
@@ -73,6 +73,7 @@ Counts count(const Report& report) {
     counts.blocked.add(static_cast<std::size_t>(std::ranges::count_if(
         node.plan.blocked, [&](const BlockedResource& blocked) { return !is_shown_as_change(blocked, node); })));
     counts.waiting.add(node.plan.waiting.size());
+    counts.kept.add(node.plan.kept_orphans.size());
     const auto ours = [&](Outcome outcome) {
       return [&node, outcome](const Change& change) {
         return change.origin != Origin::kForeign && outcome_of(node, change) == outcome;
@@ -124,15 +125,20 @@ bool saw_everything(const Report& report, const Counts& c) {
 
 /// "Plan: nothing to do on 8 nodes", or less if the run could not see everything.
 std::string without_work(const char* title, const Report& report, const Counts& c) {
+  if (c.looked_at == 0) return fmt::format("{}: nothing, no node was compared", title);
   if (saw_everything(report, c)) return fmt::format("{}: nothing to do on {}", title, asked_nodes(c));
-  if (c.looked_at == 0) return fmt::format("{}: nothing, no node could be read", title);
   return fmt::format("{}: no changes on {}", title, asked_nodes(c));
 }
 
+/// "Drift: none", with all that keeps this from being the whole truth. Edits that are left unchanged are in notes.
+std::string no_drift(const Counts& c, const std::string& where) {
+  if (c.looked_at == 0) return "Drift: not known, no node was compared";
+  if (c.kept.changes == 0) return "Drift: none" + where;
+  return "Drift: none" + where + " except " + counted(c.kept.changes, "edited resource") + " left unchanged";
+}
+
 std::vector<std::string> sentences_of_drift(const Counts& c) {
-  const bool not_known = c.looked_at == 0 && c.nodes > c.skipped + c.not_contacted + c.forgotten;
-  std::string drift = "Drift: none on " + asked_nodes(c);
-  if (not_known) drift = "Drift: not known, no node could be read";
+  std::string drift = no_drift(c, " on " + asked_nodes(c));
   if (c.drift.changes > 0)
     drift = fmt::format("Drift: {} on {}", counted(c.drift.changes, "change"), of_all(c.drift, c));
   return {std::move(drift), c.pending.changes == 0 ? "Pending: none" : sum("Pending", c.pending, "change")};
@@ -159,7 +165,7 @@ std::vector<std::string> sentences_of_plan(const Report& report, const Counts& c
   return {c.work.changes == 0 ? without_work("Plan", report, c)
                               : fmt::format("Plan: {} to add, {} to change, {} to remove on {}", c.create, c.update,
                                             c.remove, of_all(c.work, c)),
-          c.drift.changes == 0 ? "Drift: none" + where : sum("Drift", c.drift, "change")};
+          c.drift.changes == 0 ? no_drift(c, where) : sum("Drift", c.drift, "change")};
 }
 
 std::vector<std::string> first_sentences(const Report& report, const Counts& c) {

@@ -73,8 +73,10 @@ std::string title_of(const NodeReport& node) {
   std::string title = status_words(node);
   const auto add = [&](std::string_view words) { title += (title.empty() ? "" : ", ") + std::string(words); };
   // A node that could not be read may be a member.
-  if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied && !node.error)
-    add("joining the cluster");
+  if (node.membership == Membership::kJoining && node.status != NodeStatus::kApplied &&
+      node.status != NodeStatus::kSkipped && !node.error)
+    add(node.status == NodeStatus::kInSync ? "joining the cluster: apply only records it as a member"
+                                           : "joining the cluster");
   if (node.membership == Membership::kLeaving && !has_left(node.status)) add("leaving the cluster");
   if (node.not_contacted && !node.error) add("not contacted: `apply --yes-prune` releases it");
   if (node.error) title += (title.empty() ? "" : ": ") + error_text(node);

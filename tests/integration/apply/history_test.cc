@@ -137,7 +137,7 @@ TEST_CASE("history: runs on a node that left are listed from the controller's ow
   CHECK(runs[1].at("left_nodes") == Json::array({"spark-02"}));
   const auto text = controller.run({"history", "spark-02"});
   require_exit(text, 0);
-  CHECK(contains(text.out, "as recorded here on spark-02, which left"));
+  CHECK(contains(text.out, "on spark-02 (no longer in the cluster, from this controller's log)"));
   CHECK(contains(text.out, "today "));
   const auto unknown = controller.run({"history", "spark-07"});
   require_exit(unknown, 1);

@@ -142,6 +142,7 @@ TEST_CASE("init: on a terminal, one question covers all unknown host keys", "[in
                          contains(terminal.transcript(), host.fingerprint("ecdsa"));
       CHECK(shown);
     }
+    CHECK(contains(terminal.transcript(), "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"));
     terminal.type("n\n");
     CHECK(terminal.finish() == 1);
     CHECK_FALSE(std::filesystem::exists(controller.known_hosts()));
@@ -152,6 +153,7 @@ TEST_CASE("init: on a terminal, one question covers all unknown host keys", "[in
   const auto code = terminal.finish();
   INFO(terminal.transcript());
   CHECK(code == 0);
+  CHECK(contains(terminal.transcript(), "Wrote cluster.schema.json"));
   require_exit(controller.run({"plan", "new.yaml"}), 0);
 }
 

@@ -60,8 +60,8 @@ TEST_CASE("history: lines fit the terminal, with their words in the column of th
   }
   CHECK(history_text({entry}, true, ahead(), columns(80)) ==
         "today 13:00   20260301T120000Z-4f9a1c07  apply     anna@laptop           applied\n"
-        "              3 changes on spark-[01-02], as recorded here on spark-[08-09],\n"
-        "              which left\n"
+        "              3 changes on spark-[01-02] and on spark-[08-09] (no longer in the\n"
+        "              cluster, from this controller's log)\n"
         "  failed    file            /etc/motd: write /etc/motd: no space left on device\n");
 }
 
@@ -71,11 +71,12 @@ TEST_CASE("history: nodes that only this controller's log names are marked, and 
   entry.left_nodes = {"spark-08", "spark-09"};
   const auto text = history_text({entry}, false, ahead(), columns(1000));
   CHECK(contains(text,
-                 "on spark-[01-02], as recorded here on spark-03, as recorded here on spark-[08-09], which left\n"));
+                 "on spark-[01-02] and on spark-03 (from this controller's log) and on spark-[08-09] (no longer in the "
+                 "cluster, from this controller's log)\n"));
   entry.nodes.clear();
   entry.recorded_nodes.clear();
   CHECK(contains(history_text({entry}, false, ahead(), columns(1000)),
-                 "3 changes, as recorded here on spark-[08-09], which left\n"));
+                 "3 changes on spark-[08-09] (no longer in the cluster, from this controller's log)\n"));
   const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
   REQUIRE(json);
   const Value& run = json->find("runs")->list_items()->at(0);

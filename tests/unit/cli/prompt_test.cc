@@ -211,7 +211,7 @@ TEST_CASE("without a terminal, the reason of a node's failure is printed once, i
   const auto run = test::sparkplan({"plan", cluster_in(root)});
   INFO(run.standard_error);
   CHECK(contains(run.standard_output, "port 1: Connection refused"));
-  CHECK(contains(run.standard_error, "n1: failed\n"));
+  CHECK(contains(run.standard_error, "n1: failed, the result has the reason\n"));
   CHECK_FALSE(contains(run.standard_error, "refused"));
 }
 

@@ -22,6 +22,30 @@ TEST_CASE("release: before the first apply no node can know a name that the file
   CHECK(contains(output.standard_error, "there is no node ghost"));
 }
 
+TEST_CASE("release: of one of two nodes names what to edit with the line of the node") {
+  for (const bool direct : {true, false}) {
+    ScratchDirectory folder;
+    std::string file = "version: 1\nname: lab\nprofile_env: {A: b}\n";
+    if (direct) file += "fabric: {topology: direct}\n";
+    file += "nodes:\n";
+    for (const std::string number : {"1", "2"}) {
+      folder.write("/n" + number + "/etc/hostname", "n" + number + "\n");
+      file += "  - {name: n" + number + ", transport: local, root: " + (folder / ("/n" + number)).string();
+      if (direct) file += ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + number + "/24}]}";
+      file += "}\n";
+    }
+    folder.write("/cluster.yaml", file);
+    const std::string path = (folder / "/cluster.yaml").string();
+    REQUIRE(sparkplan({"apply", "--yes", path}).exit_status == 0);
+    const auto output = sparkplan({"release", "n2", "--yes", "-f", path});
+    INFO(output.standard_error);
+    CHECK(output.exit_status == 0);
+    CHECK(contains(output.standard_error, "still contains this node"));
+    CHECK(contains(output.standard_error, "Topology direct needs two nodes: when you remove n2 from ") == direct);
+    CHECK(contains(output.standard_error, "also remove `fabric` or add another node.") == direct);
+  }
+}
+
 TEST_CASE("release: of a name that neither the file nor a manifest knows, only the error is printed") {
   ScratchDirectory folder;
   folder.write("/node/etc/hostname", "n1\n");

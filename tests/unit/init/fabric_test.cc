@@ -211,7 +211,7 @@ TEST_CASE("a bonded port counts as cabled, and its bond is named") {
   }
   const std::string text = unwrapped(draft_of(machines));
   CHECK(contains(text, "fabric: {topology: direct, port: 1}"));
-  CHECK(contains(text, " Port 1 of all nodes has a peer."));
+  CHECK(contains(text, " Port 1 has a link on all nodes."));
   INFO(text);
   for (const std::string half : {"enp1s0f1np1", "enP2p1s0f1np1"}) CHECK(contains(text, half + " belongs to bond0"));
   // Without the bond the draft does not mention it.

@@ -1,7 +1,10 @@
 #include "tests/unit/report/samples.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "tests/unit/report/cluster_of_eight.h"
 
@@ -236,6 +239,34 @@ std::vector<std::pair<std::string, Report>> sample_reports() {
           {"eight-first-apply", first_apply_of_eight()},
           {"eight-trouble", trouble_among_eight()},
           {"eight-removals", removals_on_eight()}};
+}
+
+TextStyle verbose() {
+  TextStyle style;
+  style.verbose = true;
+  return style;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  for (const std::string_view line : split_lines(text)) widest = std::max(widest, text_width(line));
+  return widest;
+}
+
+Report nodes_with(const std::vector<Change>& changes, const std::string& command) {
+  std::vector<NodeReport> nodes;
+  for (const Change& change : changes) {
+    nodes.push_back(sample_node(static_cast<int>(nodes.size()) + 1, NodeStatus::kPending));
+    nodes.back().plan.changes = {change};
+    if (command == "apply") nodes.back().outcomes[change.id] = Outcome::kDone;
+  }
+  return sample_report(command, std::move(nodes));
+}
+
+NodeReport node_with(std::vector<Change> changes) {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = std::move(changes);
+  return node;
 }
 
 }  // namespace sparkplan::testing

@@ -113,6 +113,22 @@ TEST_CASE("more than three addresses are folded in the same way as names") {
   CHECK(has(to_text(sample_report("plan", nodes), {}), "+ spark-[01-04] (10.0.0.[11-14]) joining the cluster\n"));
 }
 
+TEST_CASE("a node in sync that joins, and a skipped one, say what an apply does to them") {
+  NodeReport node = sample_node(1);
+  node.membership = Membership::kJoining;
+  CHECK(has(to_text(sample_report("plan", {node}), {}),
+            "in sync, joining the cluster: apply only records it as a member\n"));
+  node.status = NodeStatus::kSkipped;
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "  spark-01 skipped\n"));
+}
+
+TEST_CASE("a stored value is shown as the value at boot") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      sample_change("x/y", Action::kUpdate, {{"persistent.mtu", 1500, 9000}, {"up", false, true}, {"a", 1, 2}})};
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "mtu at boot 1500 -> 9000"));
+}
+
 TEST_CASE("nodes that differ in any value are never merged") {
   std::vector<NodeReport> nodes = {sample_node(1, NodeStatus::kPending), sample_node(2, NodeStatus::kPending)};
   nodes[0].plan.changes = {sample_change("x/y", Action::kUpdate, {{"v", 1, 2}})};
@@ -133,7 +149,7 @@ TEST_CASE("fields with one common value are one line, with the names of those th
 TEST_CASE("fields with one new value but different old values are listed separately") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {sample_change("x/y", Action::kUpdate, {{"persistent", 40, 10}, {"running", 60, 10}})};
-  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y  persistent 40 -> 10, running 60 -> 10  spark-01\n"));
+  CHECK(has(to_text(sample_report("plan", {node}), {}), "  ~ x  y  at boot 40 -> 10, running 60 -> 10  spark-01\n"));
 }
 
 TEST_CASE("lists are shown by added and removed items, or completely if only the order differs") {
@@ -169,6 +185,29 @@ TEST_CASE("each command has its summary") {
   }
   node = sample_node(1, NodeStatus::kUnreachable);
   CHECK(summary("drift") == "Drift: none on 1 of 2 nodes. Pending: none. 1 node unreachable. 0.12 s\n");
+}
+
+TEST_CASE("the verdict never claims more about drift than was compared") {
+  NodeReport node = sample_node(1, NodeStatus::kSkipped);
+  const auto summary = [&](const std::string& command) {
+    return last_line(to_text(sample_report(command, {node}), {}));
+  };
+  CHECK(summary("plan") ==
+        "Plan: nothing, no node was compared. Drift: not known, no node was compared. 1 node skipped. 0.12 s\n");
+  CHECK(summary("drift") == "Drift: not known, no node was compared. Pending: none. 1 node skipped. 0.12 s\n");
+  node = sample_node(1);
+  node.plan.kept_orphans = {{"file", "/etc/motd"}};
+  CHECK(summary("plan") ==
+        "Plan: nothing to do on 1 node. Drift: none except 1 edited resource left unchanged. 0.12 s\n");
+}
+
+TEST_CASE("a note on a released node says that the release leaves an edit there") {
+  NodeReport node = sample_node(1, NodeStatus::kReleased);
+  node.membership = Membership::kLeaving;
+  node.plan.kept_orphans = {{"file", "/etc/motd"}};
+  const std::string text = to_text(sample_report("release", {node}), {});
+  CHECK(has(text, "file /etc/motd was edited on the node after the last apply: the release leaves"));
+  CHECK_FALSE(has(text, "is no longer in"));
 }
 
 TEST_CASE("a run that could not see everything never reports that there is nothing to do") {

@@ -62,7 +62,8 @@ TEST_CASE("hosts: nodes that get no name for the same reason share a warning") {
   CHECK(
       found.diagnostics[0].message ==
       "nodes sp[1-2] get no names in /etc/hosts: there is no fabric, and their addresses are names, not IP addresses");
-  CHECK(found.diagnostics[0].hint.ends_with("also add the IP address to the alias's Host line"));
+  CHECK(found.diagnostics[0].hint.ends_with(
+      "also add the IP address to the alias's Host line, as in `Host spark 10.0.0.11`"));
   CHECK(found.diagnostics[0].where.line == 7);
 }
 

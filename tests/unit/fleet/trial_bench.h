@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/fleet/apply/trial_run.h"
+
+namespace sparkplan::test {
+
+/// A node as its agent answers. Each node's connection has one thread at a time.
+struct ScriptedNode {
+  std::string name;
+  std::string own_address;
+  std::optional<TransactionReport> transaction;
+  std::function<bool(const ProbeTarget&)> reaches = [](const ProbeTarget&) { return true; };
+  std::vector<ProbeTarget> probed;
+  std::vector<RunningJob> jobs;  ///< The jobs that its agent finds when a trial is to begin.
+  int trials = 0;                ///< How often a trial was to begin.
+  std::atomic<bool> cut{false};  ///< The connection breaks.
+  std::atomic<int> users{0};     ///< Threads that are in a call now.
+  std::atomic<bool> used_by_two{false};
+
+  /// Waits until the agent was pinged that many times more; false after twenty seconds.
+  bool is_pinged(int times) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&, until = pings + times] { return pings >= until; });
+  }
+  /// Waits until its window has begun again; false after twenty seconds.
+  bool is_extended() {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return extensions > 0; });
+  }
+  /// Counts one more of `what`, and wakes those that wait for it.
+  void note(int& what) {
+    const std::lock_guard lock(mutex);
+    ++what;
+    changed.notify_all();
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  int pings = 0;
+  int extensions = 0;
+};
+
+/// A job that runs on a node.
+inline const RunningJob kTraining{"20260301T120000Z-4f9a1c07", "nvidia",      4242,
+                                  "2026-03-01T12:00:00Z",      "anna@laptop", "train"};
+
+/// n1 is the controller's own machine and has a disruptive step; the others only take part, unless the case says more.
+class TrialBench {
+ public:
+  explicit TrialBench(int nodes);
+
+  /// The node with this name.
+  ScriptedNode& node(const std::string& name) { return *scripts_.at(name); }
+
+  /// Carries out the trial. Returns how far n1 is, and notes why its change is not kept.
+  Trial::State carry_out();
+
+  /// Adds a cable between two nodes.
+  void join(const std::string& one, const std::string& other) {
+    cluster_.cables.emplace_back(*NodeName::parse(one), *NodeName::parse(other));
+  }
+
+  std::chrono::seconds window{60};             ///< In which a change is confirmed.
+  std::vector<std::string> excluded;           ///< Of --exclude.
+  bool ignore_jobs = false;                    ///< As --ignore-jobs.
+  int changing = 1;                            ///< The first so many nodes have a disruptive step.
+  std::string held;                            ///< A node on which a job ran when the plan was made.
+  std::map<std::string, Trial::State> states;  ///< Of all nodes, after the trial.
+  std::string why_not;                         ///< Why the change of n1 is not kept.
+  std::optional<Error> deferred;               ///< Why the change of n1 was not started.
+  std::vector<std::string> failed;             ///< Nodes that were excluded.
+
+ private:
+  Cluster cluster_;
+  std::map<std::string, std::unique_ptr<ScriptedNode>> scripts_;
+};
+
+}  // namespace sparkplan::test
