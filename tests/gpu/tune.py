@@ -6,8 +6,9 @@
 
 judge: exit code 1 unless the result keeps the rule of docs/tune.md. grid: measures settings of the grid with `verify`,
 one run each. The best one counts that keeps the rule, too: in turns with the settings of CLUSTER, no size is more than
-2 % slower. One that is 15 % slower at a size in its single run is not measured again. Then it is measured in turns with the proposal. Exit code 1 if the proposal is more than 2 % slower, or if
-tune took more than a tenth of the time of the whole grid. --seconds bounds all of it: fewer settings are measured.
+2 % slower. One that is 15 % slower at a size in its single run is not measured again. Then the best one is measured in
+turns with the proposal. Exit code 1 if the proposal is more than 2 % slower, or if tune took more than a tenth of the
+time of the whole grid. --seconds bounds all of it: fewer settings are measured.
 """
 import argparse
 import itertools
