@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 
 COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "reduce", "gather",
-               "scatter", "hypercube"]
-ONLY_OUT_OF_PLACE = {"alltoall", "sendrecv"}
+               "scatter", "hypercube", "alltoallv"]
+ONLY_OUT_OF_PLACE = {"alltoall", "alltoallv", "sendrecv"}
 SMALL, SMALL_RATIO = 64 << 10, (0.9, 1.1)
 LARGE, LARGE_RATIO = 4 << 20, (0.97, 1.03)
 # What Open MPI needs to start as root on a machine without ssh; other programs ignore it. A rank that is bound to one

@@ -84,6 +84,7 @@ TEST_CASE("verify nccl: a sweep measures all operations in both placements, with
                                                                                           {"scatter", 6},
                                                                                           {"hypercube", 6},
                                                                                           {"alltoall", 3},
+                                                                                          {"alltoallv", 3},
                                                                                           {"sendrecv", 4}}) {
     INFO(operation);
     const auto check = check_in(report, "nccl/spark-01/spark-02/" + operation);
