@@ -12,8 +12,8 @@
 # local_mpi/build.sh makes one for machines without MPI. ONLY=compare leaves out the other checks. COLLECTIVES (all) may
 # be a list with commas. No pair begins that would end after SECONDS_TO_COMPARE: the pairs so far are compared.
 # SIZES (8B:1GiB:2) and LIBRARY (NCCL's file) go to verify. nccl-tests rotate small messages through a buffer of the
-# largest size, verify through 64 MiB: with a smaller largest size, only theirs stay in the cache of the GPU. Times of the pairs are copied to OUT, if that is set. Prints
-# a line per check; without a GPU it exits with 0.
+# largest size, verify through 64 MiB: with a smaller largest size, only theirs stay in the cache of the GPU. Times of
+# the pairs are copied to OUT, if that is set. Prints a line per check; without a GPU it exits with 0.
 set -uo pipefail
 sparkplan=$(realpath "$1") here=$(cd "$(dirname "$0")" && pwd)
 sizes=${SIZES:-8B:1GiB:2}
