@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/core/value.h"
+#include "engine/doctor/doctor_table.h"
 #include "engine/verify/levels/levels.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/verify_run.h"
@@ -42,9 +43,9 @@ class Lab {
   }
 
   /// A rank has only the variables of its node's section nccl.
-  void has_gpus(std::size_t node, const std::string& count) {
+  void has(std::size_t node, const std::string& name, const std::string& value) {
     sample_.cluster.nodes.at(node).sections["nccl"] =
-        Value::map({{"mode", "auto"}, {"env", Value::map({{"FAKE_GPU_COUNT", count}})}});
+        Value::map({{"mode", "auto"}, {"env", Value::map({{name, value}})}});
   }
   VerifyOptions& options() { return sample_.options; }
   VerifyContext context() { return sample_.context(); }
@@ -169,8 +170,8 @@ TEST_CASE("nccl level: a node whose programs NVML does not report is measured, a
 
 TEST_CASE("nccl level: nodes with different numbers of GPUs have one rank for each GPU") {
   Lab lab(2, {});
-  lab.has_gpus(0, "1");
-  lab.has_gpus(1, "3");
+  lab.has(0, "FAKE_GPU_COUNT", "1");
+  lab.has(1, "FAKE_GPU_COUNT", "3");
   lab.options().nccl.ranks_per_node = 0;
   auto context = lab.context();
   const auto checks = verify_nccl(context);
@@ -184,6 +185,19 @@ TEST_CASE("nccl level: nodes with different numbers of GPUs have one rank for ea
   const auto misfits = nccl_misfits(lab.context());
   REQUIRE(misfits.size() == 1);
   CHECK(misfits[0].node == "spark-01");
+}
+
+TEST_CASE("nccl level: nodes with different releases of NCCL are named in one failure, and not measured together") {
+  Lab lab(3, {});
+  lab.has(2, "FAKE_NCCL_VERSION", "22703");
+  const auto checks = lab.verify();
+  const Check mixed = check_in(checks, "nccl/all/version");
+  CHECK(mixed.status == CheckStatus::kFail);
+  CHECK(mixed.text == "NCCL 2.27.3 on spark-03, 2.28.9 on spark-[01-02]");
+  CHECK(mixed.fix == RowId("nccl-mixed-versions")->fix);
+  const Check together = check_in(checks, "nccl/all/all_reduce");
+  CHECK(together.status == CheckStatus::kSkip);
+  CHECK(together.blocked_by == "nccl/all/version");
 }
 
 TEST_CASE("nccl level: sizes are not held against the memory of a node that a program uses") {
