@@ -14,6 +14,7 @@ double bus_factor(Collective collective, int ranks) {
     case Collective::kAllGather:
     case Collective::kReduceScatter:
     case Collective::kAllToAll:
+    case Collective::kAllToAllV:
     case Collective::kGather:
     case Collective::kScatter:
       return (n - 1) / n;
@@ -26,7 +27,22 @@ double bus_factor(Collective collective, int ranks) {
   return 1;
 }
 
+CollectiveShape alltoallv_shape(std::int64_t unit, int ranks) {
+  CollectiveShape shape{unit, 0, 0, 0};
+  for (int to = 0; to < ranks; ++to) shape.send += alltoallv_part(shape, 0, to, ranks);
+  shape.receive = shape.send;
+  shape.bytes = shape.send * kElementBytes;
+  return shape;
+}
+
 }  // namespace
+
+std::int64_t alltoallv_part(const CollectiveShape& shape, int from, int to, int ranks) {
+  if (ranks < 2) return shape.unit;
+  const std::int64_t distances = std::int64_t{ranks} * (ranks - 1) / 2;
+  const std::int64_t distance = (to - from + ranks) % ranks;
+  return shape.unit * ranks * distance / distances / kAlignedElements * kAlignedElements;
+}
 
 CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int ranks) {
   const std::int64_t all = bytes / kElementBytes;
@@ -42,6 +58,8 @@ CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int 
       return {part, parts, part, parts * kElementBytes};
     case Collective::kAllToAll:
       return {part, parts, parts, parts * kElementBytes};
+    case Collective::kAllToAllV:
+      return alltoallv_shape(part, ranks);
     case Collective::kAllReduce:
     case Collective::kBroadcast:
     case Collective::kReduce:
@@ -61,6 +79,7 @@ bool ends_together(Collective collective) {
     case Collective::kAllGather:
     case Collective::kReduceScatter:
     case Collective::kAllToAll:
+    case Collective::kAllToAllV:
     case Collective::kHypercube:
       return true;
     case Collective::kBroadcast:
@@ -74,7 +93,8 @@ bool ends_together(Collective collective) {
 }
 
 bool has_in_place(Collective collective) {
-  return collective != Collective::kAllToAll && collective != Collective::kSendReceive;
+  return collective != Collective::kAllToAll && collective != Collective::kAllToAllV &&
+         collective != Collective::kSendReceive;
 }
 
 InPlaceOffsets in_place_offsets(Collective collective, const CollectiveShape& shape, int rank) {
@@ -90,6 +110,7 @@ InPlaceOffsets in_place_offsets(Collective collective, const CollectiveShape& sh
     case Collective::kBroadcast:
     case Collective::kReduce:
     case Collective::kAllToAll:
+    case Collective::kAllToAllV:
     case Collective::kSendReceive:
       break;
   }

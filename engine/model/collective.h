@@ -19,16 +19,17 @@ enum class Collective : std::uint8_t {
   kGather,
   kScatter,
   kHypercube,  ///< An all_gather in log2(ranks) steps of sends; each step doubles the data.
+  kAllToAllV,  ///< An alltoall with parts of different sizes: see alltoallv_part().
 };
 
-inline constexpr std::array<Collective, 10> kCollectives{
+inline constexpr std::array<Collective, 11> kCollectives{
     Collective::kAllReduce, Collective::kAllGather,   Collective::kReduceScatter, Collective::kBroadcast,
     Collective::kAllToAll,  Collective::kSendReceive, Collective::kReduce,        Collective::kGather,
-    Collective::kScatter,   Collective::kHypercube};
+    Collective::kScatter,   Collective::kHypercube,   Collective::kAllToAllV};
 
-constexpr EnumNames<10> names_of(Collective /*collective*/) {
-  return {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall",
-          "sendrecv",   "reduce",     "gather",         "scatter",   "hypercube"};
+constexpr EnumNames<11> names_of(Collective /*collective*/) {
+  return {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv",
+          "reduce",     "gather",     "scatter",        "hypercube", "alltoallv"};
 }
 
 /// The number of 4-byte elements that one rank sends and receives in one operation.
@@ -45,6 +46,11 @@ struct CollectiveShape {
 /// Source: nccl-tests, src/*.cu, *GetCollByteCount.
 CollectiveShape collective_shape(Collective collective, std::int64_t bytes, int ranks);
 
+/// The elements that rank `from` sends to rank `to` in an alltoallv. They grow with the distance of the ranks, and all
+/// ranks send and receive the same number. Both buffers have the parts in the order of the peers.
+/// Source: nccl-tests, src/alltoallv.cu, AlltoAllvGetPeerBytesDistanceWeighted with its default spread.
+std::int64_t alltoallv_part(const CollectiveShape& shape, int from, int to, int ranks);
+
 /// False for a number of ranks that the operation cannot have: a hypercube has a power of two.
 bool fits_ranks(Collective collective, int ranks);
 
@@ -56,8 +62,8 @@ struct InPlaceOffsets {
   std::int64_t send = 0;  ///< In elements.
   std::int64_t receive = 0;
 };
-/// False for operations whose buffers must be two: alltoall and sendrecv. Source: nccl-tests, src/alltoall.cu and
-/// src/sendrecv.cu report no errors in place.
+/// False for operations whose buffers must be two: alltoall, alltoallv and sendrecv. Source: nccl-tests,
+/// src/alltoall.cu, src/alltoallv.cu and src/sendrecv.cu report no errors in place.
 bool has_in_place(Collective collective);
 /// Source: nccl-tests, src/*.cu, *GetCollByteCount: sendInplaceOffset, recvInplaceOffset.
 InPlaceOffsets in_place_offsets(Collective collective, const CollectiveShape& shape, int rank);

@@ -20,6 +20,19 @@ std::string number(float value) {
   return static_cast<float>(whole) == value ? std::to_string(whole) : std::to_string(value);
 }
 
+std::vector<ExpectedStretch> expected_of_alltoallv(const CollectiveShape& shape, int rank, int ranks) {
+  std::vector<ExpectedStretch> stretches;
+  std::int64_t begin = 0;
+  for (int sender = 0; sender < ranks; ++sender) {
+    std::int64_t source = 0;
+    for (int peer = 0; peer < rank; ++peer) source += alltoallv_part(shape, sender, peer, ranks);
+    const auto length = alltoallv_part(shape, sender, rank, ranks);
+    stretches.push_back({begin, length, source, sender});
+    begin += length;
+  }
+  return stretches;
+}
+
 }  // namespace
 
 float sent_value(std::int64_t pattern, int sender, std::int64_t index) {
@@ -46,6 +59,8 @@ std::vector<ExpectedStretch> expected_of(Collective collective, const Collective
     case Collective::kReduce:
       if (rank == 0) stretches.push_back({0, shape.receive, 0, std::nullopt});
       return stretches;
+    case Collective::kAllToAllV:
+      return expected_of_alltoallv(shape, rank, ranks);
     case Collective::kGather:
       if (rank != 0) return stretches;
       break;

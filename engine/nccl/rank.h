@@ -59,6 +59,7 @@ class Rank {
   Result<void> start(Collective collective, const CollectiveShape& shape, const Buffers& all, int turn = 0);
   Result<void> start_transfers(Collective collective, const CollectiveShape& shape, cuda::Address from,
                                cuda::Address to);
+  Result<void> start_alltoallv(const CollectiveShape& shape, cuda::Address from, cuda::Address to);
   Result<void> start_hypercube(const CollectiveShape& shape, cuda::Address from, cuda::Address to);
   Result<void> all_reduce_in(cuda::Address memory, std::size_t elements);
   Result<void> send_to(cuda::Address from, std::int64_t elements, int peer);

@@ -45,6 +45,7 @@ Result<void> Rank::start(Collective collective, const CollectiveShape& shape, co
     case Collective::kHypercube:
       return start_hypercube(shape, from, to);
     case Collective::kAllToAll:
+    case Collective::kAllToAllV:
     case Collective::kSendReceive:
     case Collective::kGather:
     case Collective::kScatter:
@@ -69,6 +70,7 @@ Result<void> Rank::receive_from(cuda::Address to, std::int64_t elements, int pee
 
 Result<void> Rank::start_transfers(Collective collective, const CollectiveShape& shape, cuda::Address from,
                                    cuda::Address to) {
+  if (collective == Collective::kAllToAllV) return start_alltoallv(shape, from, to);
   if (collective == Collective::kSendReceive) {
     SPARK_CHECK(send_to(from, shape.unit, (rank_ + 1) % ranks_));
     return receive_from(to, shape.unit, (rank_ + ranks_ - 1) % ranks_);
@@ -81,6 +83,18 @@ Result<void> Rank::start_transfers(Collective collective, const CollectiveShape&
     const auto offset = offset_of(shape.unit * peer);
     if (sends) SPARK_CHECK(send_to(from + offset, shape.unit, peer));
     if (receives) SPARK_CHECK(receive_from(to + offset, shape.unit, peer));
+  }
+  return {};
+}
+
+Result<void> Rank::start_alltoallv(const CollectiveShape& shape, cuda::Address from, cuda::Address to) {
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const auto sent = alltoallv_part(shape, rank_, peer, ranks_);
+    const auto received = alltoallv_part(shape, peer, rank_, ranks_);
+    if (sent > 0) SPARK_CHECK(send_to(from, sent, peer));
+    if (received > 0) SPARK_CHECK(receive_from(to, received, peer));
+    from += offset_of(sent);
+    to += offset_of(received);
   }
   return {};
 }

@@ -1,4 +1,6 @@
 // The page of `tune`.
+#include <algorithm>
+
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/page/page.h"
@@ -10,6 +12,8 @@
 
 namespace sparkplan {
 namespace {
+
+constexpr std::size_t kMostPairRows = 500;
 
 void add_settings(Page& page, const TuneReport& report) {
   if (report.search.tried.empty()) return;
@@ -54,6 +58,28 @@ void add_points(Page& page, const TuneReport& report) {
   }
 }
 
+/// Every pair in the order of time: who doubts a result can see the runs behind it.
+void add_pairs_in_order(Page& page, const TuneReport& report) {
+  const auto& history = report.search.history;
+  if (history.empty()) return;
+  Markup& body = page.section("history", "Every pair");
+  body.open("details").element("summary", counted(history.size(), "pair") + " in the order of time").newline();
+  open_table(body, "plain", "Pairs of runs", {"pair", "purpose", "with", "compared with", "first run", "gain"});
+  const std::size_t shown = std::min(history.size(), kMostPairRows);
+  for (std::size_t at = 0; at < shown; ++at) {
+    const PastPair& past = history[at];
+    const auto gain = gain_of(past.pair);
+    write_row(body, {std::to_string(at + 1), std::string(to_string(past.phase)), variables_text(past.after),
+                     variables_text(past.before), past.after_first ? "with" : "compared with",
+                     gain ? gain_text(*gain) : "-"});
+  }
+  close_table(body);
+  if (shown < history.size()) {
+    body.element("p", "And " + counted(history.size() - shown, "more pair") + ": --json has every pair.").newline();
+  }
+  body.close().newline();
+}
+
 }  // namespace
 
 std::string to_html(const TuneReport& report, const PageContext& context) {
@@ -79,6 +105,7 @@ std::string to_html(const TuneReport& report, const PageContext& context) {
   }
   add_settings(page, report);
   add_points(page, report);
+  add_pairs_in_order(page, report);
   add_findings(page, report.run.diagnostics);
   return std::move(page).html();
 }

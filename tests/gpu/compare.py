@@ -25,7 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SIZES = [1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30]
 COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "alltoall", "sendrecv", "reduce", "gather",
-               "scatter", "hypercube"]
+               "scatter", "hypercube", "alltoallv"]
 # NVLink multicast stays disabled: on shared GPUs it can take the GPUs out of service.
 COMMON = {"NCCL_NVLS_ENABLE": "0"}
 NETWORKS = {"nvlink": {}, "socket": {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NET": "Socket"}}

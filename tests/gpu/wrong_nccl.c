@@ -15,10 +15,8 @@ static void* real(const char* name) {
   return dlsym(library, name);
 }
 
-#define FORWARD(name, parameters, arguments)           \
-  int name parameters {                                \
-    return ((int(*) parameters)real(#name)) arguments; \
-  }
+#define FORWARD(name, parameters, arguments) \
+  int name parameters { return ((int(*) parameters)real(#name))arguments; }
 
 FORWARD(ncclGetVersion, (int* version), (version))
 FORWARD(ncclGetUniqueId, (Id * id), (id))
@@ -31,18 +29,16 @@ FORWARD(ncclReduceScatter, (const void* s, void* r, size_t n, int type, int op, 
         (s, r, n, type, op, comm, stream))
 FORWARD(ncclBroadcast, (const void* s, void* r, size_t n, int type, int root, void* comm, void* stream),
         (s, r, n, type, root, comm, stream))
+FORWARD(ncclReduce, (const void* s, void* r, size_t n, int type, int op, int root, void* comm, void* stream),
+        (s, r, n, type, op, root, comm, stream))
 FORWARD(ncclSend, (const void* s, size_t n, int type, int peer, void* comm, void* stream),
         (s, n, type, peer, comm, stream))
 FORWARD(ncclRecv, (void* r, size_t n, int type, int peer, void* comm, void* stream), (r, n, type, peer, comm, stream))
 FORWARD(ncclGroupStart, (void), ())
 FORWARD(ncclGroupEnd, (void), ())
 
-const char* ncclGetErrorString(int status) {
-  return ((const char* (*)(int))real("ncclGetErrorString"))(status);
-}
-const char* ncclGetLastError(void* comm) {
-  return ((const char* (*)(void*))real("ncclGetLastError"))(comm);
-}
+const char* ncclGetErrorString(int status) { return ((const char* (*)(int))real("ncclGetErrorString"))(status); }
+const char* ncclGetLastError(void* comm) { return ((const char* (*)(void*))real("ncclGetLastError"))(comm); }
 
 int ncclAllReduce(const void* s, void* r, size_t n, int type, int op, void* comm, void* stream) {
   typedef int (*AllReduce)(const void*, void*, size_t, int, int, void*, void*);

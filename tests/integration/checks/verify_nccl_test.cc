@@ -84,6 +84,7 @@ TEST_CASE("verify nccl: a sweep measures all operations in both placements, with
                                                                                           {"scatter", 6},
                                                                                           {"hypercube", 6},
                                                                                           {"alltoall", 3},
+                                                                                          {"alltoallv", 3},
                                                                                           {"sendrecv", 4}}) {
     INFO(operation);
     const auto check = check_in(report, "nccl/spark-01/spark-02/" + operation);
@@ -100,6 +101,26 @@ TEST_CASE("verify nccl: a sweep measures all operations in both placements, with
   };
   refused({"--sizes", "8B:1GiB:2"}, "1 GiB is too large: all_reduce needs buffers of 2 GiB");
   refused({"--ranks-per-node", "9"}, "spark-[01-02] has 8 GPUs");
+  require_no_ranks(first, second);
+}
+
+TEST_CASE("verify nccl: hosts with different numbers of GPUs have one rank per GPU") {
+  const GpuHost first(1);
+  const GpuHost second(2);
+  first.has("FAKE_GPU_COUNT=1");
+  second.has("FAKE_GPU_COUNT=3");
+  const Controller controller;
+  controller.cluster(cluster_with(""));
+  const auto report = verify(
+      controller, 0, {"--sizes", "8KiB:32KiB:4", "--collectives", "all_gather,alltoallv", "--ranks-per-node", "gpus"});
+  for (const std::string operation : {"all_gather", "alltoallv"}) {
+    INFO(operation);
+    const auto check = check_in(report, "nccl/spark-01/spark-02/" + operation);
+    CHECK(check.at("status") == "pass");
+    // (n-1)/n of four ranks.
+    const auto point = check.at("series").at(1);
+    CHECK(point.at("busbw").get<double>() / point.at("algbw").get<double>() == Approx(0.75).epsilon(0.1));
+  }
   require_no_ranks(first, second);
 }
 

@@ -35,6 +35,27 @@ TEST_CASE("gather and scatter collectives count the total bytes, in multiples of
   CHECK(collective_shape(Collective::kHypercube, 1000, 4).bytes == 960);
 }
 
+TEST_CASE("the parts of an alltoallv grow with the distance, in multiples of 16 bytes, and are balanced") {
+  // 1600 bytes are 100 elements per rank: 66, 133 and 200 of them for the three distances, rounded down.
+  const auto shape = collective_shape(Collective::kAllToAllV, 1600, 4);
+  CHECK(shape.unit == 100);
+  for (const auto& [to, part] : {std::pair(1, 0), std::pair(2, 64), std::pair(3, 132), std::pair(0, 200)}) {
+    CHECK(alltoallv_part(shape, 1, to, 4) == part);
+  }
+  CHECK(shape.send == 396);
+  CHECK(shape.receive == 396);
+  CHECK(shape.bytes == 1584);
+  for (int rank = 0; rank < 4; ++rank) {
+    std::int64_t received = 0;
+    for (int from = 0; from < 4; ++from) received += alltoallv_part(shape, from, rank, 4);
+    CHECK(received == shape.receive);
+  }
+  // Two ranks send each other all, and one rank keeps it.
+  CHECK(collective_shape(Collective::kAllToAllV, 1000, 2).bytes == 992);
+  CHECK(alltoallv_part(collective_shape(Collective::kAllToAllV, 1000, 2), 1, 0, 2) == 248);
+  CHECK(collective_shape(Collective::kAllToAllV, 1024, 1).send == 256);
+}
+
 TEST_CASE("a size without an element for each rank has no unit") {
   CHECK(collective_shape(Collective::kAllGather, 16, 2).unit == 0);
   CHECK(collective_shape(Collective::kAllGather, 32, 2).unit == 4);
@@ -56,6 +77,7 @@ TEST_CASE("in place, the smaller buffer is the rank's part of the larger one") {
     CHECK(offsets.receive == (shape.receive < shape.send ? 3 * shape.unit : 0));
   }
   CHECK_FALSE(has_in_place(Collective::kAllToAll));
+  CHECK_FALSE(has_in_place(Collective::kAllToAllV));
   CHECK_FALSE(has_in_place(Collective::kSendReceive));
   CHECK(has_in_place(Collective::kScatter));
 }
@@ -72,6 +94,7 @@ TEST_CASE("bus bandwidth is the bandwidth of each link") {
   CHECK(bus(Collective::kAllGather, 8) == Approx(8.75));
   CHECK(bus(Collective::kReduceScatter, 4) == Approx(7.5));
   CHECK(bus(Collective::kAllToAll, 4) == Approx(7.5));
+  CHECK(bus(Collective::kAllToAllV, 4) == Approx(7.5));
   CHECK(bus(Collective::kBroadcast, 8) == Approx(10));
   CHECK(bus(Collective::kSendReceive, 8) == Approx(10));
   CHECK(bus(Collective::kReduce, 8) == Approx(10));

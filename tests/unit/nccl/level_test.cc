@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/value.h"
+#include "engine/doctor/doctor_table.h"
 #include "engine/verify/levels/levels.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/verify_run.h"
@@ -40,6 +42,11 @@ class Lab {
     for (const auto& name : names_) ::unsetenv(name.c_str());
   }
 
+  /// A rank has only the variables of its node's section nccl.
+  void has(std::size_t node, const std::string& name, const std::string& value) {
+    sample_.cluster.nodes.at(node).sections["nccl"] =
+        Value::map({{"mode", "auto"}, {"env", Value::map({{name, value}})}});
+  }
   VerifyOptions& options() { return sample_.options; }
   VerifyContext context() { return sample_.context(); }
   std::vector<Check> verify() {
@@ -159,6 +166,38 @@ TEST_CASE("nccl level: a node whose programs NVML does not report is measured, a
   const Check& use = check_in(checks, "nccl/spark-01/use");
   CHECK(use.status == CheckStatus::kPass);
   CHECK(use.text == "measured, though NVML does not know the programs on the GPU");
+}
+
+TEST_CASE("nccl level: nodes with different numbers of GPUs have one rank for each GPU") {
+  Lab lab(2, {});
+  lab.has(0, "FAKE_GPU_COUNT", "1");
+  lab.has(1, "FAKE_GPU_COUNT", "3");
+  lab.options().nccl.ranks_per_node = 0;
+  auto context = lab.context();
+  const auto checks = verify_nccl(context);
+  const Check check = check_in(checks, "nccl/spark-01/spark-02/all_reduce");
+  INFO(check.cause);
+  CHECK(check.status == CheckStatus::kPass);
+  REQUIRE(context.tables.size() == 1);
+  CHECK(context.tables[0].starts_with("# all_reduce, 4 ranks, out of place"));
+  // A number is for all nodes, and the node with fewer GPUs is named.
+  lab.options().nccl.ranks_per_node = 2;
+  const auto misfits = nccl_misfits(lab.context());
+  REQUIRE(misfits.size() == 1);
+  CHECK(misfits[0].node == "spark-01");
+}
+
+TEST_CASE("nccl level: nodes with different releases of NCCL are named in one failure, and not measured together") {
+  Lab lab(3, {});
+  lab.has(2, "FAKE_NCCL_VERSION", "22703");
+  const auto checks = lab.verify();
+  const Check mixed = check_in(checks, "nccl/all/version");
+  CHECK(mixed.status == CheckStatus::kFail);
+  CHECK(mixed.text == "NCCL 2.27.3 on spark-03, 2.28.9 on spark-[01-02]");
+  CHECK(mixed.fix == RowId("nccl-mixed-versions")->fix);
+  const Check together = check_in(checks, "nccl/all/all_reduce");
+  CHECK(together.status == CheckStatus::kSkip);
+  CHECK(together.blocked_by == "nccl/all/version");
 }
 
 TEST_CASE("nccl level: sizes are not held against the memory of a node that a program uses") {

@@ -10,6 +10,15 @@ namespace {
 
 constexpr int kRanks = 3;
 
+/// Element `k` of what `rank` receives: the parts of all senders follow each other.
+float of_alltoallv(const std::vector<std::vector<float>>& sent, const CollectiveShape& shape, int rank, std::size_t k) {
+  const auto part = [&](int from, int to) { return static_cast<std::size_t>(alltoallv_part(shape, from, to, kRanks)); };
+  int sender = 0;
+  for (; k >= part(sender, rank); ++sender) k -= part(sender, rank);
+  for (int peer = 0; peer < rank; ++peer) k += part(sender, peer);
+  return sent[static_cast<std::size_t>(sender)][k];
+}
+
 /// The data that `rank` receives, computed from all send buffers by the definition of the operation.
 std::vector<float> by_definition(Collective collective, const CollectiveShape& shape, int rank, std::int64_t pattern) {
   std::vector<std::vector<float>> sent(kRanks);
@@ -50,6 +59,9 @@ std::vector<float> by_definition(Collective collective, const CollectiveShape& s
         break;
       case Collective::kAllToAll:
         received.push_back(sent[k / unit][own * unit + k % unit]);
+        break;
+      case Collective::kAllToAllV:
+        received.push_back(of_alltoallv(sent, shape, rank, k));
         break;
     }
   }

@@ -116,6 +116,7 @@ TEST_CASE("every operation is correct in place, at small and uneven sizes, with 
   CHECK(counts[Collective::kScatter] == std::pair(2, 2));
   CHECK(counts[Collective::kHypercube] == std::pair(2, 2));
   CHECK(counts[Collective::kAllToAll] == std::pair(2, 0));
+  CHECK(counts[Collective::kAllToAllV] == std::pair(2, 0));
   CHECK(counts[Collective::kSendReceive] == std::pair(3, 0));
 }
 
@@ -326,7 +327,7 @@ TEST_CASE("a short time of one rank does not make the operation of all ranks fas
   };
   // Each rank waits for the data of all: the honest one shows how long that takes.
   for (const auto collective : {Collective::kAllReduce, Collective::kAllGather, Collective::kReduceScatter,
-                                Collective::kAllToAll, Collective::kHypercube}) {
+                                Collective::kAllToAll, Collective::kAllToAllV, Collective::kHypercube}) {
     INFO(to_string(collective));
     CHECK(measured(collective, 0.5, 1e-9).seconds == 0.5);
     CHECK(measured(collective, 0.5, 1e-9).early == "n2");
