@@ -1,4 +1,4 @@
-// The formats hostfile, torchrun and env, and the functions that all formats for jobs share.
+// The formats hostfile and env, and the functions that all formats for jobs share.
 #include <algorithm>
 
 #include "engine/core/text.h"
@@ -112,17 +112,6 @@ std::string data_address(const NodeSpec& node, const Hosts& hosts) {
 std::string hostfile(const Hosts& hosts, const Hosts& selected) {
   std::string text;
   for (const NodeSpec* node : selected) text += data_address(*node, hosts) + " slots=1\n";
-  return text;
-}
-
-std::string torchrun(const Hosts& hosts, const Hosts& selected) {
-  std::string text;
-  for (const NodeSpec* node : selected) {
-    text += "# on " + node->name.str() + "\ntorchrun --nnodes=" + std::to_string(hosts.size()) +
-            " --nproc-per-node=1 --node-rank=" + std::to_string(rank_of(*node, hosts)) +
-            " --master-addr=" + data_address(*hosts.front(), hosts) +
-            " --master-port=" + std::to_string(kRendezvousPort) + " \"$@\"\n";
-  }
   return text;
 }
 

@@ -1,4 +1,4 @@
-// The formats for tools that start one job on several nodes: Open MPI, vLLM, Ray.
+// The formats for tools that start one job on several nodes: torchrun, Open MPI, vLLM, Ray.
 #include <algorithm>
 
 #include "engine/core/json.h"
@@ -22,7 +22,7 @@ std::string env_prefix(const Variables& variables) {
   return text + " \\\n  ";
 }
 
-/// vLLM and Ray have their own options in place of MASTER_ADDR and the like.
+/// torchrun, vLLM and Ray have their own options in place of MASTER_ADDR and the like.
 Variables without_job(Variables variables) {
   for (const char* const name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "NODE_RANK"}) variables.erase(name);
   return variables;
@@ -74,6 +74,20 @@ std::string ray_start(const NodeSpec& node, const Hosts& hosts, const Variables&
 }
 
 }  // namespace
+
+ExportedText torchrun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
+  ExportedText exported;
+  const Variables job = job_of(hosts);
+  for (const NodeSpec* node : selected) {
+    exported.text +=
+        "# on " + node->name.str() + "\n" + env_prefix(without_job(variables_of(cluster, *node, hosts, registry))) +
+        "torchrun --nnodes=" + std::to_string(hosts.size()) +
+        " --nproc-per-node=1 --node-rank=" + std::to_string(rank_of(*node, hosts)) +
+        " --master-addr=" + job.at("MASTER_ADDR") + " --master-port=" + job.at("MASTER_PORT") + " \"$@\"\n";
+  }
+  exported.remarks = unknown_of(cluster, selected, registry);
+  return exported;
+}
 
 ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;

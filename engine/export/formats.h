@@ -45,8 +45,8 @@ std::string prometheus(const Cluster& cluster, const Hosts& hosts);
 ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry);
 
 std::string hostfile(const Hosts& hosts, const Hosts& selected);
-std::string torchrun(const Hosts& hosts, const Hosts& selected);
 ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+ExportedText torchrun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText vllm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText ray(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);

@@ -143,6 +143,9 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
   INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
   CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname 2>&1 | sort") == "spark-01\nspark-02");
+  // srun passes on the environment that it has, with the first host's address.
+  CHECK(pair.first.shell("export VLLM_HOST_IP=192.168.100.11; timeout 60 srun -N2 --gres=gpu:1 bash -lc 'echo $(uname "
+                         "-n) $VLLM_HOST_IP' | sort") == "spark-01 192.168.100.11\nspark-02 192.168.100.12");
 }
 
 TEST_CASE("jobs: the exported hostfile and environment start eight ranks, whose data passes through the fabric",
