@@ -179,11 +179,12 @@ TEST_CASE("jobs: the exported hostfile and environment start eight ranks, whose 
 TEST_CASE("jobs: run --launcher mpirun numbers eight ranks, and a killed rank ends all on all hosts", "[jobs]") {
   const Cabled all(Lab::kHosts);
   const auto run = all.controller.run(
-      {"run", "--launcher", "mpirun", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $NODE_RANK $(uname -n)"});
+      {"run", "--launcher", "mpirun", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $NODE_RANK $(uname -n) $VLLM_HOST_IP"});
   require_exit(run, 0);
   for (int rank = 0; rank < Lab::kHosts; ++rank) {
     const auto number = std::to_string(rank);
-    CHECK(contains(run.out, number + "/8 " + number + " spark-0" + std::to_string(rank + 1) + "\n"));
+    CHECK(contains(run.out, number + "/8 " + number + " spark-0" + std::to_string(rank + 1) + " 192.168.100.1" +
+                                std::to_string(rank + 1) + "\n"));
   }
   const auto hosts_with = [&](const std::string& pattern) {
     return std::count_if(all.hosts.begin(), all.hosts.end(),
