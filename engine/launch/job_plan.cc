@@ -211,8 +211,13 @@ Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const F
       }
     }
   }
-  for (const auto& [name, value] : nccl_environment(cluster, node, facts, registry).variables) {
-    if (!value.empty()) variables[name] = value;
+  const NcclEnvironment nccl = nccl_environment(cluster, node, facts, registry);
+  for (const auto& [name, value] : nccl.variables) {
+    if (value.empty()) continue;
+    std::string& now = variables[name];
+    // As in a login shell, the library's folder goes in front of the folders that profile_env names.
+    const bool in_front = nccl.in_front.contains(name) && !now.empty();
+    now = in_front ? value + ":" + now : value;
   }
   return variables;
 }

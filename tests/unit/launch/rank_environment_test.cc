@@ -62,6 +62,13 @@ TEST_CASE("a rank of `run` has no variable of a framework that the file does not
   CHECK(of_job(pair_with("nccl: null"), 0).empty());
 }
 
+TEST_CASE("a rank of `run` searches the folder of the file's NCCL library first, as a login shell does") {
+  const std::string library = "nccl: {mode: auto, frameworks: [], library: /opt/nccl/libnccl.so.2}\n";
+  CHECK(of_job(pair_with(library), 0) == Variables{{"LD_LIBRARY_PATH", "/opt/nccl"}});
+  CHECK(of_job(pair_with(library + "profile_env: {LD_LIBRARY_PATH: /opt/other}"), 0) ==
+        Variables{{"LD_LIBRARY_PATH", "/opt/nccl:/opt/other"}});
+}
+
 TEST_CASE("a rank of `verify` has the same variables of frameworks as one of `run`") {
   const Cluster cluster = pair_with("nccl: {}");
   const auto environment = nccl_environment(cluster, cluster.nodes[1], unseen(), builtin_registry());
