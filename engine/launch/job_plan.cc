@@ -200,6 +200,17 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
   return shared ? fabric : management_addresses(nodes, facts, cluster);
 }
 
+std::map<std::string, std::string> nodes_by_address(const std::vector<JobMember>& members) {
+  std::map<std::string, std::string> nodes;
+  for (const JobMember& member : members) nodes.emplace(member.address, member.node->name.str());
+  for (const JobMember& member : members) {
+    nodes.emplace(member.node->address, member.node->name.str());
+    for (const FabricPort& half : member.node->fabric) nodes.emplace(half.address, member.node->name.str());
+  }
+  nodes.erase("");
+  return nodes;
+}
+
 Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts, const Registry& registry) {
   Variables variables;
   if (const auto section = node.sections.find("profile_env"); section != node.sections.end()) {
