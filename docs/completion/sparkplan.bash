@@ -88,8 +88,6 @@ _sparkplan() {
       tune) _sparkplan_files "$current" ;;
       completion) _sparkplan_words "$current" 'bash zsh fish' ;;
       help) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
-      exec) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
-      run) _sparkplan_words "$current" 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' ;;
     esac
     return
   fi

@@ -216,7 +216,6 @@ complete -c sparkplan -n '__sparkplan_command_is exec' -l output-dir -rF -d 'wri
 complete -c sparkplan -n '__sparkplan_command_is exec' -l time-limit -x -d 'end the command after DURATION [none]'
 complete -c sparkplan -n '__sparkplan_command_is exec' -l json -d 'the outcome as JSON, with the end of the output'
 complete -c sparkplan -n '__sparkplan_command_is exec' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
-complete -c sparkplan -n '__sparkplan_command_is exec' -a 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' -d 'the command and its arguments, after --'
 complete -c sparkplan -n '__sparkplan_command_is run' -l ranks-per-node -x -d 'a number, or gpus: one rank per GPU [1]'
 complete -c sparkplan -n '__sparkplan_command_is run' -l launcher -x -a 'none torchrun mpirun' -d 'one of none, torchrun, mpirun [none]'
 complete -c sparkplan -n '__sparkplan_command_is run' -l image -x -d 'run each rank in a container of this image, by docker or podman'
@@ -230,4 +229,3 @@ complete -c sparkplan -n '__sparkplan_command_is run' -l watch -x -d 'if no rank
 complete -c sparkplan -n '__sparkplan_command_is run' -l no-preflight -d 'start even if the preflight would fail'
 complete -c sparkplan -n '__sparkplan_command_is run' -l json -d 'the outcome as JSON, with the end of the output'
 complete -c sparkplan -n '__sparkplan_command_is run' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
-complete -c sparkplan -n '__sparkplan_command_is run' -a 'init validate plan show apply drift verify doctor sync history rollback unlock release trust status facts export tune completion help schema types version exec run' -d 'the command and its arguments, after --'

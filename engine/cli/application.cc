@@ -91,7 +91,7 @@ ProgramUsage program_usage() {
   offer(program, "FORMAT", plan_formats(), "plan");
   offer(program, "LEVEL", level_names());
   offer(program, "LAUNCHER", launcher_names());
-  offer(program, "COMMAND", command_names(app));
+  offer(program, "COMMAND", command_names(app), "help");
   for (CommandUsage& command : program.commands) {
     for (ArgumentUsage& argument : command.arguments) {
       if (argument.name == "PLAN") argument.plan = PlanArgument::kOnly;

@@ -52,7 +52,8 @@ inline constexpr auto kReadinessRows = std::to_array<DoctorRow>({
      "nvidia-smi under load: utilization.gpu, clocks.sm, power.draw, clocks_event_reasons.active", "gpu, doctor"},
     {"gpu-throttled", "the GPU lowers its clock because of heat or power",
      "the air flow is blocked, machines are stacked, or the power supply delivers too little",
-     "give it air and the supplied 240 W power supply; `nvidia-smi -lgc 300,2200` lowers the load by a few percent",
+     "give it air and the supplied 240 W power supply; `nvidia-smi -lgc 300,2200` lowers the load by a few "
+     "percent, and a unit of yours in `units` of cluster.yaml sets it at each boot",
      "nvidia-smi: clocks_event_reasons.active", "gpu, doctor"},
     {"gpu-clock-capped", "a unit limits the GPU's clock",
      "someone set the limit, often against switching off under load",

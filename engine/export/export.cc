@@ -40,7 +40,7 @@ ExportedText of_job(const Exported& from) {
 constexpr auto kFormats = std::to_array<Format>({
     {"ssh-config", [](const Exported& from) { return ExportedText{formats::ssh_config(from.selected, from.targets)}; }},
     {"hostfile", [](const Exported& from) { return ExportedText{formats::hostfile(from.hosts, from.selected)}; }},
-    {"torchrun", [](const Exported& from) { return ExportedText{formats::torchrun(from.hosts, from.selected)}; }},
+    {"torchrun", of_job<formats::torchrun>},
     {"env", of_job<formats::environment>},
     {"mpirun", of_job<formats::mpirun>},
     {"vllm", of_job<formats::vllm>},

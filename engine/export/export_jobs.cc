@@ -1,4 +1,4 @@
-// The formats hostfile, torchrun and env, and the functions that all formats for jobs share.
+// The formats hostfile and env, and the functions that all formats for jobs share.
 #include <algorithm>
 
 #include "engine/core/text.h"
@@ -15,6 +15,34 @@ constexpr int kRendezvousPort = 29500;  ///< Source: torchrun, its default.
 std::string exports_of(const Variables& variables, const std::string& indent) {
   std::string text;
   for (const auto& [name, value] : variables) text += indent + "export " + name + "=" + shell_quote(value) + "\n";
+  return text;
+}
+
+/// The field of each resource that has it.
+Variables nccl_field_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry,
+                        std::string_view field) {
+  Variables variables;
+  const auto section = node.sections.find("nccl");
+  if (section == node.sections.end()) return variables;
+  Facts facts;
+  facts.live = false;
+  const std::map<std::string, NodeExports> exports;
+  for (const ResourceType* type : registry.of_section("nccl")) {
+    for (const Resource& one : type->desired({cluster, node, exports}, section->second, facts).resources) {
+      const Value* value = one.desired.find(field);
+      if (value != nullptr && value->string() != nullptr) variables[one.id.name] = *value->string();
+    }
+  }
+  return variables;
+}
+
+/// What a shell of the node exports for its rank.
+std::string exports_of_node(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry,
+                            const std::string& indent) {
+  Variables variables = nccl_variables_of(cluster, node, registry);
+  variables["NODE_RANK"] = std::to_string(rank_of(node, hosts));
+  std::string text = exports_of(variables, indent);
+  for (const std::string& path : nccl_paths_of(cluster, node, registry)) text += indent + "export " + path + "\n";
   return text;
 }
 
@@ -49,19 +77,15 @@ bool lacks_management_name(const Cluster& cluster, const NodeSpec& node, const V
 }  // namespace
 
 Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry) {
-  Variables variables;
-  const auto section = node.sections.find("nccl");
-  if (section == node.sections.end()) return variables;
-  Facts facts;
-  facts.live = false;
-  const std::map<std::string, NodeExports> exports;
-  for (const ResourceType* type : registry.of_section("nccl")) {
-    for (const Resource& one : type->desired({cluster, node, exports}, section->second, facts).resources) {
-      const Value* value = one.desired.find("profile");
-      if (value != nullptr && value->string() != nullptr) variables[one.id.name] = *value->string();
-    }
+  return nccl_field_of(cluster, node, registry, "profile");
+}
+
+std::vector<std::string> nccl_paths_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry) {
+  std::vector<std::string> paths;
+  for (const auto& [name, folder] : nccl_field_of(cluster, node, registry, "prepended")) {
+    paths.push_back(name + "=" + shell_quote(folder) + "\"${" + name + ":+:$" + name + "}\"");
   }
-  return variables;
+  return paths;
 }
 
 std::size_t rank_of(const NodeSpec& node, const Hosts& hosts) {
@@ -115,30 +139,16 @@ std::string hostfile(const Hosts& hosts, const Hosts& selected) {
   return text;
 }
 
-std::string torchrun(const Hosts& hosts, const Hosts& selected) {
-  std::string text;
-  for (const NodeSpec* node : selected) {
-    text += "# on " + node->name.str() + "\ntorchrun --nnodes=" + std::to_string(hosts.size()) +
-            " --nproc-per-node=1 --node-rank=" + std::to_string(rank_of(*node, hosts)) +
-            " --master-addr=" + data_address(*hosts.front(), hosts) +
-            " --master-port=" + std::to_string(kRendezvousPort) + " \"$@\"\n";
-  }
-  return text;
-}
-
 ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported{exports_of(job_of(hosts), "")};
   if (selected.size() == 1) {
-    Variables variables = nccl_variables_of(cluster, *selected.front(), registry);
-    variables["NODE_RANK"] = std::to_string(rank_of(*selected.front(), hosts));
-    exported.text += exports_of(variables, "");
+    exported.text += exports_of_node(cluster, *selected.front(), hosts, registry, "");
   } else {
     // A host name may carry its domain.
     exported.text += "sparkplan_host=\"$(uname -n)\"\ncase \"${sparkplan_host%%.*}\" in\n";
     for (const NodeSpec* node : selected) {
-      Variables variables = nccl_variables_of(cluster, *node, registry);
-      variables["NODE_RANK"] = std::to_string(rank_of(*node, hosts));
-      exported.text += "  " + node->name.str() + ")\n" + exports_of(variables, "    ") + "    ;;\n";
+      exported.text +=
+          "  " + node->name.str() + ")\n" + exports_of_node(cluster, *node, hosts, registry, "    ") + "    ;;\n";
     }
     exported.text +=
         "  *)\n    echo \"cluster.yaml has no node named ${sparkplan_host%%.*}: no NCCL variables are set."

@@ -1,4 +1,4 @@
-// The formats for tools that start one job on several nodes: Open MPI, vLLM, Ray.
+// The formats for tools that start one job on several nodes: torchrun, Open MPI, vLLM, Ray.
 #include <algorithm>
 
 #include "engine/core/json.h"
@@ -15,17 +15,20 @@ constexpr int kRayPort = 6379;    ///< Source: ray start, --port, its default.
 /// Source: Open MPI, docs/mca.rst.
 constexpr std::string_view kMcaPrefix = "OMPI_MCA_";
 
-/// "env NAME=VALUE ... ", one variable per line, to be followed by the command.
-std::string env_prefix(const Variables& variables) {
-  std::string text = "env";
-  for (const auto& [name, value] : variables) text += " \\\n  " + name + "=" + shell_quote(value);
-  return text + " \\\n  ";
-}
-
-/// vLLM and Ray have their own options in place of MASTER_ADDR and the like.
+/// torchrun, vLLM and Ray have their own options in place of MASTER_ADDR and the like.
 Variables without_job(Variables variables) {
   for (const char* const name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "NODE_RANK"}) variables.erase(name);
   return variables;
+}
+
+/// "env NAME=VALUE ... ", one variable per line, to be followed by the command.
+std::string env_prefix(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry) {
+  std::string text = "env";
+  for (const auto& [name, value] : without_job(variables_of(cluster, node, hosts, registry))) {
+    text += " \\\n  " + name + "=" + shell_quote(value);
+  }
+  for (const std::string& path : nccl_paths_of(cluster, node, registry)) text += " \\\n  " + path;
+  return text + " \\\n  ";
 }
 
 /// The parameters of mpirun itself. They are networks, so those of one node are right for all.
@@ -40,11 +43,12 @@ std::string mca_options(const Variables& variables) {
 }
 
 /// One node's part of the command line: its variables may differ from those of the others.
-std::string mpi_context(const NodeSpec& node, const Hosts& hosts, const Variables& variables) {
+std::string mpi_context(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry) {
   std::string text = " \\\n  -np 1 --host " + data_address(node, hosts) + ":1";
-  for (const auto& [name, value] : variables) {
+  for (const auto& [name, value] : variables_of(cluster, node, hosts, registry)) {
     if (!name.starts_with(kMcaPrefix)) text += " \\\n  -x " + shell_quote(name + "=" + value);
   }
+  for (const std::string& path : nccl_paths_of(cluster, node, registry)) text += " \\\n  -x " + path;
   return text + " \\\n  \"$@\"";
 }
 
@@ -61,13 +65,14 @@ std::string names_to_keep(const Variables& variables) {
   return public_json(Value(std::move(names)), -1);
 }
 
-std::string ray_start(const NodeSpec& node, const Hosts& hosts, const Variables& variables) {
+std::string ray_start(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry) {
   const bool head = &node == hosts.front();
   std::string text = "# on " + node.name.str() + (head ? ", the head: start it first\n" : "\n");
   text += "file=\"${VLLM_CONFIG_ROOT:-$HOME/.config/vllm}/ray_non_carry_over_env_vars.json\"\n";
-  text += "[ -e \"$file\" ] || { mkdir -p \"${file%/*}\" && echo " + shell_quote(names_to_keep(variables)) +
-          " >\"$file\"; }\n";
-  text += env_prefix(variables) + "ray start --block --node-ip-address " + data_address(node, hosts);
+  text += "[ -e \"$file\" ] || { mkdir -p \"${file%/*}\" && echo " +
+          shell_quote(names_to_keep(nccl_variables_of(cluster, node, registry))) + " >\"$file\"; }\n";
+  text +=
+      env_prefix(cluster, node, hosts, registry) + "ray start --block --node-ip-address " + data_address(node, hosts);
   const std::string port = std::to_string(kRayPort);
   return text + (head ? " --head --port " + port : " --address " + data_address(*hosts.front(), hosts) + ":" + port) +
          "\n";
@@ -75,13 +80,26 @@ std::string ray_start(const NodeSpec& node, const Hosts& hosts, const Variables&
 
 }  // namespace
 
+ExportedText torchrun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
+  ExportedText exported;
+  const Variables job = job_of(hosts);
+  for (const NodeSpec* node : selected) {
+    exported.text += "# on " + node->name.str() + "\n" + env_prefix(cluster, *node, hosts, registry) +
+                     "torchrun --nnodes=" + std::to_string(hosts.size()) +
+                     " --nproc-per-node=1 --node-rank=" + std::to_string(rank_of(*node, hosts)) +
+                     " --master-addr=" + job.at("MASTER_ADDR") + " --master-port=" + job.at("MASTER_PORT") +
+                     " \"$@\"\n";
+  }
+  exported.remarks = unknown_of(cluster, selected, registry);
+  return exported;
+}
+
 ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   exported.text = "# on a node that logs in to all others without a password: one rank per node\nmpirun --bind-to none";
   exported.text += mca_options(nccl_variables_of(cluster, *selected.front(), registry));
   for (const NodeSpec* node : selected) {
-    exported.text += (node == selected.front() ? "" : " \\\n  :") +
-                     mpi_context(*node, hosts, variables_of(cluster, *node, hosts, registry));
+    exported.text += (node == selected.front() ? "" : " \\\n  :") + mpi_context(cluster, *node, hosts, registry);
   }
   exported.text += "\n";
   exported.remarks = unknown_of(cluster, selected, registry);
@@ -91,8 +109,8 @@ ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& sel
 ExportedText vllm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   for (const NodeSpec* node : selected) {
-    exported.text += "# on " + node->name.str() + "\n" +
-                     env_prefix(without_job(variables_of(cluster, *node, hosts, registry))) + "vllm serve \"$@\"";
+    exported.text +=
+        "# on " + node->name.str() + "\n" + env_prefix(cluster, *node, hosts, registry) + "vllm serve \"$@\"";
     const std::string count = std::to_string(hosts.size());
     exported.text += " \\\n  --nnodes " + count + " --node-rank " + std::to_string(rank_of(*node, hosts)) +
                      " --master-addr " + data_address(*hosts.front(), hosts) + " --master-port " +
@@ -107,7 +125,7 @@ ExportedText vllm(const Cluster& cluster, const Hosts& hosts, const Hosts& selec
 ExportedText ray(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   for (const NodeSpec* node : selected) {
-    exported.text += ray_start(*node, hosts, without_job(variables_of(cluster, *node, hosts, registry)));
+    exported.text += ray_start(cluster, *node, hosts, registry);
   }
   if (std::find(selected.begin(), selected.end(), hosts.front()) != selected.end()) {
     exported.text += "# then on " + hosts.front()->name.str() +

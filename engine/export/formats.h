@@ -22,6 +22,10 @@ std::string data_address(const NodeSpec& node, const Hosts& hosts);
 /// The variables of a node's nccl section that can be derived from the file. Devices and interfaces that only the
 /// node's facts name are not included.
 Variables nccl_variables_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry);
+/// The paths that begin with a folder of the node's nccl section, as a word of a shell:
+/// LD_LIBRARY_PATH='/opt/nccl/lib'"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}". Not for containers: the folder is the
+/// host's.
+std::vector<std::string> nccl_paths_of(const Cluster& cluster, const NodeSpec& node, const Registry& registry);
 /// MASTER_ADDR, MASTER_PORT and WORLD_SIZE, which all ranks of a job share.
 Variables job_of(const Hosts& hosts);
 /// All of these, and NODE_RANK.
@@ -45,8 +49,8 @@ std::string prometheus(const Cluster& cluster, const Hosts& hosts);
 ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry);
 
 std::string hostfile(const Hosts& hosts, const Hosts& selected);
-std::string torchrun(const Hosts& hosts, const Hosts& selected);
 ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
+ExportedText torchrun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText vllm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText ray(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);

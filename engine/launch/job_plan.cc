@@ -200,6 +200,17 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
   return shared ? fabric : management_addresses(nodes, facts, cluster);
 }
 
+std::map<std::string, std::string> nodes_by_address(const std::vector<JobMember>& members) {
+  std::map<std::string, std::string> nodes;
+  for (const JobMember& member : members) nodes.emplace(member.address, member.node->name.str());
+  for (const JobMember& member : members) {
+    nodes.emplace(member.node->address, member.node->name.str());
+    for (const FabricPort& half : member.node->fabric) nodes.emplace(half.address, member.node->name.str());
+  }
+  nodes.erase("");
+  return nodes;
+}
+
 Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts, const Registry& registry) {
   Variables variables;
   if (const auto section = node.sections.find("profile_env"); section != node.sections.end()) {
@@ -211,8 +222,13 @@ Variables rank_environment(const Cluster& cluster, const NodeSpec& node, const F
       }
     }
   }
-  for (const auto& [name, value] : nccl_environment(cluster, node, facts, registry).variables) {
-    if (!value.empty()) variables[name] = value;
+  const NcclEnvironment nccl = nccl_environment(cluster, node, facts, registry);
+  for (const auto& [name, value] : nccl.variables) {
+    if (value.empty()) continue;
+    std::string& now = variables[name];
+    // As in a login shell, the library's folder goes in front of the folders that profile_env names.
+    const bool in_front = nccl.in_front.contains(name) && !now.empty();
+    now = in_front ? value + ":" + now : value;
   }
   return variables;
 }

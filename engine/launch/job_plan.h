@@ -54,6 +54,10 @@ struct JobMember {
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<const Facts*>& facts, const Cluster& cluster);
 
+/// The name of the node at each address that its connections may have: for ranks, of each half, and of SSH. An address
+/// of several nodes is that of the first one.
+std::map<std::string, std::string> nodes_by_address(const std::vector<JobMember>& members);
+
 /// The variables that the cluster implies for every rank of a node: those of `profile_env` and of the fabric. Secrets
 /// are left out: only the node has their values. See secret_names().
 std::map<std::string, std::string> rank_environment(const Cluster& cluster, const NodeSpec& node, const Facts& facts,

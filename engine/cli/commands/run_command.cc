@@ -111,7 +111,7 @@ class PreparedJob {
     options.watch = options_.watch;
     options.watch_report = [this, &jobs, &kept, &console](const JobView& view, const std::stop_token& stop) {
       StuckContext context;
-      for (const JobMember& member : members_) context.nodes_by_address[member.address] = member.node->name.str();
+      context.nodes_by_address = nodes_by_address(members_);
       ask_gpus_and_nccl(jobs, stop, context);
       context.lines = [&kept](std::size_t node, int rank) { return kept.of(node, rank); };
       if (!stop.stop_requested()) console.interject(to_text(stuck_job(view, jobs, context)));

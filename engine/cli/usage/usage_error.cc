@@ -66,6 +66,10 @@ std::string owners_of(const CLI::App& app, const std::string& flag) {
 std::string unknown_flag(const CLI::App& app, const std::string& word) {
   const auto* command = command_of(app);
   const std::string flag = word.substr(0, word.find('='));
+  if (command != nullptr && command->get_option_no_throw(flag) != nullptr) {
+    const std::string& name = command->get_name();
+    return with_hint(printable(flag) + " comes after the command: sparkplan " + name + " " + printable(flag), app);
+  }
   const std::string message =
       (command == nullptr ? "there is no flag " : command->get_name() + " has no flag ") + printable(flag);
   if (const auto owners = owners_of(app, flag); !owners.empty()) {

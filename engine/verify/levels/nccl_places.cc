@@ -186,6 +186,7 @@ NcclEnvironment nccl_environment(const Cluster& cluster, const NodeSpec& node, c
   const auto desired = type->desired({cluster, node, no_exports}, section->second, facts);
   for (const auto& resource : desired.resources) {
     environment.variables[resource.id.name] = value_of(resource.desired);
+    if (!resource.desired.text_or("prepended", "").empty()) environment.in_front.insert(resource.id.name);
   }
   return environment;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ std::vector<Diagnostic> nccl_misfits(const VerifyContext& context);
 /// writes the same values to its files.
 struct NcclEnvironment {
   std::map<std::string, std::string> variables;
-  std::string library;  ///< The file that `nccl: library` names; empty: none.
+  std::string library;             ///< The file that `nccl: library` names; empty: none.
+  std::set<std::string> in_front;  ///< Variables that are paths, whose value goes in front of what is there.
 };
 
 /// Pure.

@@ -88,6 +88,8 @@ TEST_CASE("init: unmanaged hosts get a file for them, and only the agent is inst
   CHECK(text.starts_with("# yaml-language-server: $schema="));
   CHECK(contains(text, "fabric: {topology: direct, port: 1}"));
   CHECK(contains(text, "- {name: spark-01, address: 10.77.0.1}"));
+  // Beside the file, for editors.
+  CHECK(controller.text("cluster.schema.json") == controller.run({"schema"}).out);
   require_exit(controller.run({"validate", "new.yaml"}), 0);
   require_exit(controller.run({"plan", "new.yaml"}), 0);
   auto after = hosts[0].tree();
@@ -161,6 +163,7 @@ TEST_CASE("init: an existing file is never replaced without being asked to", "[i
   const Host host(1);
   const Controller controller;
   controller.file("new.yaml", "mine\n");
+  controller.file("cluster.schema.json", "mine as well\n");
   const auto refused = controller.run(init_of(1, "root"));
   require_exit(refused, 1);
   CHECK(contains(refused.err, "new.yaml already exists"));
@@ -174,6 +177,9 @@ TEST_CASE("init: an existing file is never replaced without being asked to", "[i
   INFO(terminal.transcript());
   CHECK(code == 0);
   CHECK(contains(controller.text("new.yaml"), "address: 10.77.0.1"));
+  // What is no schema of sparkplan stays.
+  CHECK(controller.text("cluster.schema.json") == "mine as well\n");
+  CHECK(contains(terminal.transcript(), "cluster.schema.json is no schema of sparkplan"));
 }
 
 TEST_CASE("init: -o - prints the file and nothing else to standard output", "[init]") {

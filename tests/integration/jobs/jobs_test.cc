@@ -143,6 +143,9 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
   INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
   CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname 2>&1 | sort") == "spark-01\nspark-02");
+  // srun passes on the environment that it has, with the first host's address.
+  CHECK(pair.first.shell("export VLLM_HOST_IP=192.168.100.11; timeout 60 srun -N2 --gres=gpu:1 bash -lc 'echo $(uname "
+                         "-n) $VLLM_HOST_IP' | sort") == "spark-01 192.168.100.11\nspark-02 192.168.100.12");
 }
 
 TEST_CASE("jobs: the exported hostfile and environment start eight ranks, whose data passes through the fabric",
@@ -176,11 +179,12 @@ TEST_CASE("jobs: the exported hostfile and environment start eight ranks, whose 
 TEST_CASE("jobs: run --launcher mpirun numbers eight ranks, and a killed rank ends all on all hosts", "[jobs]") {
   const Cabled all(Lab::kHosts);
   const auto run = all.controller.run(
-      {"run", "--launcher", "mpirun", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $NODE_RANK $(uname -n)"});
+      {"run", "--launcher", "mpirun", "--", "sh", "-c", "echo $RANK/$WORLD_SIZE $NODE_RANK $(uname -n) $VLLM_HOST_IP"});
   require_exit(run, 0);
   for (int rank = 0; rank < Lab::kHosts; ++rank) {
     const auto number = std::to_string(rank);
-    CHECK(contains(run.out, number + "/8 " + number + " spark-0" + std::to_string(rank + 1) + "\n"));
+    CHECK(contains(run.out, number + "/8 " + number + " spark-0" + std::to_string(rank + 1) + " 192.168.100.1" +
+                                std::to_string(rank + 1) + "\n"));
   }
   const auto hosts_with = [&](const std::string& pattern) {
     return std::count_if(all.hosts.begin(), all.hosts.end(),

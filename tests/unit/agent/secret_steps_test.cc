@@ -1,6 +1,9 @@
 // Steps with secrets: the value is in its file alone, and an undone step has the former value again.
 #include "engine/agent/apply/secret_steps.h"
 
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "engine/agent/apply/undo.h"
@@ -94,6 +97,21 @@ TEST_CASE("secret steps: a request without secrets makes no key") {
   SecretBench bench;
   REQUIRE(bench.apply({bench.step(Absent{}, file_present("text", 0644))}, {}));
   CHECK_FALSE(bench.root.exists(std::string(kSecretKeyFile)));
+}
+
+TEST_CASE("secret steps: an agent that holds a value writes no core dump") {
+  SecretBench bench;
+  const auto dumpable = ::prctl(PR_GET_DUMPABLE);
+  ::prctl(PR_SET_DUMPABLE, 1);
+  REQUIRE(bench.apply({bench.step(Absent{}, file_present("text", 0644), "/etc/plain")}, {}));
+  CHECK(::prctl(PR_GET_DUMPABLE) == 1);
+  REQUIRE(bench.apply({bench.step(Absent{}, bench.file(kNew))}, {kNew}));
+  CHECK(::prctl(PR_GET_DUMPABLE) == 0);
+  rlimit limit{};
+  CHECK(::getrlimit(RLIMIT_CORE, &limit) == 0);
+  CHECK(limit.rlim_cur == 0);
+  CHECK(limit.rlim_max == 0);
+  ::prctl(PR_SET_DUMPABLE, dumpable);
 }
 
 TEST_CASE("secret steps: a value that does not fit its token is stale, and nothing is written") {

@@ -188,7 +188,10 @@ TEST_CASE("every shell offers levels, formats and commands where they are expect
     check_offers(shell, folder,
                  {{"sparkplan verify --level r", {"rdma"}},
                   {"sparkplan export --format an", {"ansible"}},
-                  {"sparkplan help rollb", {"rollback"}}});
+                  {"sparkplan help rollb", {"rollback"}},
+                  // Their COMMAND is a program of the nodes.
+                  {"sparkplan exec rollb", {}},
+                  {"sparkplan run -- rollb", {}}});
   }
 }
 

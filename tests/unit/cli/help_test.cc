@@ -119,6 +119,14 @@ TEST_CASE("an unknown flag is named, with the most similar flag of the command o
   CHECK(contains(sparkplan({"export", "--format", "ansibel"}).standard_error, "did you mean ansible?"));
 }
 
+TEST_CASE("a flag that stands before its command is told its place") {
+  for (const std::string flag : {"--level", "--level=rdma"}) {
+    const auto run = sparkplan({flag, "verify"});
+    CHECK(run.exit_status == 1);
+    CHECK(contains(run.standard_error, "--level comes after the command: sparkplan verify --level\n"));
+  }
+}
+
 TEST_CASE("a flag of other commands is named with them") {
   const auto other = sparkplan({"plan", "--yes"});
   CHECK(other.exit_status == 1);

@@ -28,6 +28,10 @@ nodes:
   - {name: spark-02, address: "fd00::12", ssh: {port: 2200, host_keys: accept-new}}
 )";
 
+/// A function in place of env(1), so that it can start another function.
+const std::string kEnv =
+    "env() { while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done; \"$@\"; }\n";
+
 ExportedText exported_with_remarks(const std::string& yaml, const std::string& format, const std::string& only = "") {
   const auto loaded = load_cluster(yaml, "cluster.yaml", builtin_registry());
   for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
@@ -204,11 +208,13 @@ TEST_CASE("export docker: the options reach a container word for word") {
   }
 }
 
-TEST_CASE("export torchrun: one command per node, each with the first node as its master") {
-  const File file("torchrun() { echo \"$*\"; }\n" + exported(kPair, "torchrun"));
-  const std::string of_all = "--nnodes=2 --nproc-per-node=1 --node-rank=";
+TEST_CASE("export torchrun: one command per node, with its own variables and the first node as its master") {
+  const File file(kEnv + "torchrun() { echo \"$VLLM_HOST_IP $GLOO_SOCKET_IFNAME $NCCL_IB_HCA ${RANK-none} $*\"; }\n" +
+                  exported(kPair, "torchrun"));
+  const std::string of_all = " enp1s0f1np1 =rocep1s0f1,roceP2p1s0f1 none --nnodes=2 --nproc-per-node=1 --node-rank=";
   const std::string to_first = " --master-addr=192.168.100.11 --master-port=29500 train.py\n";
-  CHECK(said_by({"sh", file.path(), "train.py"}) == of_all + "0" + to_first + of_all + "1" + to_first);
+  CHECK(said_by({"sh", file.path(), "train.py"}) ==
+        "192.168.100.11" + of_all + "0" + to_first + "192.168.100.12" + of_all + "1" + to_first);
 }
 
 TEST_CASE("export mpirun: one context per node with its own variables, and networks for Open MPI itself") {
@@ -235,9 +241,7 @@ TEST_CASE("export mpirun: one context per node with its own variables, and netwo
 
 TEST_CASE("export vllm: the first node serves, the others are headless, each with its own address") {
   const std::string print = "vllm() { echo \"$VLLM_HOST_IP $GLOO_SOCKET_IFNAME $*\"; }\n";
-  const File file(print +
-                  "env() { while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done; \"$@\"; }\n" +
-                  exported(kPair, "vllm"));
+  const File file(print + kEnv + exported(kPair, "vllm"));
   CHECK(said_by({"sh", file.path(), "some/model", "--tensor-parallel-size", "2"}) ==
         "192.168.100.11 enp1s0f1np1 serve some/model --tensor-parallel-size 2 --nnodes 2 --node-rank 0 --master-addr "
         "192.168.100.11 --master-port 29501\n"
@@ -249,8 +253,7 @@ TEST_CASE("export vllm: the first node serves, the others are headless, each wit
 TEST_CASE("export ray: the head comes first, and vLLM keeps the variables that are a node's own") {
   const File home("");
   const std::string config = std::filesystem::path(home.path()).parent_path() / "vllm";
-  const File file("export VLLM_CONFIG_ROOT='" + config + "'\nray() { echo \"$RAY_NODE_IP_ADDRESS $*\"; }\n" +
-                  "env() { while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done; \"$@\"; }\n" +
+  const File file("export VLLM_CONFIG_ROOT='" + config + "'\nray() { echo \"$RAY_NODE_IP_ADDRESS $*\"; }\n" + kEnv +
                   exported(kPair, "ray"));
   CHECK(said_by({"sh", file.path()}) ==
         "192.168.100.11 start --block --node-ip-address 192.168.100.11 --head --port 6379\n"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "tests/support/catch.h"
 #include "tests/unit/job/programs.h"
@@ -212,6 +213,22 @@ TEST_CASE("a node's own answer is its address only where the file has a name, an
   two.cluster.nodes[0].address = "spark-01.lan";
   for (Facts& facts : two.facts) facts.ssh_server_address = "10.0.0.50";
   CHECK(two.addresses() == Words{"spark-01.lan", "spark-02.lan"});
+}
+
+TEST_CASE("a connection's peer is known by each address of its node") {
+  TwoNodes two;
+  for (const char* const address : {"192.168.100.12", "192.168.101.12", ""}) {
+    FabricPort half;
+    half.address = address;
+    two.cluster.nodes[1].fabric.push_back(half);
+  }
+  const auto& nodes = two.cluster.nodes;
+  CHECK(nodes_by_address({{&nodes[0], "10.0.0.11", {}}, {&nodes[1], "10.9.9.2", {}}}) ==
+        std::map<std::string, std::string>{{"10.0.0.11", "spark-01"},
+                                           {"10.0.0.12", "spark-02"},
+                                           {"10.9.9.2", "spark-02"},
+                                           {"192.168.100.12", "spark-02"},
+                                           {"192.168.101.12", "spark-02"}});
 }
 
 TEST_CASE("a variable is a name, an equals sign and any value") {

@@ -40,6 +40,22 @@ class Nodes {
     REQUIRE(found != checks.end());
     return *found;
   }
+  /// Both nodes declare this interface, and have it with a cable.
+  void add_fabric(const std::string& interface) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      FabricPort half;
+      half.interface = interface;
+      half.address = "192.168.100.1" + std::to_string(i + 1);
+      half.prefix_length = 24;
+      specs_[i].fabric.push_back(half);
+      LinkFacts link;
+      link.name = interface;
+      link.up = true;
+      link.carrier = true;
+      facts[i].live = true;
+      facts[i].links.push_back(link);
+    }
+  }
 
  private:
   std::vector<NodeSpec> specs_;
@@ -124,6 +140,26 @@ TEST_CASE("without any GPU its checks are skipped; on one node alone, that fails
   CHECK(nodes.check("gpu").status == CheckStatus::kSkip);
   for (auto& facts : nodes.facts) facts.host.gpu_driver.clear();
   CHECK(nodes.check("driver").status == CheckStatus::kSkip);
+}
+
+TEST_CASE("a half that has no cable, is down or is missing fails with its node") {
+  Nodes nodes;
+  nodes.add_fabric("enp1s0f1np1");
+  CHECK(nodes.check("fabric").status == CheckStatus::kPass);
+  const auto failure = [&] {
+    const auto check = nodes.check("fabric");
+    CHECK(check.status == CheckStatus::kFail);
+    CHECK(check.nodes == std::vector<std::string>{"spark-02"});
+    CHECK(check.fix == "run `sparkplan verify --level link`");
+    return check.text;
+  };
+  LinkFacts& link = nodes.facts[1].links.front();
+  link.carrier = false;
+  CHECK(failure() == "enp1s0f1np1 has no carrier");
+  link.up = false;
+  CHECK(failure() == "enp1s0f1np1 is down");
+  nodes.facts[1].links.clear();
+  CHECK(failure().ends_with(" is missing"));
 }
 
 TEST_CASE("a node that has drifted is named with its changes") {
