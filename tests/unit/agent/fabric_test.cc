@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/agent/measure/arrival_limit.h"
 #include "engine/agent/measure/link_probe.h"
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
@@ -99,6 +100,40 @@ TEST_CASE("a sender of many other sizes does not spoil the answer of its receive
   const auto reply = receiver->await({{84, 9000}, 200});
   CHECK(reply.received == std::vector<std::int64_t>{84});
   CHECK(decode<CloseReceiverReply>(encode(reply)));
+}
+
+TEST_CASE("a flood of arrivals at a receiver's socket is read at a bounded rate") {
+  ArrivalLimit limit(3);
+  const ArrivalLimit::Time begin(std::chrono::hours(1));
+  const auto after = [&](int milliseconds) { return begin + std::chrono::milliseconds(milliseconds); };
+  int read = 0;
+  // An arrival is ready at each moment of one second.
+  for (int moment = 0; moment < 1'000; ++moment) {
+    if (limit.pause(after(moment)).count() > 0) continue;
+    limit.count(after(moment));
+    ++read;
+  }
+  CHECK(read == 300);
+  // The pause ends with the window, and is never a wait of zero.
+  ArrivalLimit other(1);
+  CHECK(other.pause(begin).count() == 0);
+  other.count(begin);
+  CHECK(other.pause(begin) == ArrivalLimit::kWindow);
+  CHECK(other.pause(after(10) - std::chrono::nanoseconds(1)).count() == 1);
+  CHECK(other.pause(after(10)).count() == 0);
+}
+
+TEST_CASE("a receiver accepts its peer's data after a flood of foreign connections and datagrams") {
+  const auto receiver = open_receiver();
+  for (int i = 0; i < 200; ++i) {
+    CHECK(measure_tcp({kHere, "127.0.0.1", receiver->ports().port, kOtherToken, 1, 1}, never));
+    CHECK(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kOtherToken, {84, 84, 84, 84}}));
+  }
+  const auto reply = measure_tcp(tcp_to(receiver->ports().port), never);
+  REQUIRE(reply);
+  CHECK(reply->outcome == TcpOutcome::kDone);
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500}}));
+  CHECK(receiver->await({{1500}, 10'000}).received == std::vector<std::int64_t>{1500});
 }
 
 TEST_CASE("verify ssh: a machine that prints without end fails its own login, and the other logins go on") {
