@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "engine/agent/measure/arrival_limit.h"
+#include "engine/agent/measure/echo_packet.h"
 #include "engine/agent/measure/link_probe.h"
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
@@ -134,6 +136,33 @@ TEST_CASE("a receiver accepts its peer's data after a flood of foreign connectio
   CHECK(reply->outcome == TcpOutcome::kDone);
   REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500}}));
   CHECK(receiver->await({{1500}, 10'000}).received == std::vector<std::int64_t>{1500});
+}
+
+TEST_CASE("probe: an echo reply counts only with the random token of its request") {
+  const auto mark = new_echo_mark(7);
+  REQUIRE(mark);
+  const auto request = echo_request(*mark, 84);
+  CHECK(request.size() == 64);
+  CHECK(echo_request(*mark, 0).size() == 24);  // The token needs its room.
+  CHECK(echo_request(*mark, 9000).size() == 8980);
+  const auto reply_with = [&](std::size_t changed, std::size_t size) {
+    std::vector<unsigned char> packet(20);
+    packet[0] = 0x45;
+    packet.insert(packet.end(), request.begin(), request.end());
+    packet[20] = 0;  // ICMP_ECHOREPLY
+    packet.resize(size);
+    if (changed < size) packet[changed] ^= 1U;
+    return is_echo_reply(packet, *mark);
+  };
+  constexpr std::size_t kUnchanged = 1'000;
+  CHECK(reply_with(kUnchanged, 84));
+  CHECK(reply_with(kUnchanged, 44));
+  for (std::size_t at = 24; at < 44; ++at) CHECK_FALSE(reply_with(at, 84));  // The id, the sequence, the token.
+  CHECK_FALSE(reply_with(20, 84));
+  for (std::size_t size = 0; size < 44; ++size) CHECK_FALSE(reply_with(kUnchanged, size));
+  const auto other = new_echo_mark(7);
+  REQUIRE(other);
+  CHECK(other->token != mark->token);
 }
 
 TEST_CASE("verify ssh: a machine that prints without end fails its own login, and the other logins go on") {
