@@ -121,7 +121,14 @@ void TrafficReceiver::admit() {
   socklen_t size = sizeof from;
   FileDescriptor socket(::accept4(listener_.get(), generic(from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket.get() < 0 || from.sin_addr.s_addr != peer_.sin_addr.s_addr) return;
-  if (connections_.size() < kMaxConnections) connections_.push_back({std::move(socket), {}});
+  if (connections_.size() == kMaxConnections) {
+    // Any user of the peer can open silent connections. The real ones send their token at once.
+    const auto has_no_token = [&](const Connection& one) { return one.beginning.size() < token_.size(); };
+    const auto silent = std::find_if(connections_.begin(), connections_.end(), has_no_token);
+    if (silent == connections_.end()) return;
+    connections_.erase(silent);
+  }
+  connections_.push_back({std::move(socket), {}});
 }
 
 void TrafficReceiver::receive_datagrams() {

@@ -1,4 +1,5 @@
 // A receiver and a sender on this machine's loopback interface: accepted senders, and reported errors.
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 
 #include "engine/agent/measure/arrival_limit.h"
 #include "engine/agent/measure/echo_packet.h"
+#include "engine/agent/measure/fabric_socket.h"
 #include "engine/agent/measure/link_probe.h"
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
@@ -136,6 +138,24 @@ TEST_CASE("a receiver accepts its peer's data after a flood of foreign connectio
   CHECK(reply->outcome == TcpOutcome::kDone);
   REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500}}));
   CHECK(receiver->await({{1500}, 10'000}).received == std::vector<std::int64_t>{1500});
+}
+
+TEST_CASE("a receiver's silent connections do not shut out those with the token") {
+  const auto receiver = open_receiver();
+  const auto to = socket_address("127.0.0.1", receiver->ports().port);
+  REQUIRE(to);
+  std::vector<FileDescriptor> silent;
+  for (int i = 0; i < 100; ++i) {
+    auto socket = open_fabric_socket(kHere, SOCK_STREAM);
+    REQUIRE(socket);
+    (void)::connect(socket->get(), generic(*to), sizeof *to);
+    pollfd connected{socket->get(), POLLOUT, 0};
+    CHECK(::poll(&connected, 1, 10'000) == 1);
+    silent.push_back(std::move(*socket));
+  }
+  const auto reply = measure_tcp(tcp_to(receiver->ports().port), never);
+  REQUIRE(reply);
+  CHECK(reply->outcome == TcpOutcome::kDone);
 }
 
 TEST_CASE("probe: an echo reply counts only with the random token of its request") {
