@@ -8,6 +8,7 @@
 
 #include "engine/core/result.h"
 #include "engine/nccl/cuda_driver.h"
+#include "engine/wire/nccl_messages.h"
 
 /// The part of NCCL that a rank needs, with its own declarations.
 /// Source: NCCL, nccl.h; tests/unit/nccl/headers_test.cc compares the declarations with it.
@@ -19,7 +20,7 @@ inline constexpr Status kRemoteError = 6;
 inline constexpr Status kInProgress = 7;
 
 using Communicator = struct CommunicatorBody*;
-inline constexpr std::size_t kUniqueIdBytes = 128;
+using sparkplan::kUniqueIdBytes;
 struct UniqueId {
   char internal[kUniqueIdBytes];  // NOLINT: as NCCL declares it.
 };

@@ -132,7 +132,7 @@ Result<void> Rank::open_library(const PrepareRank& command, PreparedRank& answer
 
 Result<JoinedRank> Rank::join(const JoinRank& command) {
   const bool fits = prepared_ && communicator_ == nullptr && command.ranks > 0 && command.rank >= 0 &&
-                    command.rank < command.ranks && command.id.size() == kUniqueIdBytes;
+                    command.rank < command.ranks && is_unique_id(command.id);
   if (!fits) return failure(faulty(RankFault::kProtocol, protocol_error("the join command is invalid now")));
   rank_ = command.rank;
   ranks_ = command.ranks;

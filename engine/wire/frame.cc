@@ -64,29 +64,44 @@ Result<std::optional<Value>> FrameReader::next(const FrameLimits& limits) {
   if (!message) {
     broken_ = message.error();
     buffer_ = std::string();
+    taken_ = 0;
   }
   return message;
 }
 
 Result<std::optional<Value>> FrameReader::take(const FrameLimits& limits) {
   if (!preamble_seen_) SPARK_CHECK(skip_noise());
-  if (!preamble_seen_ || buffer_.size() < kHeaderBytes) return std::optional<Value>();
+  if (!preamble_seen_) return std::optional<Value>();
+  const auto rest = std::string_view(buffer_).substr(taken_);
+  if (rest.size() < kHeaderBytes) {
+    drop_taken();
+    return std::optional<Value>();
+  }
   std::size_t size = 0;
-  for (std::size_t i = 0; i < kHeaderBytes; ++i) size = (size << 8) | static_cast<unsigned char>(buffer_[i]);
+  for (std::size_t i = 0; i < kHeaderBytes; ++i) size = (size << 8) | static_cast<unsigned char>(rest[i]);
   if (size > limits.bytes) return too_large(size, limits);
-  if (buffer_.size() < size + kHeaderBytes) {
+  if (rest.size() < size + kHeaderBytes) {
+    drop_taken();
     // Reserved at once: unwritten memory costs nothing, and growing by doubling would cost twice the frame.
     buffer_.reserve(size + kHeaderBytes + kUsualBuffer);
     return std::optional<Value>();
   }
-  auto message = decode_json(std::string_view(buffer_).substr(kHeaderBytes, size), JsonLimits{limits.memory});
-  if (buffer_.capacity() > 2 * kUsualBuffer) {
-    buffer_ = buffer_.substr(size + kHeaderBytes);
-  } else {
-    buffer_.erase(0, size + kHeaderBytes);
-  }
+  auto message = decode_json(rest.substr(kHeaderBytes, size), JsonLimits{limits.memory});
+  taken_ += size + kHeaderBytes;
+  // Not after each frame: a peer may send a million small ones at once, and each time all others would be moved.
+  if (taken_ >= buffer_.size() / 2) drop_taken();
   if (!message) return failure(std::move(message).error().within("protocol"));
   return std::optional<Value>(std::move(*message));
+}
+
+void FrameReader::drop_taken() {
+  if (taken_ == 0) return;
+  if (buffer_.capacity() > 2 * kUsualBuffer) {
+    buffer_ = buffer_.substr(taken_);
+  } else {
+    buffer_.erase(0, taken_);
+  }
+  taken_ = 0;
 }
 
 }  // namespace sparkplan

@@ -32,7 +32,7 @@ inline constexpr FrameLimits kSmallMessage{std::size_t{256} << 10, std::size_t{2
 /// Errors: kUnsupported, with the limit, when the message is over kMaxFrameBytes or kMaxMessageMemory.
 Result<std::string> encode_frame(const Value& message);
 
-/// Turns a byte stream into messages. Never holds more than one frame, the noise limit and the latest input.
+/// Turns a byte stream into messages. Never holds more than one frame, the noise limit and twice the latest input.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
@@ -46,8 +46,10 @@ class FrameReader {
  private:
   Result<void> skip_noise();
   Result<std::optional<Value>> take(const FrameLimits& limits);
+  void drop_taken();
 
   std::string buffer_;
+  std::size_t taken_ = 0;  ///< The first bytes of `buffer_`: of frames that were returned.
   std::string noise_;
   bool preamble_seen_ = false;
   std::optional<Error> broken_;

@@ -96,17 +96,17 @@ struct StartLinkProbeRequest {
   std::string token;  ///< 32 characters
 };
 
-/// Sends a probe with the node's name through each open interface.
+/// Sends a probe with this name through each open interface.
 struct SendLinkProbesRequest {
   static constexpr std::string_view kName = "call_into_cables";
   using Reply = void;
-  std::string node;  ///< As cluster.yaml names it.
+  std::string node;  ///< A node name in form, random: the controller knows whose it is.
 };
 
 /// A link probe of another node, received once or more often.
 struct ReceivedProbe {
   std::string at;         ///< The interface that received it.
-  std::string node;       ///< The sender ...
+  std::string node;       ///< The sender, by its name of SendLinkProbesRequest ...
   std::string interface;  ///< ... and the interface that it used.
 
   auto operator<=>(const ReceivedProbe&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own

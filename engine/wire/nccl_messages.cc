@@ -1,5 +1,6 @@
 #include "engine/wire/nccl_messages.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "engine/model/resource.h"
@@ -26,6 +27,10 @@ std::string nccl_version_text(int version) {
   return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
 }
 
+bool is_unique_id(std::string_view bytes) {
+  return bytes.size() == kUniqueIdBytes && std::ranges::any_of(bytes, [](char byte) { return byte != 0; });
+}
+
 void list_fields(FieldVisitor& field, PrepareRank& command) {
   field("device", command.device);
   field("library", command.library);
@@ -42,6 +47,7 @@ void list_fields(FieldVisitor& field, PreparedRank& answer) {
   field("memory_free_bytes", answer.memory_free_bytes, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
   field("unified_memory", answer.unified_memory);
   field.base64("id", answer.id);
+  field.check("id", answer.id.empty() || is_unique_id(answer.id), "expected a unique id of NCCL");
   field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostVariables));
   field("gpus", answer.gpus, kOptional.within(1, kMostGpus));
   field("python_library", answer.python_library, kMessageText);

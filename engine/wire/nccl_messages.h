@@ -33,6 +33,11 @@ struct PrepareRank {
   bool make_id = false;                            ///< The answer contains a new unique id.
   bool in_image = false;                           ///< NCCL may also be in the container's Python packages.
 };
+/// The size of NCCL's unique id. Source: nccl.h, NCCL_UNIQUE_ID_BYTES.
+inline constexpr std::size_t kUniqueIdBytes = 128;
+/// True for bytes that can be a unique id. NCCL's own layout of them differs between versions.
+bool is_unique_id(std::string_view bytes);
+
 /// The most GPUs of a node.
 inline constexpr int kMostGpus = 64;
 struct PreparedRank {
@@ -44,7 +49,7 @@ struct PreparedRank {
   /// Free memory on which the test bases its size: the GPU's. With unified memory, MemAvailable if that is less.
   std::int64_t memory_free_bytes = 0;
   bool unified_memory = false;                ///< The GPU shares the host's memory.
-  std::string id;                             ///< 128 bytes; empty unless requested.
+  std::string id;                             ///< See is_unique_id(); empty unless requested.
   std::vector<std::string> other_conf_lines;  ///< Variables of /etc/nccl.conf that are not in `environment`.
   int gpus = 1;                               ///< The number of GPUs that the driver shows; at most kMostGpus.
   std::string python_library = {};            ///< With `in_image`: another NCCL, of a Python package; empty: none.

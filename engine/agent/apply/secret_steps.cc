@@ -1,7 +1,6 @@
 #include "engine/agent/apply/secret_steps.h"
 
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include <filesystem>
@@ -31,8 +30,8 @@ std::string token_of(const Observation& observation) {
   return content && is_secret_token(*content) ? *content : std::string();
 }
 
+/// For the programs that the steps start; the agent itself writes no core from its beginning.
 void write_no_core() {
-  ::prctl(PR_SET_DUMPABLE, 0);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
 }

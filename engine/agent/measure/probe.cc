@@ -1,6 +1,5 @@
 #include "engine/agent/measure/measurements.h"
 
-#include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/agent/measure/echo_packet.h"
 #include "engine/agent/measure/fabric_socket.h"
 
 namespace sparkplan {
@@ -23,22 +23,11 @@ constexpr milliseconds kAgain{250};
 /// Of one socket, before the others have their turn: another machine may send without end.
 constexpr int kPacketsInTurn = 1'000;
 
-/// Source: RFC 1071.
-std::uint16_t internet_checksum(const std::vector<unsigned char>& bytes) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < bytes.size(); i += 2) {
-    const std::uint32_t low = i + 1 < bytes.size() ? bytes[i + 1] : 0U;
-    sum += (static_cast<std::uint32_t>(bytes[i]) << 8U) + low;
-  }
-  while ((sum >> 16U) != 0) sum = (sum & 0xffffU) + (sum >> 16U);
-  return static_cast<std::uint16_t>(~sum);
-}
-
 /// One attempt to reach a target.
 class Attempt {
  public:
   explicit Attempt(const ProbeTarget& target, std::uint16_t number)
-      : target_(target), number_(number), address_(socket_address(target.address, target.ssh_port)) {}
+      : target_(target), mark_(new_echo_mark(number)), address_(socket_address(target.address, target.ssh_port)) {}
 
   bool answered() const { return answered_; }
   pollfd wanted() const {
@@ -88,17 +77,8 @@ class Attempt {
   }
 
   void send_echo() {
-    if (socket_.get() < 0) return;
-    constexpr std::size_t kHeader = sizeof(icmphdr);
-    const auto whole = static_cast<std::size_t>(target_.bytes);
-    std::vector<unsigned char> packet(std::max(whole, kIpHeaderBytes + kHeader) - kIpHeaderBytes);
-    icmphdr header{};
-    header.type = ICMP_ECHO;
-    header.un.echo.id = htons(static_cast<std::uint16_t>(::getpid()));
-    header.un.echo.sequence = htons(number_);
-    std::memcpy(packet.data(), &header, kHeader);
-    header.checksum = htons(internet_checksum(packet));
-    std::memcpy(packet.data(), &header, kHeader);
+    if (socket_.get() < 0 || !mark_) return;
+    const auto packet = echo_request(*mark_, static_cast<std::size_t>(target_.bytes));
     // A packet that cannot be sent now is sent again until the patience is over.
     (void)::sendto(socket_.get(), packet.data(), packet.size(), 0, generic(*address_), sizeof *address_);
   }
@@ -110,13 +90,8 @@ class Attempt {
       socklen_t size = sizeof from;
       const auto count = ::recvfrom(socket_.get(), packet.data(), packet.size(), 0, generic(from), &size);
       if (count < 0) return;
-      const std::size_t begin = (packet[0] & 0x0fU) * std::size_t{4};
-      if (static_cast<std::size_t>(count) < begin + sizeof(icmphdr)) continue;
-      icmphdr header{};
-      std::memcpy(&header, packet.data() + begin, sizeof header);
-      const bool ours = header.type == ICMP_ECHOREPLY && from.sin_addr.s_addr == address_->sin_addr.s_addr &&
-                        header.un.echo.id == htons(static_cast<std::uint16_t>(::getpid())) &&
-                        header.un.echo.sequence == htons(number_);
+      const bool ours = mark_ && from.sin_addr.s_addr == address_->sin_addr.s_addr &&
+                        is_echo_reply({packet.data(), static_cast<std::size_t>(count)}, *mark_);
       if (ours) answered_ = true;
     }
   }
@@ -142,7 +117,7 @@ class Attempt {
   }
 
   const ProbeTarget& target_;
-  std::uint16_t number_;
+  std::optional<EchoMark> mark_;  ///< Empty: no echo is sent.
   std::optional<sockaddr_in> address_;
   FileDescriptor socket_{-1};
   bool connected_ = false;

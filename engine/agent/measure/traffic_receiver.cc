@@ -19,6 +19,11 @@ namespace {
 constexpr std::chrono::seconds kLongestLife{90};
 constexpr int kDatagramsAtOnce = 64;
 
+/// For one window of ArrivalLimit. A measurement has a few of each; more come from strangers, or accept() keeps
+/// failing.
+constexpr int kAdmissionsInWindow = 64;
+constexpr int kDatagramsInWindow = 512;
+
 constexpr std::size_t kMaxConnections = 64;
 constexpr std::size_t kMaxDatagram = 65'536;
 constexpr std::size_t kAtOnce = std::size_t{4} << 20;
@@ -55,7 +60,9 @@ TrafficReceiver::TrafficReceiver(FileDescriptor listener, FileDescriptor datagra
       datagrams_(std::move(datagrams)),
       wake_(std::move(wake)),
       peer_(peer),
-      token_(std::move(token)) {}
+      token_(std::move(token)),
+      admissions_(kAdmissionsInWindow),
+      arrivals_(kDatagramsInWindow) {}
 
 TrafficReceiver::~TrafficReceiver() {
   over_ = true;
@@ -78,13 +85,23 @@ CloseReceiverReply TrafficReceiver::await(const CloseReceiverRequest& request) {
 void TrafficReceiver::listen_on() {
   const auto end = std::chrono::steady_clock::now() + kLongestLife;
   while (!over_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    const auto now = std::chrono::steady_clock::now();
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
     if (left.count() <= 0) {  // The session that opened it has ended.
       connections_.clear();
       (void)::shutdown(listener_.get(), SHUT_RDWR);
       return;
     }
     std::vector<pollfd> waiting{{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {datagrams_.get(), POLLIN, 0}};
+    // poll() skips negative descriptors.
+    if (const auto pause = admissions_.pause(now); pause.count() > 0) {
+      waiting[1].fd = -1;
+      left = std::min(left, pause);
+    }
+    if (const auto pause = arrivals_.pause(now); pause.count() > 0) {
+      waiting[2].fd = -1;
+      left = std::min(left, pause);
+    }
     for (const Connection& connection : connections_) waiting.push_back({connection.socket.get(), POLLIN, 0});
     if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) return;
     std::size_t place = 3;
@@ -98,11 +115,20 @@ void TrafficReceiver::listen_on() {
 }
 
 void TrafficReceiver::admit() {
+  // A failure counts as well: without a free descriptor, the listener stays readable.
+  admissions_.count(std::chrono::steady_clock::now());
   sockaddr_in from{};
   socklen_t size = sizeof from;
   FileDescriptor socket(::accept4(listener_.get(), generic(from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket.get() < 0 || from.sin_addr.s_addr != peer_.sin_addr.s_addr) return;
-  if (connections_.size() < kMaxConnections) connections_.push_back({std::move(socket), {}});
+  if (connections_.size() == kMaxConnections) {
+    // Any user of the peer can open silent connections. The real ones send their token at once.
+    const auto has_no_token = [&](const Connection& one) { return one.beginning.size() < token_.size(); };
+    const auto silent = std::find_if(connections_.begin(), connections_.end(), has_no_token);
+    if (silent == connections_.end()) return;
+    connections_.erase(silent);
+  }
+  connections_.push_back({std::move(socket), {}});
 }
 
 void TrafficReceiver::receive_datagrams() {
@@ -113,6 +139,7 @@ void TrafficReceiver::receive_datagrams() {
     socklen_t length = sizeof from;
     const auto size = ::recvfrom(datagrams_.get(), packet.data(), packet.size(), 0, generic(from), &length);
     if (size < 0) return;
+    arrivals_.count(std::chrono::steady_clock::now());
     const std::string_view bytes(packet.data(), static_cast<std::size_t>(size));
     if (from.sin_addr.s_addr != peer_.sin_addr.s_addr || !bytes.starts_with(token_)) continue;
     const std::lock_guard lock(mutex_);

@@ -12,13 +12,14 @@
 #include <thread>
 
 #include "engine/agent/kernel/file_descriptor.h"
+#include "engine/agent/measure/arrival_limit.h"
 #include "engine/core/result.h"
 #include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 
 /// Receives on one address of one interface, in its own thread, what another agent sends there. Traffic from another
-/// address, or without the token at its start, is dropped.
+/// address, or without the token at its start, is dropped. No flood of it costs more than a part of one core.
 class TrafficReceiver {
  public:
   /// Errors: kInvalidInput, those of the system calls (the interface does not have the address).
@@ -52,7 +53,10 @@ class TrafficReceiver {
   sockaddr_in peer_;
   std::string token_;
   OpenReceiverReply ports_;
-  std::list<Connection> connections_;  ///< Used only by the thread.
+  // Used only by the thread.
+  std::list<Connection> connections_;
+  ArrivalLimit admissions_;
+  ArrivalLimit arrivals_;
   std::mutex mutex_;
   std::condition_variable more_received_;
   std::set<std::int64_t> received_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -138,6 +139,7 @@ class CableRound {
       if (node.can_be_asked() && node.facts != nullptr && node.facts->live && !node.halves.empty())
         places_.push_back(at);
     }
+    for (const std::size_t at : places_) names_[at] = new_token();
   }
 
   HeardCables run() {
@@ -146,14 +148,14 @@ class CableRound {
       return node.client->call(StartLinkProbeRequest{interfaces_to_listen_at(node), token_});
     });
     on_each("sending link probes",
-            [](VerifyNode& node, std::size_t) { return node.client->call(SendLinkProbesRequest{node.name()}); });
+            [&](VerifyNode& node, std::size_t at) { return node.client->call(SendLinkProbesRequest{names_.at(at)}); });
     on_each("reading link probes", [&](VerifyNode& node, std::size_t at) -> Result<void> {
       SPARK_TRY(auto reply, node.client->call(ReadLinkProbesRequest{}));
       replies_[at] = std::move(reply);
       return {};
     });
     for (const std::size_t at : places_) {
-      heard_.calls[at] = std::move(replies_[at].received);
+      heard_.calls[at] = with_node_names(context_, names_, std::move(replies_[at].received));
       if (!replies_[at].send_errors.empty()) heard_.mute[at] = std::move(replies_[at].send_errors);
     }
     for (const auto& [at, why] : heard_.silent) heard_.calls.erase(at);
@@ -186,6 +188,7 @@ class CableRound {
   VerifyContext& context_;
   std::string token_;
   std::vector<std::size_t> places_;
+  ProbeNames names_;
   std::vector<ReadLinkProbesReply> replies_;
   HeardCables heard_;
 };
@@ -201,6 +204,20 @@ std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node) {
     if (link.up && (ours || alike)) interfaces.push_back(link.name);
   }
   return interfaces;
+}
+
+std::vector<ReceivedProbe> with_node_names(const VerifyContext& context, const ProbeNames& names,
+                                           std::vector<ReceivedProbe> received) {
+  std::map<std::string, std::size_t> senders;
+  for (const auto& [at, name] : names) senders.emplace(name, at);
+  std::vector<ReceivedProbe> known;
+  for (ReceivedProbe& probe : received) {
+    const auto sender = senders.find(probe.node);
+    if (sender == senders.end()) continue;
+    probe.node = context.nodes[sender->second].name();
+    known.push_back(std::move(probe));
+  }
+  return known;
 }
 
 std::vector<Check> judge_cables(const VerifyContext& context, const HeardCables& heard) {

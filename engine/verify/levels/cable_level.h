@@ -22,6 +22,14 @@ struct HeardCables {
 /// ports.
 std::vector<std::string> interfaces_to_listen_at(const VerifyNode& node);
 
+/// The names under which the nodes send their link probes, by the place in VerifyContext::nodes. They are random and
+/// known to their own node alone until it sends: every machine in a shared Ethernet sees the token of the run.
+using ProbeNames = std::map<std::size_t, std::string>;
+
+/// Pure. The probes with the nodes' own names in place of those of `names`, without those of other senders.
+std::vector<ReceivedProbe> with_node_names(const VerifyContext& context, const ProbeNames& names,
+                                           std::vector<ReceivedProbe> received);
+
 /// Pure. For each half, whether its cable leads where cluster.yaml declares: link/NODE/HALF/cable. context.checks
 /// contains the checks of the halves themselves.
 std::vector<Check> judge_cables(const VerifyContext& context, const HeardCables& heard);

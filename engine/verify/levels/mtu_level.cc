@@ -1,8 +1,10 @@
-#include "engine/verify/levels/levels.h"
+#include "engine/verify/levels/mtu_level.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "engine/verify/levels/levels.h"
 #include "engine/verify/levels/packet_probe.h"
 #include "engine/verify/pairs.h"
 
@@ -23,6 +25,34 @@ struct Direction {
 std::int64_t carried_by(const ObservedPort& half) {
   if (half.mtu) return *half.mtu;
   return half.link == nullptr ? kSmallPacket : half.link->mtu;
+}
+
+/// The fewest nodes whose paths to a half must be narrow before its node is named: one alone may have the fault itself,
+/// or only claim it.
+constexpr std::size_t kWitnesses = 2;
+
+void name_if_common(const VerifyContext& context, const std::vector<HalfPair>& pairs, std::vector<Check>& checks,
+                    std::size_t at, std::size_t half) {
+  std::vector<Check*> narrow;
+  std::set<std::size_t> witnesses;
+  bool others_work = false;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const HalfPair& pair = pairs[i];
+    const bool from_here = pair.from == at && pair.from_half == half;
+    const bool to_here = pair.to == at && pair.to_half == half;
+    if (from_here || to_here) {
+      if (checks[i].status != CheckStatus::kFail || !checks[i].value) return;
+      narrow.push_back(&checks[i]);
+      witnesses.insert(from_here ? pair.to : pair.from);
+      continue;
+    }
+    const bool same_half = context.nodes[pair.from].halves[pair.from_half].half == context.nodes[at].halves[half].half;
+    if (same_half && checks[i].status == CheckStatus::kPass) others_work = true;
+  }
+  if (witnesses.size() < kWitnesses || !others_work) return;
+  for (Check* check : narrow) {
+    check->cause += "; only this node is affected: check the cable or the switch port of " + context.nodes[at].name();
+  }
 }
 
 bool is_back(const HalfPair& one, const HalfPair& other) {
@@ -50,10 +80,14 @@ class MtuLevel {
     in_rounds(
         context_.nodes.size(), context_.options.workers,
         [&](std::size_t one, std::size_t other) { probe_between(one, other); }, stopped);
-    find_common_ends();
+    std::vector<HalfPair> pairs;
     std::vector<Check> checks;
-    for (Direction& direction : directions_) checks.push_back(std::move(direction.check));
-    append(checks, without_pairs(context_, Level::kMtu, half_pairs(context_)));
+    for (Direction& direction : directions_) {
+      pairs.push_back(direction.pair);
+      checks.push_back(std::move(direction.check));
+    }
+    name_common_ends(context_, pairs, checks);
+    append(checks, without_pairs(context_, Level::kMtu, pairs));
     return checks;
   }
 
@@ -113,39 +147,19 @@ class MtuLevel {
     }
   }
 
-  /// If all paths of a half are narrow and other nodes' paths are not, that node's own cable has the fault.
-  void find_common_ends() {
-    for (std::size_t at = 0; at < context_.nodes.size(); ++at) {
-      for (std::size_t half = 0; half < context_.nodes[at].halves.size(); ++half) name_if_common(at, half);
-    }
-  }
-
-  void name_if_common(std::size_t at, std::size_t half) {
-    std::vector<Direction*> narrow;
-    bool all_here = true;
-    bool others_work = false;
-    for (Direction& direction : directions_) {
-      const auto& pair = direction.pair;
-      const bool here = (pair.from == at && pair.from_half == half) || (pair.to == at && pair.to_half == half);
-      const bool is_narrow = direction.check.status == CheckStatus::kFail && direction.check.value.has_value();
-      if (here && is_narrow) narrow.push_back(&direction);
-      if (here && !is_narrow) all_here = false;
-      const bool same_half =
-          context_.nodes[pair.from].halves[pair.from_half].half == context_.nodes[at].halves[half].half;
-      if (!here && same_half && direction.check.status == CheckStatus::kPass) others_work = true;
-    }
-    if (!all_here || !others_work) return;
-    for (Direction* direction : narrow) {
-      direction->check.cause +=
-          "; only this node is affected: check the cable or the switch port of " + context_.nodes[at].name();
-    }
-  }
-
   VerifyContext& context_;
   std::vector<Direction> directions_;
 };
 
 }  // namespace
+
+void name_common_ends(const VerifyContext& context, const std::vector<HalfPair>& pairs, std::vector<Check>& checks) {
+  for (std::size_t at = 0; at < context.nodes.size(); ++at) {
+    for (std::size_t half = 0; half < context.nodes[at].halves.size(); ++half) {
+      name_if_common(context, pairs, checks, at, half);
+    }
+  }
+}
 
 std::vector<Check> verify_mtu(VerifyContext& context) { return MtuLevel(context).run(); }
 

@@ -272,10 +272,7 @@ class RankGroup {
       note({NcclTrouble::kFault, phase, place, failed->fault, failed->error, failed->transport});
       return false;
     }
-    const bool fits = (phase == NcclPhase::kPrepare && std::holds_alternative<PreparedRank>(**answer)) ||
-                      (phase == NcclPhase::kJoin && std::holds_alternative<JoinedRank>(**answer)) ||
-                      (phase == NcclPhase::kRun && std::holds_alternative<CollectiveResult>(**answer));
-    if (!fits) {
+    if (!fits_phase(**answer, phase, place == 0)) {
       note({NcclTrouble::kEnded, phase, place, {}, make_error(ErrorCode::kFailed, "it sent an unexpected answer"), {}});
       return false;
     }
@@ -359,6 +356,13 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
     });
   }
   return outcomes;
+}
+
+bool fits_phase(const RankAnswer& answer, NcclPhase phase, bool makes_id) {
+  const auto* prepared = std::get_if<PreparedRank>(&answer);
+  if (phase == NcclPhase::kPrepare) return prepared != nullptr && !(makes_id && prepared->id.empty());
+  if (phase == NcclPhase::kJoin) return std::holds_alternative<JoinedRank>(answer);
+  return phase == NcclPhase::kRun && std::holds_alternative<CollectiveResult>(answer);
 }
 
 std::optional<std::size_t> place_of_other_size(const RunCollective& run, const std::vector<CollectiveResult>& results) {

@@ -112,6 +112,9 @@ NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<Ncc
 /// The GPU and NCCL of each place, without joining them: one outcome per place, with `prepared` or `failure`.
 std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
 
+/// Pure. True for an answer that a rank may give in `phase`. The rank that makes the unique id must send one.
+bool fits_phase(const RankAnswer& answer, NcclPhase phase, bool makes_id);
+
 /// Pure. The first rank whose own result has another size than `run` asks for; nothing without one. The size follows
 /// from the command, so that no rank is judged by what another one reports.
 std::optional<std::size_t> place_of_other_size(const RunCollective& run, const std::vector<CollectiveResult>& results);

@@ -1,10 +1,15 @@
 // A receiver and a sender on this machine's loopback interface: accepted senders, and reported errors.
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
+#include "engine/agent/measure/arrival_limit.h"
+#include "engine/agent/measure/echo_packet.h"
+#include "engine/agent/measure/fabric_socket.h"
 #include "engine/agent/measure/link_probe.h"
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
@@ -99,6 +104,85 @@ TEST_CASE("a sender of many other sizes does not spoil the answer of its receive
   const auto reply = receiver->await({{84, 9000}, 200});
   CHECK(reply.received == std::vector<std::int64_t>{84});
   CHECK(decode<CloseReceiverReply>(encode(reply)));
+}
+
+TEST_CASE("a flood of arrivals at a receiver's socket is read at a bounded rate") {
+  ArrivalLimit limit(3);
+  const ArrivalLimit::Time begin(std::chrono::hours(1));
+  const auto after = [&](int milliseconds) { return begin + std::chrono::milliseconds(milliseconds); };
+  int read = 0;
+  // An arrival is ready at each moment of one second.
+  for (int moment = 0; moment < 1'000; ++moment) {
+    if (limit.pause(after(moment)).count() > 0) continue;
+    limit.count(after(moment));
+    ++read;
+  }
+  CHECK(read == 300);
+  // The pause ends with the window, and is never a wait of zero.
+  ArrivalLimit other(1);
+  CHECK(other.pause(begin).count() == 0);
+  other.count(begin);
+  CHECK(other.pause(begin) == ArrivalLimit::kWindow);
+  CHECK(other.pause(after(10) - std::chrono::nanoseconds(1)).count() == 1);
+  CHECK(other.pause(after(10)).count() == 0);
+}
+
+TEST_CASE("a receiver accepts its peer's data after a flood of foreign connections and datagrams") {
+  const auto receiver = open_receiver();
+  for (int i = 0; i < 200; ++i) {
+    CHECK(measure_tcp({kHere, "127.0.0.1", receiver->ports().port, kOtherToken, 1, 1}, never));
+    CHECK(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kOtherToken, {84, 84, 84, 84}}));
+  }
+  const auto reply = measure_tcp(tcp_to(receiver->ports().port), never);
+  REQUIRE(reply);
+  CHECK(reply->outcome == TcpOutcome::kDone);
+  REQUIRE(send_datagrams({kHere, "127.0.0.1", receiver->ports().datagram_port, kToken, {1500}}));
+  CHECK(receiver->await({{1500}, 10'000}).received == std::vector<std::int64_t>{1500});
+}
+
+TEST_CASE("a receiver's silent connections do not shut out those with the token") {
+  const auto receiver = open_receiver();
+  const auto to = socket_address("127.0.0.1", receiver->ports().port);
+  REQUIRE(to);
+  std::vector<FileDescriptor> silent;
+  for (int i = 0; i < 100; ++i) {
+    auto socket = open_fabric_socket(kHere, SOCK_STREAM);
+    REQUIRE(socket);
+    (void)::connect(socket->get(), generic(*to), sizeof *to);
+    pollfd connected{socket->get(), POLLOUT, 0};
+    CHECK(::poll(&connected, 1, 10'000) == 1);
+    silent.push_back(std::move(*socket));
+  }
+  const auto reply = measure_tcp(tcp_to(receiver->ports().port), never);
+  REQUIRE(reply);
+  CHECK(reply->outcome == TcpOutcome::kDone);
+}
+
+TEST_CASE("probe: an echo reply counts only with the random token of its request") {
+  const auto mark = new_echo_mark(7);
+  REQUIRE(mark);
+  const auto request = echo_request(*mark, 84);
+  CHECK(request.size() == 64);
+  CHECK(echo_request(*mark, 0).size() == 24);  // The token needs its room.
+  CHECK(echo_request(*mark, 9000).size() == 8980);
+  const auto reply_with = [&](std::size_t changed, std::size_t size) {
+    std::vector<unsigned char> packet(20);
+    packet[0] = 0x45;
+    packet.insert(packet.end(), request.begin(), request.end());
+    packet[20] = 0;  // ICMP_ECHOREPLY
+    packet.resize(size);
+    if (changed < size) packet[changed] ^= 1U;
+    return is_echo_reply(packet, *mark);
+  };
+  constexpr std::size_t kUnchanged = 1'000;
+  CHECK(reply_with(kUnchanged, 84));
+  CHECK(reply_with(kUnchanged, 44));
+  for (std::size_t at = 24; at < 44; ++at) CHECK_FALSE(reply_with(at, 84));  // The id, the sequence, the token.
+  CHECK_FALSE(reply_with(20, 84));
+  for (std::size_t size = 0; size < 44; ++size) CHECK_FALSE(reply_with(kUnchanged, size));
+  const auto other = new_echo_mark(7);
+  REQUIRE(other);
+  CHECK(other->token != mark->token);
 }
 
 TEST_CASE("verify ssh: a machine that prints without end fails its own login, and the other logins go on") {

@@ -78,6 +78,22 @@ TEST_CASE("answers survive the wire") {
   CHECK(failure.transport == transport);
 }
 
+TEST_CASE("a unique id of NCCL has its size and is not blank") {
+  const auto accepts = [](const std::string& id) {
+    PreparedRank prepared;
+    prepared.id = id;
+    const auto value = decode_json(encode_json(encode(RankAnswer(prepared))));
+    REQUIRE(value);
+    return decode<RankAnswer>(*value).has_value();
+  };
+  CHECK(accepts(""));  // Of a rank that was not asked for one.
+  CHECK(accepts(unique_id()));
+  CHECK_FALSE(accepts(unique_id().substr(1)));
+  CHECK_FALSE(accepts(unique_id() + "x"));
+  CHECK_FALSE(accepts(std::string(128, '\0')));
+  CHECK_FALSE(accepts(std::string(1 << 20, 'x')));
+}
+
 TEST_CASE("the measurement of GPUs survives the wire") {
   const auto command = std::get<MeasureGpus>(command_sent(MeasureGpus{5000, true}));
   CHECK(command.load_ms == 5000);

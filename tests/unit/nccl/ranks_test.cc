@@ -351,6 +351,19 @@ TEST_CASE("the rank that limits the sizes is the one with the least memory for e
   CHECK(place_of_least_memory(outcome) == 1U);
 }
 
+TEST_CASE("the first rank's answer is refused without the unique id that it was asked for") {
+  PreparedRank without;
+  PreparedRank with;
+  with.id = std::string(kUniqueIdBytes, 'i');
+  CHECK(fits_phase(with, NcclPhase::kPrepare, true));
+  CHECK_FALSE(fits_phase(without, NcclPhase::kPrepare, true));
+  CHECK(fits_phase(without, NcclPhase::kPrepare, false));
+  CHECK_FALSE(fits_phase(with, NcclPhase::kJoin, true));
+  CHECK_FALSE(fits_phase(JoinedRank{}, NcclPhase::kPrepare, false));
+  CHECK(fits_phase(JoinedRank{}, NcclPhase::kJoin, true));
+  CHECK(fits_phase(CollectiveResult{}, NcclPhase::kRun, true));
+}
+
 TEST_CASE("a size is judged by the command, so that a false one accuses only the rank that reports it") {
   const RunCollective run{Collective::kAllReduce, 4096, 1, 20, true, 1};
   const auto place = [&](std::int64_t first, std::int64_t second) {

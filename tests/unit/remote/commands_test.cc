@@ -2,11 +2,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "engine/core/text.h"
 #include "engine/process/child_process.h"
 #include "engine/remote/transport/remote_commands.h"
 #include "tests/support/catch.h"
+#include "tests/support/source_folder.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan {
@@ -76,6 +80,11 @@ std::string packed(const std::string& bytes) {
 }
 
 std::string put(const std::string& bytes) { return std::string(kInstallerPut) + "\n" + packed(bytes); }
+
+std::string page_on_security() {
+  std::ifstream file(test::source_folder() + "/docs/security.md", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 const std::string kProgram = "#!/bin/sh\necho \"I am the agent: $*\"\n";
 
@@ -194,6 +203,30 @@ TEST_CASE("an agent that arrives damaged or truncated leaves the old one and no 
     CHECK_FALSE(ended.error.empty());
     CHECK(root.tree() == before);
   }
+}
+
+TEST_CASE("the installer starts only the programs that docs/security.md lists") {
+  const ScratchDirectory root;
+  // The shell finds programs in this folder alone. Each notes its name and does its work.
+  const auto programs = (root / "/programs").string();
+  const auto log = (root / "/log").string();
+  const auto input = put(kProgram);
+  const std::string begin = "#!/bin/sh\nPATH=/usr/bin:/bin\n";
+  const std::vector<std::string> listed{"gzip", "uname", "mkdir", "chmod", "sync", "mv", "rm"};
+  for (const auto& name : listed) {
+    root.write("/programs/" + name, begin + "echo " + name + " >>" + log + "\nexec " + name + " \"$@\"\n");
+    std::filesystem::permissions(programs + "/" + name, std::filesystem::perms::owner_all);
+  }
+  const auto installer = "PATH=" + programs + "; export PATH; " + below(root, RemoteProgram::kInstaller);
+  const auto installed = run_in_shell(installer, input);
+  INFO(installed.error);
+  CHECK(installed.status == 0);  // A program that is not listed would be missing.
+  CHECK(root.read("/log") == "uname\nmkdir\ngzip\nchmod\nsync\nmv\nsync\n");
+  CHECK(run_in_shell(installer, input.substr(0, input.size() - 1)).status != 0);
+  CHECK(root.read("/log").ends_with("uname\ngzip\nrm\n"));
+  const auto page = page_on_security();
+  CHECK(page.find("The installer starts gzip, uname, mkdir, chmod, sync and mv. If it fails, it also starts rm") !=
+        std::string::npos);
 }
 
 TEST_CASE("an installer without its marker changes nothing") {

@@ -1,6 +1,7 @@
 // Probes received through the cables, compared with the declared cables.
 #include <algorithm>
 
+#include "engine/core/ids.h"
 #include "engine/verify/levels/cable_level.h"
 #include "engine/verify/levels/levels.h"
 #include "tests/support/catch.h"
@@ -167,6 +168,17 @@ TEST_CASE("cables: only physical fabric interfaces that are up are probed") {
   down.up = false;
   for (const LinkFacts& link : {other, management, bond, down}) sample.facts[0].links.push_back(link);
   CHECK(interfaces_to_listen_at(context.nodes[0]) == std::vector<std::string>{kA, kB, "enp1s0f0np0"});
+}
+
+TEST_CASE("cables: a probe in the name of another node does not count without that node's random name") {
+  SampleContext sample(3);
+  const auto context = sample.context();
+  const ProbeNames names{{0, new_token()}, {1, new_token()}};
+  CHECK(names.at(0) != names.at(1));
+  CHECK(NodeName::parse(names.at(0)));  // The agents drop other names.
+  const auto known = with_node_names(context, names,
+                                     {{kA, names.at(1), kA}, {kA, "spark-03", kA}, {kB, "spark-02", kB}, {kB, "", kB}});
+  CHECK(known == std::vector<ReceivedProbe>{{kA, "spark-02", kA}});
 }
 
 }  // namespace sparkplan

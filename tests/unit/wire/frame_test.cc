@@ -1,3 +1,4 @@
+#include <chrono>
 #include <random>
 
 #include "engine/core/json.h"
@@ -68,6 +69,24 @@ TEST_CASE("messages arrive complete from a stream of single bytes") {
     for (auto& message : take_all(reader)) messages.push_back(std::move(message));
   }
   CHECK(messages == std::vector<Value>{kFirst, kSecond});
+}
+
+TEST_CASE("400,000 small frames that a node sends at once cost their reader less than five seconds") {
+  constexpr std::size_t kFrames = 400'000;
+  const std::string frame = length_prefix(1) + "7";
+  std::string bytes(kPreamble);
+  for (std::size_t i = 0; i < kFrames; ++i) bytes += frame;
+  FrameReader reader;
+  reader.feed(bytes);
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t read = 0;
+  for (auto message = reader.next(); message && *message; message = reader.next()) ++read;
+  CHECK(read == kFrames);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  reader.feed(frame.substr(0, 3));
+  CHECK_FALSE(*reader.next());
+  reader.feed(frame.substr(3));
+  CHECK((*reader.next())->integer() != nullptr);
 }
 
 TEST_CASE("an incomplete preamble is noise") {

@@ -1,0 +1,64 @@
+// The node that the narrow paths of the level mtu have in common.
+#include "engine/verify/levels/mtu_level.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/verify/pairs.h"
+#include "tests/support/catch.h"
+#include "tests/unit/verify/sample_context.h"
+
+namespace sparkplan {
+namespace {
+
+using testing::SampleContext;
+
+constexpr const char* kNamesNode = "only this node is affected";
+
+/// Half 0 of each pair of the nodes, with the causes after name_common_ends(). The paths between `narrow` nodes fail.
+std::vector<Check> checks_with(int nodes, const std::vector<NodePair>& narrow, const std::vector<NodePair>& without) {
+  SampleContext sample(nodes);
+  const auto context = sample.context();
+  std::vector<HalfPair> pairs;
+  std::vector<Check> checks;
+  for (const HalfPair& pair : half_pairs(context)) {
+    const NodePair ends = std::minmax(pair.from, pair.to);
+    const auto is_one_of = [&](const std::vector<NodePair>& some) {
+      return std::find(some.begin(), some.end(), ends) != some.end();
+    };
+    if (pair.from_half != 0 || is_one_of(without)) continue;
+    Check check = check_of(Level::kMtu, context, pair);
+    check.status = is_one_of(narrow) ? CheckStatus::kFail : CheckStatus::kPass;
+    check.value = is_one_of(narrow) ? 1'500 : 9'000;
+    pairs.push_back(pair);
+    checks.push_back(std::move(check));
+  }
+  name_common_ends(context, pairs, checks);
+  return checks;
+}
+
+bool any_names_a_node(const std::vector<Check>& checks) {
+  return std::ranges::any_of(checks, [](const Check& one) { return one.cause.find(kNamesNode) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("mtu: a node whose paths to two others are narrow is named, and the others are not") {
+  const auto checks = checks_with(3, {{0, 2}, {1, 2}}, {});
+  REQUIRE(checks.size() == 6);
+  CHECK(any_names_a_node(checks));
+  for (const Check& check : checks) {
+    CHECK((check.cause.find("switch port of spark-03") != std::string::npos) == (check.status == CheckStatus::kFail));
+    CHECK(check.cause.find("switch port of spark-01") == std::string::npos);
+    CHECK(check.cause.find("switch port of spark-02") == std::string::npos);
+  }
+}
+
+TEST_CASE("mtu: a narrow path that one other node reports names no node") {
+  // With cables in a line, a half has one other end: either node may have the fault, or only claim it.
+  CHECK_FALSE(any_names_a_node(checks_with(4, {{0, 1}}, {{0, 2}, {0, 3}, {1, 2}, {1, 3}})));
+  CHECK_FALSE(any_names_a_node(checks_with(3, {{0, 1}}, {})));
+}
+
+}  // namespace sparkplan
