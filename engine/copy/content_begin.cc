@@ -17,7 +17,7 @@ namespace sparkplan::copy {
 namespace {
 
 /// True if no other user can give a name in this directory to another file.
-bool is_private(int directory) {
+bool is_private_folder(int directory) {
   struct stat status {};
   return ::fstat(directory, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0022U) == 0;
 }
@@ -31,7 +31,7 @@ Result<FileDescriptor> folder_of_unfinished(const Tree& tree) {
     SPARK_TRY(const bool is_made, tree.make_directory(name));
     SPARK_TRY(auto folder, tree.open_file(name, O_RDONLY | O_DIRECTORY));
     // Some file systems show one owner for everything. Only root writes for more users than itself.
-    if (is_private(folder.get()) || (is_made && ::geteuid() != 0)) return folder;
+    if (is_private_folder(folder.get()) || (is_made && ::geteuid() != 0)) return folder;
     tree.remove_partial_folder();
   }
   return failure(ErrorCode::kRefused, name + " belongs to another user, or other users can write to it",
