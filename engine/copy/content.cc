@@ -216,8 +216,8 @@ Result<void> Content::write_chunk(ChunkId id, const std::vector<char>& bytes) {
   const File& file = files_[id.file];
   SPARK_TRY(const auto opened, open_partial(file, O_WRONLY));
   const CopyEntry& entry = entries_[id.file];
-  SPARK_CHECK(of_file(entry.sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
-                                   : write_at(opened.get(), bytes, offset_of(id)),
+  SPARK_CHECK(of_file(entry.sparse && !file.dense ? write_without_zeros(opened.get(), bytes, offset_of(id))
+                                                  : write_at(opened.get(), bytes, offset_of(id)),
                       entry.path));
   return journal_.add(file.partial, id.chunk, file.digests[id.chunk]);
 }

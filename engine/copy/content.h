@@ -105,6 +105,7 @@ class Content {
     std::size_t unchecked = 0;  ///< Chunks that were not read again from the disk.
     std::string partial;        ///< The name in the folder of unfinished files; empty: in place.
     bool in_place = false;
+    bool dense = false;  ///< Zeros are written as well: the disk may have other bytes in their place.
   };
 
   std::size_t size_of(ChunkId id) const;
@@ -122,6 +123,7 @@ class Content {
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
+  bool clear_unverified(std::uint32_t number, int partial) const;
   Result<bool> is_in_place(std::uint32_t number, bool replace);
   Result<FileDescriptor> open_partial(const File& file, int flags) const;
 

@@ -1,16 +1,49 @@
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/file_bytes.h"
+#include "engine/copy/tree.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 
 /// The beginning of Content: what is there, and what is missing.
 namespace sparkplan::copy {
+namespace {
+
+/// True if no other user can give a name in this directory to another file.
+bool is_private_folder(int directory) {
+  struct stat status {};
+  return ::fstat(directory, &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0022U) == 0;
+}
+
+/// Makes the folder of unfinished files. A user of the tree could have made it before, to exchange a file between its
+/// check and its name, or to write a journal.
+Result<FileDescriptor> folder_of_unfinished(const Tree& tree) {
+  constexpr int kAttempts = 2;
+  const std::string name(kPartialFolder);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    SPARK_TRY(const bool is_made, tree.make_directory(name));
+    SPARK_TRY(auto folder, tree.open_file(name, O_RDONLY | O_DIRECTORY));
+    // Some file systems show one owner for everything. Only root writes for more users than itself.
+    if (is_private_folder(folder.get()) || (is_made && ::geteuid() != 0)) return folder;
+    tree.remove_partial_folder();
+  }
+  return failure(ErrorCode::kRefused, name + " belongs to another user, or other users can write to it",
+                 "look at it, and remove it from the directory");
+}
+
+/// Makes a hole. False: the file system cannot do that, and what was there stays.
+bool clear_range(int file, std::int64_t offset, std::size_t size) {
+  return ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, static_cast<off_t>(size)) == 0;
+}
+
+}  // namespace
 
 Result<CopyBegun> Content::begin(const CopyBegin& command) {
   if (begun_) return failure(ErrorCode::kInvalidInput, "the transfer has begun already");
@@ -20,8 +53,7 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   begun.free_bytes = tree_.free_bytes();
   files_.resize(entries_.size());
   if (!source_) {
-    SPARK_TRY([[maybe_unused]] const bool made, tree_.make_directory(std::string(kPartialFolder)));
-    SPARK_TRY(partial_, tree_.open_file(std::string(kPartialFolder), O_RDONLY | O_DIRECTORY));
+    SPARK_TRY(partial_, folder_of_unfinished(tree_));
     SPARK_CHECK(journal_.open(partial_.get()));
   }
   for (std::uint32_t number = 0; number < entries_.size(); ++number) {
@@ -61,7 +93,9 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
   if (!status) return false;
   const FileStamp stamp = stamp_of(*status);
   file.old = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(stamp.size)));
-  const bool equal = stamp.size == entry.size && std::ranges::all_of(file.old, is_known) && file.old == file.digests;
+  const bool is_whole = stamp.size == entry.size && std::ranges::all_of(file.old, is_known);
+  // The controller has compared the sums. The digests of the source come later, and could be others.
+  const bool equal = is_whole && (entry.sum.empty() ? file.old == file.digests : sum_of(file.old) == entry.sum);
   bool is_linked = false;
   if (equal) {
     SPARK_TRY(const auto opened, tree_.open_file(entry.path, O_RDONLY));
@@ -76,6 +110,7 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
       SPARK_CHECK(give_properties(opened.get(), entry));
       SPARK_TRY(const FileStamp given, stamp_of_open(opened.get(), entry.path));
       const bool brought = index_.is_brought(entry.path, stamp);
+      file.digests = file.old;
       index_.add(entry.path, given, file.digests, brought ? DigestIndex::Came::kReceived : DigestIndex::Came::kEqual);
       return true;
     }
@@ -144,7 +179,18 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
     }
     file.has[chunk] = Has::kVerified;
   }
+  if (entry.sparse) file.dense = !clear_unverified(number, opened.get());
   return {};
+}
+
+/// An earlier process may have written other content, which would show where this content has holes.
+bool Content::clear_unverified(std::uint32_t number, int partial) const {
+  const auto& has = files_[number].has;
+  for (std::uint32_t chunk = 0; chunk < has.size(); ++chunk) {
+    const ChunkId id{number, chunk};
+    if (has[chunk] != Has::kVerified && !clear_range(partial, offset_of(id), size_of(id))) return false;
+  }
+  return true;
 }
 
 Result<FileDescriptor> Content::open_partial(const File& file, int flags) const {

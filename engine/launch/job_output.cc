@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,13 +62,13 @@ Result<void> PrefixedLines::finish() {
   return {};
 }
 
-Result<OutputFiles> OutputFiles::in(const std::string& folder, Name name) {
+Result<OutputFiles> OutputFiles::in(const std::string& folder, Name name, const OutputRoom& room) {
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return failure(system_error("make " + folder, errno));
   struct stat found {};
   if (::stat(folder.c_str(), &found) != 0) return failure(system_error("read " + folder, errno));
   if (!S_ISDIR(found.st_mode)) return failure(system_error("write in " + folder, ENOTDIR));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure(system_error("write in " + folder, errno));
-  return OutputFiles(folder, std::move(name));
+  return OutputFiles(folder, std::move(name), room);
 }
 
 OutputFiles::~OutputFiles() {
@@ -89,8 +90,21 @@ Result<void> OutputFiles::make(const OutputSource& source) {
   return {};
 }
 
+Result<void> OutputFiles::check_room(int file) const {
+  struct statvfs status {};
+  if (written_ <= room_.unchecked || ::fstatvfs(file, &status) != 0) return {};
+  const auto free = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  if (free >= room_.kept_free) return {};
+  constexpr std::int64_t kMegabyte = 1'000'000;
+  return failure(ErrorCode::kFailed,
+                 "the output fills the disk of " + folder_ + ": " + std::to_string(free / kMegabyte) + " MB are free",
+                 "look which of the files is large, and remove it");
+}
+
 Result<void> OutputFiles::take(const OutputSource& source, std::string_view bytes) {
   SPARK_TRY(const int file, file_of(source));
+  written_ += static_cast<std::int64_t>(bytes.size());
+  SPARK_CHECK(check_room(file));
   if (write_fully(file, bytes)) return {};
   return failure(system_error("write " + folder_ + "/" + name_(source), errno));
 }

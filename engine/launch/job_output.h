@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -70,6 +71,12 @@ class PrefixedLines final : public JobOutput {
   std::map<OutputSource, LineSplitter> streams_;
 };
 
+/// A node decides how much it prints, and the disk belongs to others as well.
+struct OutputRoom {
+  std::int64_t kept_free = std::int64_t{256} << 20;  ///< So many bytes of the file system stay free, ...
+  std::int64_t unchecked = std::int64_t{64} << 20;   ///< ... once a run has written more than so many.
+};
+
 /// One file for the bytes of each stream.
 class OutputFiles final : public JobOutput {
  public:
@@ -77,21 +84,26 @@ class OutputFiles final : public JobOutput {
   using Name = std::function<std::string(const OutputSource& source)>;
 
   /// Makes the folder if it is missing. Errors: those of the system calls.
-  static Result<OutputFiles> in(const std::string& folder, Name name);
+  static Result<OutputFiles> in(const std::string& folder, Name name, const OutputRoom& room = {});
   OutputFiles(OutputFiles&& other) noexcept = default;
   OutputFiles& operator=(OutputFiles&&) = delete;
   ~OutputFiles() override;
 
   /// Makes the file of a stream that may stay empty. Errors: as take().
   Result<void> make(const OutputSource& source);
+  /// Errors: also kFailed (too little space would stay free).
   Result<void> take(const OutputSource& source, std::string_view bytes) override;
 
  private:
-  OutputFiles(std::string folder, Name name) : folder_(std::move(folder)), name_(std::move(name)) {}
+  OutputFiles(std::string folder, Name name, const OutputRoom& room)
+      : folder_(std::move(folder)), name_(std::move(name)), room_(room) {}
   Result<int> file_of(const OutputSource& source);
+  Result<void> check_room(int file) const;
 
   std::string folder_;
   Name name_;
+  OutputRoom room_;
+  std::int64_t written_ = 0;
   std::map<OutputSource, int> files_;
 };
 

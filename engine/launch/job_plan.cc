@@ -194,7 +194,9 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto half = first_half(*nodes[i], facts[i], cluster.profile);
     if (i == 0) first = half;
-    shared = shared && half && first && share_network(*half, *first);
+    // A link-local address is the node's own claim, and could be another node's.
+    const bool is_claimed = half && std::ranges::find(fabric, half->address) != fabric.end();
+    shared = shared && half && first && !is_claimed && share_network(*half, *first);
     if (half) fabric.push_back(half->address);
   }
   return shared ? fabric : management_addresses(nodes, facts, cluster);

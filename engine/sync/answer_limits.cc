@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "engine/core/bounded_text.h"
+#include "engine/core/digest.h"
 
 namespace sparkplan {
 namespace {
@@ -21,6 +23,23 @@ std::uint32_t number_at(const std::string& bytes, std::size_t at) {
 bool is_known(std::string_view digests, std::size_t chunk) {
   const auto digest = digests.substr(chunk * kCopyDigestBytes, kCopyDigestBytes);
   return digest.find_first_not_of('\0') != std::string_view::npos;
+}
+
+/// A sum is the digest of all digests. One that is not known comes later.
+bool fits_its_sum(const CopyEntry& entry) {
+  if (entry.sum.empty() || entry.digests.empty()) return true;
+  for (std::size_t chunk = 0; chunk * kCopyDigestBytes < entry.digests.size(); ++chunk) {
+    if (!is_known(entry.digests, chunk)) return true;
+  }
+  return sha256(entry.digests) == entry.sum;
+}
+
+bool can_be_read_by_owner(const CopyEntry& entry) {
+  constexpr int kReads = 0400;
+  constexpr int kReadsAndEnters = 0500;
+  if (entry.kind == CopyKind::kLink) return true;
+  const int needed = entry.kind == CopyKind::kDirectory ? kReadsAndEnters : kReads;
+  return (entry.mode & needed) == needed;
 }
 
 /// Sorts the entries. Receivers would refuse such a list, and their errors would not name the node that wrote it.
@@ -103,6 +122,20 @@ Result<std::vector<CopyEntry>> ListingParts::take() {
   return std::move(entries_);
 }
 
+Result<void> check_to_send(const std::vector<CopyEntry>& entries, bool read_by_owner) {
+  for (const CopyEntry& entry : entries) {
+    if (!fits_its_sum(entry)) {
+      return failure(ErrorCode::kFailed, "the node has digests of " + shown_text(entry.path) +
+                                             " that do not belong to the sum that it lists");
+    }
+    if (read_by_owner && !can_be_read_by_owner(entry)) {
+      return failure(ErrorCode::kUnsupported, "the owner of " + shown_text(entry.path) + " could not read it",
+                     "give the owner the right to read it, or remove it from the directory");
+    }
+  }
+  return {};
+}
+
 bool AnswerBudget::take(Clock::time_point now) {
   constexpr std::int64_t kAtOnce = 200;
   constexpr std::int64_t kPerSecond = 10;  // An honest node reports once per second.
@@ -129,6 +162,10 @@ Result<std::string> KnownChunks::only_new(const std::string& records) {
     const std::size_t chunk = number_at(records, at + 4);
     if (file >= known_.size() || chunk >= known_[file].size()) {
       return failure(ErrorCode::kFailed, "the source sent a digest of no chunk");
+    }
+    // Receivers would wait for the right one, and their errors would not name the source.
+    if (!is_known(std::string_view(records).substr(at + kCopyRecordBytes - kCopyDigestBytes), 0)) {
+      return failure(ErrorCode::kFailed, "the source sent a digest that is none");
     }
     if (known_[file][chunk]) continue;
     known_[file][chunk] = true;

@@ -72,6 +72,11 @@ class ListingParts {
   std::vector<CopyEntry> entries_;
 };
 
+/// Pure. Checks the source's entries before a transfer: else receivers would fail under their own names.
+/// `read_by_owner`: the receivers' programs have only the rights of the owner.
+/// Errors: kFailed (digests of another sum), kUnsupported (the owner could not read a file or directory).
+Result<void> check_to_send(const std::vector<CopyEntry>& entries, bool read_by_owner);
+
 /// The answers of a transfer that bring nothing new: a node has an allowance, and more with the time.
 class AnswerBudget {
  public:
@@ -90,7 +95,7 @@ class AnswerBudget {
 class KnownChunks {
  public:
   explicit KnownChunks(const std::vector<CopyEntry>& entries);
-  /// The records that are new, as in CopyDigests. Errors: kFailed (a digest of no chunk).
+  /// The records that are new, as in CopyDigests. Errors: kFailed (a digest of no chunk, or of zeros).
   Result<std::string> only_new(const std::string& records);
   bool all() const { return unknown_ == 0; }
 

@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <optional>
+#include <string_view>
 
 namespace sparkplan {
 namespace {
@@ -23,6 +24,16 @@ bool advance_to(const std::string& path, std::vector<CopyEntry>::const_iterator&
 bool same_content(const CopyEntry& one, const CopyEntry& other) {
   if (one.kind != other.kind || one.target != other.target || one.size != other.size) return false;
   return one.kind != CopyKind::kFile || one.size == 0 || (!one.sum.empty() && one.sum == other.sum);
+}
+
+/// What the source would let other users do with a name of the node, as words behind the name; empty: nothing.
+std::string_view rights_beyond(const CopyEntry& source, const CopyEntry& node, bool owner_is_declared) {
+  constexpr int kGroupWrites = 0020;
+  constexpr int kOthersWrite = 0002;
+  if (source.kind == CopyKind::kLink || source.kind != node.kind) return "";
+  const bool other_group = source.group != node.group && (source.mode & kGroupWrites) != 0;
+  if (!owner_is_declared && (source.user != node.user || other_group)) return " (of another owner)";
+  return (source.mode & ~node.mode & (kGroupWrites | kOthersWrite)) != 0 ? " (writable by more users)" : "";
 }
 
 /// Compares a file with the node's file of the same name and size.
@@ -96,20 +107,27 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
   return best;
 }
 
-NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name) {
+NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name,
+                        bool owner_is_declared) {
   const auto& entries = listings[source].listing->entries;
   std::vector<bool> shared(entries.size(), false);
+  std::vector<std::string_view> more_rights(entries.size());
   for (std::size_t i = 0; i < listings.size(); ++i) {
     if (i == source || listings[i].listing == nullptr) continue;
     auto other = listings[i].listing->entries.begin();
     for (std::size_t at = 0; at < entries.size(); ++at) {
       const bool has_name = advance_to(entries[at].path, other, *listings[i].listing);
-      if (has_name && (by_name || same_content(entries[at], *other))) shared[at] = true;
+      if (!has_name || (!by_name && !same_content(entries[at], *other))) continue;
+      const auto more = rights_beyond(entries[at], *other, owner_is_declared);
+      if (more.empty()) shared[at] = true;
+      more_rights[at] = more;
     }
   }
   NameList unshared;
   for (std::size_t at = 0; at < entries.size(); ++at) {
-    if (entries[at].kind != CopyKind::kDirectory && !shared[at]) unshared.add(entries[at].path);
+    // A directory that no other node has gives no one rights to what is there.
+    const bool counts = entries[at].kind != CopyKind::kDirectory || !more_rights[at].empty();
+    if (counts && !shared[at]) unshared.add(entries[at].path + std::string(more_rights[at]));
   }
   return unshared;
 }

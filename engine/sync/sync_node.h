@@ -99,8 +99,8 @@ Result<void> begin_anew(SyncNode& node);
 Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access);
 
 /// Adds to the listing the digests of chunks that the node knows: of files that are still those of the listing. Only
-/// nodes that receive need them. Errors: as list_open_tree().
-Result<void> add_digests(SyncNode& node, const TreeAccess& access);
+/// nodes that receive need them. Errors: as list_open_tree(), and those of check_to_send().
+Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAccess& access);
 
 /// Opens the tree and lists it. Errors: as open_tree().
 Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access);

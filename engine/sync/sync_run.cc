@@ -212,7 +212,8 @@ class SyncRun {
 
   NameList unshared(const ContentItem& item, std::size_t source, bool replace) const {
     if (!item.from.empty()) return {};
-    return is_model(item) ? unshared_files(listings(), source, replace) : unshared_image(item.name, images(), source);
+    if (!is_model(item)) return unshared_image(item.name, images(), source);
+    return unshared_files(listings(), source, replace, !item.owner.empty() || item.owner_is_login_user());
   }
 
   void send(ContentReport& report, std::size_t source) {
@@ -307,7 +308,7 @@ class SyncRun {
         node.shown->stopped = std::move(opened).error();
       }
       if (&node != &nodes_[source]) return;
-      if (auto added = add_digests(node, access); !added) fail(node, std::move(added).error());
+      if (auto added = add_digests(node, report.item, access); !added) fail(node, std::move(added).error());
     });
     if (has_failed(nodes_[source])) return;
     std::erase_if(places, [&](std::size_t i) { return has_failed(nodes_[i]) || nodes_[i].shown->stopped; });

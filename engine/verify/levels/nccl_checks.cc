@@ -195,6 +195,11 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   }
   check.text += ", " + way_text(outcome.transports.at(0)) + ", busbw";
   if (!measured.early.empty()) check.text += " (without the time of " + measured.early + ", which is too short)";
+  // One node's claim of other hardware takes the known value from all.
+  if (!seen.threshold && !ground.other_nodes.empty() && measured.asked_bytes >= kJudgedNcclBytes) {
+    check.text +=
+        " (without a known value: " + fold_names(ground.other_nodes) + " reports other hardware than a DGX Spark)";
+  }
   if (measured.wrong > 0) return put_wrong_data(measured, check);
   put_judgement(judge_nccl_bandwidth(seen), sockets_text(outcome, ground), check);
   const bool usual_ring = ground.sparks && ground.ring && ground.nodes.size() > 2 && !ground.threshold;

@@ -94,12 +94,15 @@ class NcclLevel {
     for (std::size_t i = 0; i < members.size(); ++i) {
       const VerifyNode& node = context_.nodes[members[i]];
       const RankPlace& place = places_[members[i]];
-      ground.sparks = ground.sparks && node.facts != nullptr && is_dgx_spark(*node.facts);
+      const bool is_spark = node.facts != nullptr && is_dgx_spark(*node.facts);
+      if (!is_spark) ground.other_nodes.push_back(node.name());
+      ground.sparks = ground.sparks && is_spark;
       ground.library_declared = ground.library_declared || !place.library.empty();
       ground.nccl_declared = ground.nccl_declared || node.spec->sections.contains("nccl");
       const auto hcas = hcas_in(place.environment);
       ground.hcas_wanted = i == 0 ? hcas : std::min(ground.hcas_wanted, hcas);
     }
+    if (ground.other_nodes.size() == members.size()) ground.other_nodes.clear();
     ground.one_off = !choice_.usual();
     ground.library = choice_.library;
     if (choice_.image) ground.image = choice_.image->name;

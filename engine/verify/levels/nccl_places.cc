@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/core/text.h"
 #include "engine/verify/levels/gpu_checks.h"
 
 namespace sparkplan {
@@ -147,6 +148,21 @@ std::string memory_limit_of(const std::vector<NcclRequest>& requests, const Nccl
   const auto place = place_of_least_memory(outcome);
   if (largest == 0 || asked / largest < 2 || !place) return "";
   return names.at(*place) + " reports memory for " + size_text(largest) + " at most, of " + size_text(asked);
+}
+
+std::string beside_silent(const std::vector<RankPlace>& places, const std::vector<bool>& answered, NcclPhase phase) {
+  std::vector<std::string> silent;
+  std::vector<std::string> ended;
+  for (std::size_t i = 0; i < answered.size(); ++i) (answered[i] ? ended : silent).push_back(places[i].name());
+  const bool is_joint = phase == NcclPhase::kJoin || phase == NcclPhase::kRun;
+  std::string text;
+  if (silent.size() > 1) {
+    silent.erase(silent.begin());
+    text += ", nor on " + fold_names(silent);
+  }
+  if (is_joint && !ended.empty())
+    text += "; " + fold_names(ended) + (ended.size() == 1 ? " reports" : " report") + " its end";
+  return text;
 }
 
 std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {

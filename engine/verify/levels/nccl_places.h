@@ -36,6 +36,10 @@ void append_ranks(const RankPlace& first, std::vector<RankPlace>& places);
 std::string memory_limit_of(const std::vector<NcclRequest>& requests, const NcclOutcome& outcome,
                             const std::vector<std::string>& names);
 
+/// Pure. What an error about the first silent rank adds: a rank that does not take part silences all of them, and can
+/// claim to have ended. Empty if no other rank is silent, or has answered in a phase in which all end together.
+std::string beside_silent(const std::vector<RankPlace>& places, const std::vector<bool>& answered, NcclPhase phase);
+
 /// The GPUs and the memory of a node, as its rank reports them.
 struct NcclNode {
   std::string name;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/remote/programs/nccl_rank_client.h"
+#include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/nccl_choice.h"
 
 namespace sparkplan {
@@ -241,12 +242,14 @@ class RankGroup {
       if (options_.stop.stop_requested()) {
         fail(NcclTrouble::kStopped, phase, 0, make_error(ErrorCode::kInterrupted, "stopped"));
       } else if (Clock::now() >= end) {
-        const auto silent =
-            static_cast<std::size_t>(std::find(answers.begin(), answers.end(), std::nullopt) - answers.begin());
+        std::vector<bool> answered;
+        for (const auto& answer : answers) answered.push_back(answer.has_value());
+        const auto silent = static_cast<std::size_t>(std::ranges::find(answered, false) - answered.begin());
         const bool is_total = end + milliseconds(1) >= total;  // The limit is in whole milliseconds.
-        fail(
-            NcclTrouble::kSilent, phase, silent,
-            is_total ? silent_error("the sizes up to " + doing, options_.request_timeout) : silent_error(doing, limit));
+        Error error =
+            is_total ? silent_error("the sizes up to " + doing, options_.request_timeout) : silent_error(doing, limit);
+        error.message += beside_silent(places_, answered, phase);
+        fail(NcclTrouble::kSilent, phase, silent, std::move(error));
       }
     }
     if (failed()) {

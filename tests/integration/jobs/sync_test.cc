@@ -67,6 +67,27 @@ TEST_CASE("sync: a file with other content is replaced only with --yes") {
   }
 }
 
+TEST_CASE("sync: a folder for unfinished files that another user has made is not used") {
+  const SyncedHost source(1);
+  const SyncedHost second(2);
+  make_tree(source);
+  const std::string folder = kTree + "/.sparkplan-partial";
+  second->shell("mkdir -p " + folder + " && touch " + folder + "/journal && chown -R operator " + folder);
+  const Controller controller;
+  controller.cluster(kFile + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  require_exit(controller.run({"sync"}), 0);
+  CHECK(second.digest() == source.digest());
+  CHECK_FALSE(second->has(folder));
+
+  second->append(kTree + "/large", "x");
+  second->shell("mkdir " + folder + " && touch " + folder + "/precious && chown -R operator " + folder);
+  const auto refused = controller.run({"sync", "--yes"});
+  require_exit(refused, 9);
+  CHECK(contains(refused.out, ".sparkplan-partial belongs to another user"));
+  CHECK(second->has(folder + "/precious"));
+}
+
 TEST_CASE("sync: a node without space is exit 8, and nothing of it has a final name") {
   const SyncedHost source(1);
   const SyncedHost second(2);

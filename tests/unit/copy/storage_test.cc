@@ -97,6 +97,7 @@ TEST_CASE("copy: a FIFO in the place of a listed file, an unfinished one or the 
 TEST_CASE("copy: an unfinished file that is another file's name is not written") {
   const test::ScratchDirectory folder;
   fs::create_directories(folder.path() / "tree" / kPartialFolder);
+  fs::permissions(folder.path() / "tree" / kPartialFolder, fs::perms::owner_all);
   write_file(folder.path() / "victim", "secret");
   const std::string partial = sha256(std::string("file") + '\0' + "3").substr(0, 32);
   fs::create_hard_link(folder.path() / "victim", folder.path() / "tree" / kPartialFolder / partial);

@@ -198,6 +198,24 @@ TEST_CASE("the ranks meet on the fabric only if all nodes share a network there"
   CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.12"});
 }
 
+TEST_CASE("a node that claims another node's link-local address does not get that node's ranks") {
+  TwoNodes two;
+  for (std::size_t i = 0; i < 2; ++i) {
+    FabricPort port;
+    port.interface = "enp1s0f1np1";
+    port.link_local = true;
+    two.cluster.nodes[i].fabric.push_back(port);
+    LinkFacts link;
+    link.name = port.interface;
+    link.addresses = {"169.254.1." + std::to_string(i + 1) + "/16"};
+    two.facts[i].live = true;
+    two.facts[i].links = {link};
+  }
+  CHECK(two.addresses() == Words{"169.254.1.1", "169.254.1.2"});
+  two.facts[1].links[0].addresses = {"169.254.1.1/16"};
+  CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.12"});
+}
+
 TEST_CASE("a node's own answer is its address only where the file has a name, and no other node has that address") {
   TwoNodes two;
   two.facts[1].ssh_server_address = "10.0.0.99";

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <limits>
 
 #include "engine/launch/job_output.h"
 #include "engine/launch/last_lines.h"
@@ -117,6 +118,20 @@ TEST_CASE("files have the bytes of each stream, and a link in their place is not
   CHECK_FALSE(files->take({0, 0, false}, "x"));
   CHECK_FALSE(std::filesystem::exists(scratch / "/elsewhere"));
   CHECK_FALSE(OutputFiles::in((folder / "n.err").string(), name));
+}
+
+TEST_CASE("files of output leave space on the disk, however much a node prints") {
+  const ScratchDirectory scratch;
+  const auto name = [](const OutputSource&) { return "n.out"; };
+  const OutputRoom no_room{std::numeric_limits<std::int64_t>::max(), 10};
+  auto files = OutputFiles::in((scratch / "/out").string(), name, no_room);
+  REQUIRE(files);
+  // A little is written to a full disk as well.
+  REQUIRE(files->take({0, 0, false}, "0123456789"));
+  const auto full = files->take({0, 0, false}, "x");
+  REQUIRE_FALSE(full);
+  CHECK(full.error().message.find("fills the disk") != std::string::npos);
+  CHECK(content(scratch / "/out/n.out") == "0123456789");
 }
 
 TEST_CASE("a tail keeps the end of the output") {

@@ -89,6 +89,19 @@ TEST_CASE("an unused HCA explains a low value, and is a warning on machines with
   CHECK(first_of(outcome(8), ground).status == CheckStatus::kPass);
 }
 
+TEST_CASE("a node that reports other hardware is named where a known value no longer judges all") {
+  auto ground = two_sparks();
+  ground.sparks = false;
+  ground.other_nodes = {"spark-02"};
+  const auto claims = [&] { return first_of(outcome(8), ground).text.find("spark-02 reports other hardware"); };
+  CHECK(claims() != std::string::npos);
+  ground.threshold = 80e9;  // The user's.
+  CHECK(claims() == std::string::npos);
+  ground.threshold.reset();
+  ground.other_nodes.clear();
+  CHECK(claims() == std::string::npos);
+}
+
 TEST_CASE("the user's threshold applies to any machine and scales the bands") {
   auto ground = two_sparks();
   ground.sparks = false;

@@ -207,8 +207,19 @@ TEST_CASE("a hanging operation times out, also by the deadline of all sizes, and
   CHECK(ranks.failed_run().trouble == NcclTrouble::kSilent);
   ranks.options.deadline.reset();
   ranks.options.request_timeout = std::chrono::milliseconds(0);
-  CHECK(ranks.failed_run().error.message == "the sizes up to all_reduce of 1 MiB did not finish within 0 s");
+  CHECK(ranks.failed_run().error.message ==
+        "the sizes up to all_reduce of 1 MiB did not finish within 0 s, nor on spark-02");
   CHECK(children().empty());
+}
+
+TEST_CASE("an error about a silent rank names all silent ones, and those that report an end of what all end together") {
+  Ranks ranks(4);
+  const auto& places = ranks.places();
+  CHECK(beside_silent(places, {false, false, false, true}, NcclPhase::kRun) ==
+        ", nor on spark-[02-03]; spark-04 reports its end");
+  CHECK(beside_silent(places, {true, false, true, true}, NcclPhase::kJoin) == "; spark-[01,03-04] report its end");
+  CHECK(beside_silent(places, {true, false, true, true}, NcclPhase::kPrepare).empty());
+  CHECK(beside_silent(places, {true, false, true, false}, NcclPhase::kPrepare) == ", nor on spark-04");
 }
 
 TEST_CASE("a stop ends all ranks at any point") {

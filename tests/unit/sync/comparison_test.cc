@@ -62,8 +62,8 @@ TEST_CASE("content: names are compared in their order, also where each list has 
   CHECK(found.differing == std::vector<std::string>{"e"});
   const auto other = listing({file("c-d", 1, "1"), file("z", 1, "1")});
   const std::vector<NamedListing> all{{"n1", &node}, {"n2", &source}, {"n3", &other}};
-  CHECK(unshared_files(all, 1, false) == std::vector<std::string>{"a", "e"});
-  CHECK(unshared_files(all, 1, true) == std::vector<std::string>{"a"});
+  CHECK(unshared_files(all, 1, false, false) == std::vector<std::string>{"a", "e"});
+  CHECK(unshared_files(all, 1, true, false) == std::vector<std::string>{"a"});
 }
 
 TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {
@@ -91,6 +91,26 @@ TEST_CASE("content: the declared owner counts, otherwise the source's") {
   CHECK(compare_listings(source, listing({other}), "root").in_sync());
 }
 
+TEST_CASE("content: rights for more users than on every other node are the source's alone, also those of a directory") {
+  auto folder = file("sub", 0, "");
+  folder.kind = CopyKind::kDirectory;
+  folder.mode = 0755;
+  const auto usual = listing({file("a", 10, "1"), folder});
+  const auto own_of = [&](int file_mode, int folder_mode, const std::string& user, bool owner_is_declared) {
+    auto source = usual;
+    source.entries[0].mode = file_mode;
+    source.entries[0].user = user;
+    source.entries[1].mode = folder_mode;
+    return unshared_files({{"n1", &source}, {"n2", &usual}}, 0, false, owner_is_declared);
+  };
+  CHECK(own_of(0644, 0755, "nvidia", false).empty());
+  CHECK(own_of(0600, 0700, "nvidia", false).empty());
+  CHECK(own_of(0666, 0755, "nvidia", false) == std::vector<std::string>{"a (writable by more users)"});
+  CHECK(own_of(0644, 0777, "nvidia", true) == std::vector<std::string>{"sub (writable by more users)"});
+  CHECK(own_of(0644, 0755, "mallory", false) == std::vector<std::string>{"a (of another owner)"});
+  CHECK(own_of(0644, 0755, "mallory", true).empty());
+}
+
 TEST_CASE("content: without a named source, a whole tree comes before an unfinished one, then the larger") {
   auto small = listing({file("a", 10, "1")});
   auto large = listing({file("a", 10, "1"), file("b", 20, "2")});
@@ -104,8 +124,9 @@ TEST_CASE("content: without a named source, a whole tree comes before an unfinis
   auto folder = file("sub", 0, "");
   folder.kind = CopyKind::kDirectory;
   const auto extra = listing({file("a", 10, "x"), file("only", 1, ""), folder});
-  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small}, {"n5", &extra}}, 2, true) == std::vector<std::string>{"only"});
-  CHECK(unshared_files(all, 2, false).empty());
+  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small}, {"n5", &extra}}, 2, true, false) ==
+        std::vector<std::string>{"only"});
+  CHECK(unshared_files(all, 2, false, false).empty());
   const Listing absent;
   CHECK(choose_source({{"n1", &absent}}, "") == std::nullopt);
 }

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <limits>
+#include <string>
 
+#include "engine/core/digest.h"
 #include "engine/sync/transfer.h"
 #include "tests/support/catch.h"
 
@@ -126,6 +128,45 @@ TEST_CASE("listing: a name twice, or without its directory, is refused, and the 
   CHECK_FALSE(taken({{"a/b", CopyKind::kFile}}));
   CHECK_FALSE(taken({{"a", CopyKind::kFile}, {"a/b", CopyKind::kFile}}));
   CHECK_FALSE(taken({{"a", CopyKind::kLink}, {"a/b", CopyKind::kFile}}));
+}
+
+TEST_CASE("listing: digests that do not belong to the listed sum fail the source") {
+  auto listed = entries(1, 1).entries;
+  listed[0].mode = 0600;
+  listed[0].digests = std::string(kCopyDigestBytes, 'd');
+  listed[0].sum = sha256(listed[0].digests);
+  CHECK(check_to_send(listed, false));
+  listed[0].digests[0] = 'x';
+  const auto refused = check_to_send(listed, false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("do not belong to the sum") != std::string::npos);
+  // The digest was not known any more, and comes while the file is read.
+  listed[0].digests.assign(kCopyDigestBytes, '\0');
+  CHECK(check_to_send(listed, false));
+}
+
+TEST_CASE("listing: what its own owner could not read is not sent where programs work as the owner") {
+  auto listed = entries(2, 1).entries;
+  listed[0].mode = 0400;
+  listed[1].kind = CopyKind::kDirectory;
+  listed[1].mode = 0500;
+  CHECK(check_to_send(listed, true));
+  listed[0].mode = 0;
+  CHECK_FALSE(check_to_send(listed, true));
+  CHECK(check_to_send(listed, false));
+  listed[0].mode = 0400;
+  listed[1].mode = 0400;
+  CHECK_FALSE(check_to_send(listed, true));
+}
+
+TEST_CASE("transfer: a digest of zeros fails the source, as receivers would wait for another one") {
+  KnownChunks known(entries(1, 1).entries);
+  CHECK_FALSE(known.only_new(std::string(kCopyRecordBytes, '\0')));
+  const std::string record =
+      std::string(kCopyRecordBytes - kCopyDigestBytes, '\0') + std::string(kCopyDigestBytes, 'd');
+  const auto fresh = known.only_new(record);
+  REQUIRE(fresh);
+  CHECK(*fresh == record);
 }
 
 TEST_CASE("transfer: an honest node's answers stay within its allowance, a flood does not") {

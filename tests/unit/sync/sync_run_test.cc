@@ -259,6 +259,27 @@ TEST_CASE("sync run: without `from`, files that one node alone has are sent only
   }
 }
 
+TEST_CASE("sync run: without `from`, rights that one node alone gives are sent only with consent") {
+  Bench bench(3);
+  CopyEntry folder;
+  folder.path = "sub";
+  folder.kind = CopyKind::kDirectory;
+  folder.mode = 0755;
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 1, "s"), folder});
+  folder.mode = 0777;
+  bench.nodes[0].reaction = with_files({file("a", 1, "s"), folder});
+  SECTION("without consent") {
+    const auto report = bench.run();
+    REQUIRE(report.items[0].error);
+    CHECK(report.items[0].error->message.find("n1 has 1 file: sub (writable by more users)") != std::string::npos);
+    for (const CopyNode& node : bench.nodes) CHECK(node.all<CopyBegin>().empty());
+  }
+  SECTION("with consent") {
+    bench.options.may_spread = [](const ContentReport&) { return true; };
+    CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
+  }
+}
+
 TEST_CASE("sync run: a node whose other files may not be replaced still shares the files that are the same") {
   Bench bench(3);
   bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});

@@ -1,0 +1,158 @@
+// What other users, earlier syncs and a false source leave for the files that a sync has begun.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/copy/accounts.h"
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/content.h"
+#include "engine/copy/digest_index.h"
+#include "engine/copy/tree.h"
+#include "engine/core/digest.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan::copy {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_text(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string text_in(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Digest digest_of_text(const std::string& text) { return digest_of(text.data(), text.size()); }
+
+/// A file of one chunk that belongs to this user.
+CopyEntry file_with(const std::string& path, const std::string& text) {
+  CopyEntry entry;
+  entry.path = path;
+  entry.size = static_cast<std::int64_t>(text.size());
+  entry.mode = 0600;
+  entry.user = user_name(::geteuid());
+  entry.group = group_name(::getegid());
+  entry.digests = packed({digest_of_text(text)});
+  return entry;
+}
+
+std::string unfinished_name(const CopyEntry& entry) {
+  return sha256(entry.path + '\0' + std::to_string(entry.size)).substr(0, 32);
+}
+
+/// A tree in a scratch directory, and its record, which no other process sees.
+struct Receiver {
+  Receiver() : tree(*Tree::open(folder.path().string())), index(*DigestIndex::open(folder.path().string(), false)) {}
+
+  fs::path partial() const { return folder.path() / kPartialFolder; }
+
+  const test::ScratchDirectory folder;
+  Tree tree;
+  DigestIndex index;
+};
+
+/// Gives the transfer the chunks that it asks for.
+void deliver_all(Content& content, const std::vector<std::string>& texts) {
+  for (auto wanted = content.take_now(); wanted; wanted = content.take_now()) {
+    const std::string& text = texts.at(wanted->id.file);
+    REQUIRE(content.deliver(*wanted, std::make_shared<std::vector<char>>(text.begin(), text.end())));
+  }
+}
+
+/// True if the transfer has ended with all files in their places.
+bool comes_to_its_end(Content& content) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!content.ended() && std::chrono::steady_clock::now() < end) content.wait(std::chrono::milliseconds(100));
+  return content.complete();
+}
+
+}  // namespace
+
+TEST_CASE("copy: a folder that others can write to is not used for unfinished files, nor is its journal believed") {
+  Receiver receiver;
+  const CopyEntry entry = file_with("file", "abc");
+  fs::create_directories(receiver.partial());
+  fs::permissions(receiver.partial(), fs::perms::all);
+  write_text(receiver.partial() / unfinished_name(entry), "bad");
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  write_text(receiver.partial() / "journal",
+             "B " + boot + "\nC " + unfinished_name(entry) + " 0 " + hex(digest_of_text("abc")) + "\n");
+  Content content(receiver.tree, receiver.index);
+  REQUIRE(content.expect({entry}));
+  const auto begun = content.begin(CopyBegin{false, false});
+  REQUIRE(begun);
+  CHECK(begun->missing_bytes == 3);
+  struct stat status {};
+  REQUIRE(::stat(receiver.partial().c_str(), &status) == 0);
+  CHECK((status.st_mode & 0077U) == 0);
+}
+
+TEST_CASE("copy: a folder of unfinished files that has other users' files is refused, and they stay") {
+  Receiver receiver;
+  fs::create_directories(receiver.partial());
+  write_text(receiver.partial() / "precious", "text");
+  fs::permissions(receiver.partial(), fs::perms::all);
+  Content content(receiver.tree, receiver.index);
+  REQUIRE(content.expect({file_with("file", "abc")}));
+  const auto begun = content.begin(CopyBegin{false, false});
+  REQUIRE_FALSE(begun);
+  CHECK(begun.error().code == ErrorCode::kRefused);
+  CHECK(fs::exists(receiver.partial() / "precious"));
+}
+
+TEST_CASE("copy: what an earlier sync has written does not show where the file has holes now") {
+  Receiver receiver;
+  const std::string never = "abc";
+  const std::string before(8192, 'x');
+  const std::string now(8192, '\0');
+  const auto expect = [&](Content& content, const std::string& text) {
+    auto entry = file_with("sparse", text);
+    entry.sparse = true;
+    REQUIRE(content.expect({file_with("never", never), entry}));
+    REQUIRE(content.begin(CopyBegin{false, false}));
+  };
+  {
+    Content content(receiver.tree, receiver.index);
+    expect(content, before);
+    REQUIRE(content.take_now());  // Without this file, the transfer does not end.
+    deliver_all(content, {never, before});
+  }
+  REQUIRE(text_in(receiver.partial() / unfinished_name(file_with("sparse", before))) == before);
+  Content content(receiver.tree, receiver.index);
+  expect(content, now);
+  deliver_all(content, {never, now});
+  CHECK(comes_to_its_end(content));
+  CHECK_FALSE(content.error());
+  CHECK(text_in(receiver.folder.path() / "sparse") == now);
+}
+
+TEST_CASE("copy: a file with the listed sum is in its place, whatever other digests the source sends") {
+  Receiver receiver;
+  write_text(receiver.folder.path() / "file", "abc");
+  const auto status = receiver.tree.status_of("file");
+  REQUIRE(status);
+  receiver.index.add("file", stamp_of(*status), {digest_of_text("abc")}, DigestIndex::Came::kEqual);
+  for (const std::string& digests : {packed({digest_of_text("other")}), std::string()}) {
+    auto entry = file_with("file", "abc");
+    entry.sum = sum_of({digest_of_text("abc")});
+    entry.digests = digests;
+    Content content(receiver.tree, receiver.index);
+    REQUIRE(content.expect({entry}));
+    const auto begun = content.begin(CopyBegin{false, false});
+    REQUIRE(begun);
+    CHECK(begun->missing_bytes == 0);
+    CHECK(comes_to_its_end(content));
+    CHECK(text_in(receiver.folder.path() / "file") == "abc");
+  }
+}
+
+}  // namespace sparkplan::copy
