@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "engine/copy/address.h"
+#include "engine/copy/chunk_buffer.h"
 #include "engine/copy/chunk_server.h"
 
 namespace sparkplan::copy {
@@ -164,8 +165,9 @@ Result<void> ChunkFetcher::receive_one(PeerStream& stream, Travelling& chunk) {
   if (id != wanted.id || number_from(reply.data() + 8) != wanted.bytes) {
     return failure(ErrorCode::kVerifyFailed, "the other node sent another chunk than was asked for");
   }
-  auto bytes = std::make_shared<std::vector<char>>(wanted.bytes);
+  auto bytes = chunk_buffer(wanted.bytes);
   const bool zeros = number_from(reply.data() + 12) != 0;
+  if (zeros) std::fill(bytes->begin(), bytes->end(), '\0');
   ChunkHash hash;
   for (std::size_t at = 0; at < bytes->size(); at += kPart) {
     const auto size = std::min(kPart, bytes->size() - at);

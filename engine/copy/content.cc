@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "engine/copy/chunk_buffer.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
@@ -69,7 +70,7 @@ Result<FileDescriptor> Content::open_to_read(std::uint32_t number) {
 Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
   const CopyEntry& entry = entries_[id.file];
   SPARK_TRY(const auto opened, open_to_read(id.file));
-  auto bytes = std::make_shared<std::vector<char>>(size_of(id));
+  auto bytes = chunk_buffer(size_of(id));
   SPARK_TRY(const FileStamp before, stamp_of_open(opened.get(), entry.path));
   SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
   if (!source_) return bytes;
@@ -163,7 +164,7 @@ void Content::give_back(const Wanted& wanted) {
 }
 
 bool Content::take_from_old_file(const Wanted& wanted) {
-  auto bytes = std::make_shared<std::vector<char>>(wanted.bytes);
+  auto bytes = chunk_buffer(wanted.bytes);
   const auto opened = tree_.open_file(entries_[wanted.id.file].path, O_RDONLY);
   return opened && read_at(opened->get(), *bytes, offset_of(wanted.id)) && deliver(wanted, bytes);
 }
