@@ -138,9 +138,9 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
     if (chunk >= file.has.size() || file.digests[chunk] != digest) continue;
     if (read_again) {
       const ChunkId id{number, static_cast<std::uint32_t>(chunk)};
-      std::vector<char> bytes(size_of(id));
-      checked_bytes_ += static_cast<std::int64_t>(bytes.size());
-      if (!read_at(opened.get(), bytes, offset_of(id)) || digest_of(bytes.data(), bytes.size()) != digest) continue;
+      checked_bytes_ += static_cast<std::int64_t>(size_of(id));
+      const auto found = digest_at(opened.get(), size_of(id), offset_of(id));
+      if (!found || *found != digest) continue;
     }
     file.has[chunk] = Has::kVerified;
   }

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
-
-#include "engine/core/bounded_text.h"
 
 namespace sparkplan::copy {
 namespace {
 
 constexpr std::size_t kHole = 4096;
+constexpr std::size_t kPart = std::size_t{256} << 10;
 
 Result<void> write_part(int file, const char* bytes, std::size_t size, std::int64_t offset) {
   while (size > 0) {
@@ -48,6 +46,9 @@ Result<void> write_at(int file, const std::vector<char>& bytes, std::int64_t off
 }
 
 Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::int64_t offset) {
+  constexpr int kMakeHole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  // An earlier transfer may have left bytes of an earlier version. Without holes, the zeros are written.
+  if (::fallocate(file, kMakeHole, offset, static_cast<off_t>(bytes.size())) != 0) return write_at(file, bytes, offset);
   std::size_t begin = 0;
   const auto write_until = [&](std::size_t end) -> Result<void> {
     return write_part(file, bytes.data() + begin, end - begin, offset + static_cast<off_t>(begin));
@@ -61,8 +62,17 @@ Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::
   return write_until(bytes.size());
 }
 
-Result<void> of_file(Result<void> outcome, const std::string& path) {
-  return outcome ? Result<void>() : failure(std::move(outcome).error().within(shown_text(path)));
+Result<Digest> digest_at(int file, std::size_t size, std::int64_t offset) {
+  // The disk reads all parts at once.
+  (void)::posix_fadvise(file, offset, static_cast<off_t>(size), POSIX_FADV_WILLNEED);
+  std::vector<char> part(std::min(kPart, size));
+  ChunkHash hash;
+  for (std::size_t at = 0; at < size; at += part.size()) {
+    part.resize(std::min(kPart, size - at));
+    SPARK_CHECK(read_at(file, part, offset + static_cast<off_t>(at)));
+    hash.add(part.data(), part.size());
+  }
+  return hash.take();
 }
 
 Result<void> sync_range(int file, std::int64_t offset, std::size_t size) {
