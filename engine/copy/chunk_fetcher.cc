@@ -117,6 +117,7 @@ Result<void> ChunkFetcher::ask(PeerStream& stream, std::deque<Travelling>& asked
     const auto wanted = asked.empty() && may_wait ? content_.take() : content_.take_now();
     if (!wanted) break;
     if (wanted->local && content_.take_from_old_file(*wanted)) continue;
+    if (content_.take_written(*wanted)) continue;
     asked.push_back({*wanted});
     asked.back().wanted.local = false;
     ahead += wanted->bytes;
@@ -139,6 +140,8 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
       if (!outcome) break;
       arrived.push_back(std::move(asked.front()));
       asked.pop_front();
+      const Travelling& last = arrived.back();
+      if (!content_.knows_digest(last.wanted.id)) outcome = content_.write_early(last.wanted, *last.bytes, last.digest);
     }
     // The digest comes by way of the controller, often later than the chunk. Meanwhile the next chunk is received.
     const auto is_due = [&] {
@@ -146,9 +149,13 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
     };
     while (outcome && !arrived.empty() && is_due()) {
       Travelling& chunk = arrived.front();
-      outcome = content_.deliver(chunk.wanted, std::move(chunk.bytes), chunk.digest);
+      outcome = content_.deliver(chunk.wanted, chunk.bytes, chunk.digest);
       if (outcome) arrived.pop_front();
     }
+  }
+  // A chunk that has arrived needs no connection any more.
+  while (!arrived.empty() && content_.deliver(arrived.front().wanted, arrived.front().bytes, arrived.front().digest)) {
+    arrived.pop_front();
   }
   // Last first, so that the next connection asks for them in order.
   for (const auto* chunks : {&asked, &arrived}) {

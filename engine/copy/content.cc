@@ -198,29 +198,62 @@ Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<
     return failure(ErrorCode::kVerifyFailed, "chunk " + std::to_string(id.chunk) + " of " +
                                                  shown_text(entries_[id.file].path) + " has another digest");
   }
-  if (auto written = write_chunk(id, *bytes); !written) {
-    fail(written.error());
-    return written;
-  }
+  SPARK_CHECK(write_chunk(id, *bytes, digest));
   const std::lock_guard lock(mutex_);
-  File& file = files_[id.file];
-  file.has[id.chunk] = Has::kVerified;
-  --taken_;
-  done_bytes_ += static_cast<std::int64_t>(wanted.bytes);
   put_in_cache(id, std::move(bytes));
-  to_keep_.push_back(id);
-  changed_.notify_all();
+  set_verified(wanted);
   return {};
 }
 
-Result<void> Content::write_chunk(ChunkId id, const std::vector<char>& bytes) {
+/// With the lock.
+void Content::set_verified(const Wanted& wanted) {
+  files_[wanted.id.file].has[wanted.id.chunk] = Has::kVerified;
+  --taken_;
+  done_bytes_ += static_cast<std::int64_t>(wanted.bytes);
+  early_.erase(wanted.id);
+  to_keep_.push_back(wanted.id);
+  changed_.notify_all();
+}
+
+Result<void> Content::write_early(const Wanted& wanted, const std::vector<char>& bytes, const Digest& digest) {
+  SPARK_CHECK(write_chunk(wanted.id, bytes, digest));
+  const std::lock_guard lock(mutex_);
+  early_[wanted.id] = digest;
+  return {};
+}
+
+bool Content::take_written(const Wanted& wanted) {
+  const std::lock_guard lock(mutex_);
+  const auto found = early_.find(wanted.id);
+  const Digest& right = files_[wanted.id.file].digests[wanted.id.chunk];
+  if (found == early_.end() || !is_known(right) || found->second != right) return false;
+  set_verified(wanted);
+  return true;
+}
+
+/// Does nothing if write_early() has written these bytes. An error ends the transfer.
+Result<void> Content::write_chunk(ChunkId id, const std::vector<char>& bytes, const Digest& digest) {
+  bool replaces = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = early_.find(id);
+    replaces = found != early_.end();
+    if (replaces && found->second == digest) return {};
+  }
+  auto written = replaces ? journal_.forget(files_[id.file].partial, id.chunk) : Result<void>();
+  if (written) written = put_in_file(id, bytes, digest);
+  if (!written) fail(written.error());
+  return written;
+}
+
+Result<void> Content::put_in_file(ChunkId id, const std::vector<char>& bytes, const Digest& digest) {
   const File& file = files_[id.file];
   SPARK_TRY(const auto opened, open_partial(file, O_WRONLY));
   const CopyEntry& entry = entries_[id.file];
   SPARK_CHECK(of_file(entry.sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
                                    : write_at(opened.get(), bytes, offset_of(id)),
                       entry.path));
-  return journal_.add(file.partial, id.chunk, file.digests[id.chunk]);
+  return journal_.add(file.partial, id.chunk, digest);
 }
 
 Result<void> Content::learn(const std::string& records) {

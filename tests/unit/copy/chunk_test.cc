@@ -1,0 +1,246 @@
+// Chunks in memory, on their way and in an unfinished file.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/copy/accounts.h"
+#include "engine/copy/chunk_buffer.h"
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/chunk_fetcher.h"
+#include "engine/copy/chunk_server.h"
+#include "engine/copy/content.h"
+#include "engine/copy/digest_index.h"
+#include "engine/copy/file_bytes.h"
+#include "engine/copy/look.h"
+#include "engine/copy/peer_stream.h"
+#include "engine/copy/tree.h"
+#include "engine/core/file_descriptor.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan::copy {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_chunk_file(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+/// Nothing wakes the wait of a receiver but its end.
+bool becomes_complete(Content& content) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!content.complete() && !content.error() && std::chrono::steady_clock::now() < end) {
+    content.wait(std::chrono::milliseconds(100));
+  }
+  return content.complete();
+}
+
+}  // namespace
+
+TEST_CASE("copy: blocks of zeros stay holes") {
+  const test::ScratchDirectory folder;
+  const auto path = folder.path() / "sparse";
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  std::vector<char> bytes(1 << 20, '\0');
+  bytes[500'000] = 'x';
+  REQUIRE(::ftruncate(file.get(), 1 << 20) == 0);
+  REQUIRE(write_without_zeros(file.get(), bytes, 0));
+  std::vector<char> again(bytes.size());
+  REQUIRE(read_at(file.get(), again, 0));
+  CHECK(again == bytes);
+  struct stat status {};
+  REQUIRE(::fstat(file.get(), &status) == 0);
+  CHECK(status.st_blocks * 512 < 100'000);
+}
+
+TEST_CASE("copy: blocks of zeros are holes also where an earlier version has left other bytes") {
+  const test::ScratchDirectory folder;
+  const FileDescriptor file(::open((folder.path() / "sparse").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(write_at(file.get(), std::vector<char>(1 << 20, 'y'), 0));
+  std::vector<char> bytes(1 << 20, '\0');
+  bytes[500'000] = 'x';
+  REQUIRE(write_without_zeros(file.get(), bytes, 0));
+  std::vector<char> again(bytes.size());
+  REQUIRE(read_at(file.get(), again, 0));
+  CHECK(again == bytes);
+}
+
+TEST_CASE("copy: the digest of a part of a file is that of its bytes, and a file that is too short has none") {
+  const test::ScratchDirectory folder;
+  std::string text(1'000'000, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * i % 251);
+  write_chunk_file(folder.path() / "file", text);
+  const FileDescriptor file(::open((folder.path() / "file").c_str(), O_RDONLY | O_CLOEXEC));
+  const auto digest = digest_at(file.get(), 700'000, 123'456);
+  REQUIRE(digest);
+  CHECK(*digest == digest_of(text.data() + 123'456, 700'000));
+  CHECK_FALSE(digest_at(file.get(), 700'000, 400'000));
+}
+
+TEST_CASE("copy: the memory of a whole chunk is used again") {
+  const auto whole = static_cast<std::size_t>(kCopyChunk);
+  const char* first = chunk_buffer(whole)->data();
+  const auto second = chunk_buffer(whole);
+  CHECK(second->data() == first);
+  const auto third = chunk_buffer(whole);
+  CHECK(third->data() != first);
+  CHECK(third->size() == whole);
+  CHECK(chunk_buffer(3)->size() == 3);
+}
+
+TEST_CASE("copy: chunks of a hole arrive as zeros, also in memory that another chunk has used") {
+  const test::ScratchDirectory folder;
+  const std::string from = (folder.path() / "from").string();
+  const std::string to = (folder.path() / "to").string();
+  fs::create_directories(from);
+  fs::create_directories(to);
+  constexpr std::int64_t kChunks = 3;
+  write_chunk_file(folder.path() / "from/holes", "x");
+  fs::resize_file(folder.path() / "from/holes", static_cast<std::uintmax_t>(kChunks * kCopyChunk));
+  const auto from_tree = Tree::open(from);
+  auto from_index = DigestIndex::open(from, false);
+  auto to_tree = Tree::open(to);
+  auto to_index = DigestIndex::open(to, false);
+  REQUIRE((from_tree && from_index && to_tree && to_index));
+  std::vector<CopyEntry> entries;
+  std::atomic<std::int64_t> read{0};
+  const auto collect = [&](const CopyEntries& part) {
+    entries.insert(entries.end(), part.entries.begin(), part.entries.end());
+  };
+  REQUIRE(look(*from_tree, *from_index, CopyLook{true, false, true, {}}, read, collect));
+  REQUIRE(entries.size() == 1);
+  REQUIRE(entries[0].sparse);
+  auto source_tree = Tree::open(from);
+  REQUIRE(source_tree);
+  Content source(*source_tree, *from_index);
+  Content receiver(*to_tree, *to_index);
+  REQUIRE(source.expect(entries));
+  REQUIRE(source.begin(CopyBegin{true, false}));
+  REQUIRE(receiver.expect(entries));
+  REQUIRE(receiver.begin(CopyBegin{false, false}));
+  {
+    std::vector<std::shared_ptr<std::vector<char>>> used;
+    for (int i = 0; i < 8; ++i) {
+      used.push_back(chunk_buffer(static_cast<std::size_t>(kCopyChunk)));
+      std::fill(used.back()->begin(), used.back()->end(), 'u');
+    }
+  }
+  Traffic traffic;
+  const std::string token(kCopyTokenBytes, 't');
+  const auto server = ChunkServer::start(CopyServe{1, "127.0.0.1", "127.0.0.1", token, ""}, source, traffic);
+  REQUIRE(server);
+  const ChunkFetcher fetcher(CopyFetch{1, "127.0.0.1", (*server)->port(), "127.0.0.1", token, ""}, receiver, traffic);
+  CHECK(becomes_complete(receiver));
+  struct stat status {};
+  REQUIRE(::stat((folder.path() / "to/holes").c_str(), &status) == 0);
+  CHECK(status.st_size == kChunks * kCopyChunk);
+  CHECK(status.st_blocks * 512 < 100'000);
+}
+
+namespace {
+
+/// A receiver of one file with one chunk, "abc".
+struct EarlyCase {
+  EarlyCase() {
+    REQUIRE(tree);
+    REQUIRE(index);
+    entries[0].path = "file";
+    entries[0].size = 3;
+    entries[0].mode = 0600;
+    entries[0].user = user_name(::geteuid());
+    entries[0].group = group_name(::getegid());
+  }
+
+  /// A process of the receiver. With `known`, the controller has the digest from the beginning.
+  std::unique_ptr<Content> begin(bool known) {
+    entries[0].digests = known ? packed({right}) : "";
+    auto content = std::make_unique<Content>(*tree, *index);
+    REQUIRE(content->expect(entries));
+    REQUIRE(content->begin(CopyBegin{false, false}));
+    return content;
+  }
+
+  /// What the controller sends once the source has told it the digest.
+  std::string record() const {
+    return std::string(8, '\0') + std::string(reinterpret_cast<const char*>(right.data()), right.size());
+  }
+
+  test::ScratchDirectory folder;
+  Result<Tree> tree = Tree::open(folder.path().string());
+  Result<DigestIndex> index = DigestIndex::open(folder.path().string(), false);
+  std::vector<CopyEntry> entries{1};
+  const std::vector<char> bytes{'a', 'b', 'c'};
+  const std::vector<char> wrong{'x', 'y', 'z'};
+  const Digest right = digest_of("abc", 3);
+};
+
+}  // namespace
+
+TEST_CASE("copy: a chunk that arrives before its digest is not fetched again after an interruption") {
+  EarlyCase one;
+  {
+    const auto content = one.begin(false);
+    const auto wanted = content->take_now();
+    REQUIRE(wanted);
+    REQUIRE(content->write_early(*wanted, one.bytes, one.right));
+  }
+  const auto next = one.begin(true);
+  CHECK_FALSE(next->take_now());
+  const auto read = next->read({0, 0});
+  REQUIRE(read);
+  CHECK(**read == one.bytes);
+}
+
+TEST_CASE("copy: a chunk that has arrived over a lost connection counts once its digest is known") {
+  EarlyCase one;
+  const auto content = one.begin(false);
+  const auto wanted = content->take_now();
+  REQUIRE(wanted);
+  REQUIRE(content->write_early(*wanted, one.bytes, one.right));
+  CHECK_FALSE(content->take_written(*wanted));
+  content->give_back(*wanted);
+  REQUIRE(content->learn(one.record()));
+  const auto again = content->take_now();
+  REQUIRE(again);
+  CHECK(content->take_written(*again));
+  CHECK_FALSE(content->take_now());
+  CHECK(content->done_bytes() == 3);
+}
+
+TEST_CASE("copy: wrong bytes that arrive before their digest are replaced, by the same process or the next one") {
+  EarlyCase one;
+  const auto wrong = digest_of(one.wrong.data(), one.wrong.size());
+  {
+    const auto content = one.begin(false);
+    const auto wanted = content->take_now();
+    REQUIRE(wanted);
+    REQUIRE(content->write_early(*wanted, one.wrong, wrong));
+    REQUIRE(content->learn(one.record()));
+    CHECK_FALSE(content->deliver(*wanted, std::make_shared<std::vector<char>>(one.wrong), wrong));
+    CHECK_FALSE(content->take_written(*wanted));
+    content->give_back(*wanted);
+  }
+  const auto next = one.begin(true);
+  const auto wanted = next->take_now();
+  REQUIRE(wanted);
+  REQUIRE(next->write_early(*wanted, one.wrong, wrong));
+  REQUIRE(next->deliver(*wanted, std::make_shared<std::vector<char>>(one.bytes)));
+  const auto read = next->read({0, 0});
+  REQUIRE(read);
+  CHECK(**read == one.bytes);
+  CHECK(becomes_complete(*next));
+  std::ifstream file(one.folder.path() / "file");
+  std::string text;
+  std::getline(file, text);
+  CHECK(text == "abc");
+}
+
+}  // namespace sparkplan::copy
