@@ -72,20 +72,19 @@ Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
   SPARK_TRY(const auto opened, open_to_read(id.file));
   auto bytes = chunk_buffer(size_of(id));
   SPARK_TRY(const FileStamp before, stamp_of_open(opened.get(), entry.path));
-  SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
+  Digest digest{};
+  if (source_ && !knows_digest(id)) {
+    SPARK_TRY(digest, of_file(read_with_digest(opened.get(), *bytes, offset_of(id)), entry.path));
+  } else {
+    SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
+  }
   if (!source_) return bytes;
   SPARK_TRY(const FileStamp stamp, stamp_of_open(opened.get(), entry.path));
   if (stamp != before || stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
     return failure(ErrorCode::kStalePlan, shown_text(entry.path) + " changes while it is read");
   }
   drop_from_cache(opened.get(), offset_of(id), bytes->size());
-  bool is_new = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_new = !is_known(files_[id.file].digests[id.chunk]);
-  }
-  if (!is_new) return bytes;
-  const Digest digest = digest_of(bytes->data(), bytes->size());
+  if (!is_known(digest)) return bytes;
   index_.add(entry.path, stamp, files_[id.file].digests.size(), id.chunk, digest);
   note_digest(id, digest);
   return bytes;

@@ -24,6 +24,22 @@ Result<void> write_part(int file, const char* bytes, std::size_t size, std::int6
   return {};
 }
 
+Result<void> read_part(int file, char* bytes, std::size_t size, std::int64_t offset) {
+  for (std::size_t done = 0; done < size;) {
+    const auto count = ::pread(file, bytes + done, size - done, offset + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failure(system_error("read a chunk", errno));
+    if (count == 0) return failure(ErrorCode::kFailed, "a file became shorter while it was read");
+    done += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+/// The disk reads all parts at once.
+void read_ahead(int file, std::size_t size, std::int64_t offset) {
+  (void)::posix_fadvise(file, offset, static_cast<off_t>(size), POSIX_FADV_WILLNEED);
+}
+
 bool all_zero(const char* bytes, std::size_t size) {
   return std::all_of(bytes, bytes + size, [](char byte) { return byte == 0; });
 }
@@ -31,14 +47,18 @@ bool all_zero(const char* bytes, std::size_t size) {
 }  // namespace
 
 Result<void> read_at(int file, std::vector<char>& bytes, std::int64_t offset) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const auto count = ::pread(file, bytes.data() + done, bytes.size() - done, offset + static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("read a chunk", errno));
-    if (count == 0) return failure(ErrorCode::kFailed, "a file became shorter while it was read");
-    done += static_cast<std::size_t>(count);
+  return read_part(file, bytes.data(), bytes.size(), offset);
+}
+
+Result<Digest> read_with_digest(int file, std::vector<char>& bytes, std::int64_t offset) {
+  read_ahead(file, bytes.size(), offset);
+  ChunkHash hash;
+  for (std::size_t at = 0; at < bytes.size(); at += kPart) {
+    const auto size = std::min(kPart, bytes.size() - at);
+    SPARK_CHECK(read_part(file, bytes.data() + at, size, offset + static_cast<off_t>(at)));
+    hash.add(bytes.data() + at, size);
   }
-  return {};
+  return hash.take();
 }
 
 Result<void> write_at(int file, const std::vector<char>& bytes, std::int64_t offset) {
@@ -63,8 +83,7 @@ Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::
 }
 
 Result<Digest> digest_at(int file, std::size_t size, std::int64_t offset) {
-  // The disk reads all parts at once.
-  (void)::posix_fadvise(file, offset, static_cast<off_t>(size), POSIX_FADV_WILLNEED);
+  read_ahead(file, size, offset);
   std::vector<char> part(std::min(kPart, size));
   ChunkHash hash;
   for (std::size_t at = 0; at < size; at += part.size()) {

@@ -17,6 +17,8 @@ Result<void> read_at(int file, std::vector<char>& bytes, std::int64_t offset);
 Result<void> write_at(int file, const std::vector<char>& bytes, std::int64_t offset);
 /// Leaves holes in place of blocks of zeros, also where the file has other bytes.
 Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::int64_t offset);
+/// Fills `bytes`, and returns their digest. Errors: as read_at().
+Result<Digest> read_with_digest(int file, std::vector<char>& bytes, std::int64_t offset);
 /// The digest of the bytes in a file. Reads them part by part: each part is still in the processor's cache when it goes
 /// into the digest. Errors: as read_at().
 Result<Digest> digest_at(int file, std::size_t size, std::int64_t offset);

@@ -83,6 +83,12 @@ TEST_CASE("copy: the digest of a part of a file is that of its bytes, and a file
   REQUIRE(digest);
   CHECK(*digest == digest_of(text.data() + 123'456, 700'000));
   CHECK_FALSE(digest_at(file.get(), 700'000, 400'000));
+  std::vector<char> bytes(700'000);
+  const auto with_bytes = read_with_digest(file.get(), bytes, 123'456);
+  REQUIRE(with_bytes);
+  CHECK(*with_bytes == *digest);
+  CHECK(std::equal(bytes.begin(), bytes.end(), text.begin() + 123'456));
+  CHECK_FALSE(read_with_digest(file.get(), bytes, 400'000));
 }
 
 TEST_CASE("copy: the memory of a whole chunk is used again") {

@@ -137,6 +137,51 @@ TEST_CASE("copy processes: while the digest of a chunk is on its way, its connec
   CHECK(equal);
 }
 
+TEST_CASE("copy processes: of a large file with few changes, only the changed chunk is sent") {
+  const Trees trees(2);
+  const auto large = trees.paths[0] / "large";
+  {
+    Chain chain;
+    REQUIRE(chain.begin(trees.paths, false));
+    REQUIRE(chain.run(kEnough));
+  }
+  auto text = read_file(large);
+  char& changed = text[static_cast<std::size_t>(kCopyChunk) + 5];
+  changed = changed == 'a' ? 'b' : 'a';
+  write_file(large, text);
+  {
+    // The source's digests have to be known before the receiver begins, as `sync` sees to it.
+    Program source;
+    source.send(open_of(trees.paths[0]));
+    REQUIRE(source.await<CopyOpened>());
+    source.send(CopyLook{true, false, false, {}});
+    REQUIRE(source.await<CopyLooked>());
+  }
+  Chain again;
+  REQUIRE(again.begin(trees.paths, true));
+  CHECK(again.run(kEnough));
+  CHECK(again.received > kCopyChunk);
+  CHECK(again.received < kCopyChunk + 10'000);
+  trees.check(true);
+}
+
+TEST_CASE("copy processes: an answer does not wait for the interval of the progress") {
+  const Trees trees(1);
+  Program program;
+  program.send(open_of(trees.paths[0]));
+  REQUIRE(program.await<CopyOpened>());
+  constexpr int kLooks = 20;
+  int quick = 0;
+  for (int i = 0; i < kLooks; ++i) {
+    const auto begun = Clock::now();
+    program.send(CopyLook{false, false, false, {}});
+    REQUIRE(program.await<CopyLooked>());
+    if (Clock::now() - begun < std::chrono::milliseconds(40)) ++quick;
+  }
+  // Each one would take 50 ms. Some may be late for other reasons.
+  CHECK(quick >= kLooks / 4);
+}
+
 TEST_CASE("copy processes: the program leaves the processor to the node's own work") {
   Program program;
   constexpr int kNice = 10;
