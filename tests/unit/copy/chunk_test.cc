@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,36 +103,62 @@ TEST_CASE("copy: the memory of a whole chunk is used again") {
   CHECK(chunk_buffer(3)->size() == 3);
 }
 
+namespace {
+
+constexpr std::int64_t kChunksOfHole = 3;
+
+/// A source of one file that is a hole behind its first byte, and a receiver in the same process.
+struct HoleCase {
+  HoleCase() {
+    write_chunk_file(from / "holes", "x");
+    fs::resize_file(from / "holes", static_cast<std::uintmax_t>(kChunksOfHole * kCopyChunk));
+    REQUIRE((from_tree && from_index && to_tree && to_index));
+    std::vector<CopyEntry> entries;
+    std::atomic<std::int64_t> read{0};
+    const auto collect = [&](const CopyEntries& part) {
+      entries.insert(entries.end(), part.entries.begin(), part.entries.end());
+    };
+    REQUIRE(look(*from_tree, *from_index, CopyLook{true, false, true, {}}, read, collect));
+    REQUIRE(entries.size() == 1);
+    REQUIRE(entries[0].sparse);
+    source.emplace(*from_tree, *from_index);
+    receiver.emplace(*to_tree, *to_index);
+    REQUIRE(source->expect(entries));
+    REQUIRE(source->begin(CopyBegin{true, false}));
+    REQUIRE(receiver->expect(entries));
+    REQUIRE(receiver->begin(CopyBegin{false, false}));
+    server = ChunkServer::start(CopyServe{1, "127.0.0.1", "127.0.0.1", token, ""}, *source, traffic).value_or(nullptr);
+    REQUIRE(server);
+  }
+
+  std::unique_ptr<ChunkFetcher> fetch_as(const std::string& own) {
+    const CopyFetch command{1, "127.0.0.1", server->port(), own, token, ""};
+    return std::make_unique<ChunkFetcher>(command, *receiver, traffic);
+  }
+
+  static fs::path made(fs::path path) {
+    fs::create_directories(path);
+    return path;
+  }
+
+  const std::string token = std::string(kCopyTokenBytes, 't');
+  test::ScratchDirectory folder;
+  const fs::path from = made(folder.path() / "from");
+  const fs::path to = made(folder.path() / "to");
+  Result<Tree> from_tree = Tree::open(from.string());
+  Result<Tree> to_tree = Tree::open(to.string());
+  Result<DigestIndex> from_index = DigestIndex::open(from.string(), false);
+  Result<DigestIndex> to_index = DigestIndex::open(to.string(), false);
+  Traffic traffic;
+  std::optional<Content> source;
+  std::optional<Content> receiver;
+  std::unique_ptr<ChunkServer> server;
+};
+
+}  // namespace
+
 TEST_CASE("copy: chunks of a hole arrive as zeros, also in memory that another chunk has used") {
-  const test::ScratchDirectory folder;
-  const std::string from = (folder.path() / "from").string();
-  const std::string to = (folder.path() / "to").string();
-  fs::create_directories(from);
-  fs::create_directories(to);
-  constexpr std::int64_t kChunks = 3;
-  write_chunk_file(folder.path() / "from/holes", "x");
-  fs::resize_file(folder.path() / "from/holes", static_cast<std::uintmax_t>(kChunks * kCopyChunk));
-  const auto from_tree = Tree::open(from);
-  auto from_index = DigestIndex::open(from, false);
-  auto to_tree = Tree::open(to);
-  auto to_index = DigestIndex::open(to, false);
-  REQUIRE((from_tree && from_index && to_tree && to_index));
-  std::vector<CopyEntry> entries;
-  std::atomic<std::int64_t> read{0};
-  const auto collect = [&](const CopyEntries& part) {
-    entries.insert(entries.end(), part.entries.begin(), part.entries.end());
-  };
-  REQUIRE(look(*from_tree, *from_index, CopyLook{true, false, true, {}}, read, collect));
-  REQUIRE(entries.size() == 1);
-  REQUIRE(entries[0].sparse);
-  auto source_tree = Tree::open(from);
-  REQUIRE(source_tree);
-  Content source(*source_tree, *from_index);
-  Content receiver(*to_tree, *to_index);
-  REQUIRE(source.expect(entries));
-  REQUIRE(source.begin(CopyBegin{true, false}));
-  REQUIRE(receiver.expect(entries));
-  REQUIRE(receiver.begin(CopyBegin{false, false}));
+  HoleCase one;
   {
     std::vector<std::shared_ptr<std::vector<char>>> used;
     for (int i = 0; i < 8; ++i) {
@@ -139,16 +166,27 @@ TEST_CASE("copy: chunks of a hole arrive as zeros, also in memory that another c
       std::fill(used.back()->begin(), used.back()->end(), 'u');
     }
   }
-  Traffic traffic;
-  const std::string token(kCopyTokenBytes, 't');
-  const auto server = ChunkServer::start(CopyServe{1, "127.0.0.1", "127.0.0.1", token, ""}, source, traffic);
-  REQUIRE(server);
-  const ChunkFetcher fetcher(CopyFetch{1, "127.0.0.1", (*server)->port(), "127.0.0.1", token, ""}, receiver, traffic);
-  CHECK(becomes_complete(receiver));
+  const auto fetcher = one.fetch_as("127.0.0.1");
+  CHECK(becomes_complete(*one.receiver));
   struct stat status {};
-  REQUIRE(::stat((folder.path() / "to/holes").c_str(), &status) == 0);
-  CHECK(status.st_size == kChunks * kCopyChunk);
+  REQUIRE(::stat((one.to / "holes").c_str(), &status) == 0);
+  CHECK(status.st_size == kChunksOfHole * kCopyChunk);
   CHECK(status.st_blocks * 512 < 100'000);
+}
+
+TEST_CASE("copy: from another address than the peer's, the right token brings nothing and is not used up") {
+  HoleCase one;
+  const auto stranger = one.fetch_as("127.0.0.2");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  auto lost = stranger->lost();
+  while (!lost && std::chrono::steady_clock::now() < end) {
+    one.receiver->wait(std::chrono::milliseconds(20));
+    lost = stranger->lost();
+  }
+  REQUIRE(lost);
+  CHECK(one.receiver->done_bytes() == 0);
+  const auto peer = one.fetch_as("127.0.0.1");
+  CHECK(becomes_complete(*one.receiver));
 }
 
 namespace {
