@@ -129,6 +129,7 @@ class Content {
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
+  void find_again(int partial, const std::vector<ChunkId>& recorded);
   Result<bool> is_in_place(std::uint32_t number, bool replace);
   Result<FileDescriptor> open_partial(const File& file, int flags) const;
 

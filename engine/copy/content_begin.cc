@@ -2,7 +2,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <thread>
+#include <vector>
 
 #include "engine/copy/content.h"
 #include "engine/copy/file_bytes.h"
@@ -133,18 +136,36 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
   constexpr std::int64_t kBlock = 512;
   begun.needed_bytes += std::max<std::int64_t>(entry.size - status.st_blocks * kBlock, 0);
   if (!is_there) return {};
-  const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
+  std::vector<ChunkId> recorded;
   for (const auto& [chunk, digest] : journal_.chunks_of_file(file.partial)) {
     if (chunk >= file.has.size() || file.digests[chunk] != digest) continue;
-    if (read_again) {
-      const ChunkId id{number, static_cast<std::uint32_t>(chunk)};
-      checked_bytes_ += static_cast<std::int64_t>(size_of(id));
-      const auto found = digest_at(opened.get(), size_of(id), offset_of(id));
-      if (!found || *found != digest) continue;
-    }
-    file.has[chunk] = Has::kVerified;
+    recorded.push_back({number, static_cast<std::uint32_t>(chunk)});
+  }
+  const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
+  if (read_again) {
+    find_again(opened.get(), recorded);
+  } else {
+    for (const ChunkId id : recorded) file.has[id.chunk] = Has::kVerified;
   }
   return {};
+}
+
+/// With many readers: one alone would take minutes for a large model, and the other nodes do not wait that long.
+void Content::find_again(int partial, const std::vector<ChunkId>& recorded) {
+  const auto count = readers_for(recorded.size());
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> readers;
+  for (std::size_t i = 0; i < count; ++i) {
+    readers.emplace_back([&] {
+      for (std::size_t at = next++; at < recorded.size(); at = next++) {
+        const ChunkId id = recorded[at];
+        File& file = files_[id.file];
+        const auto found = digest_at(partial, size_of(id), offset_of(id));
+        checked_bytes_ += static_cast<std::int64_t>(size_of(id));
+        if (found && *found == file.digests[id.chunk]) file.has[id.chunk] = Has::kVerified;
+      }
+    });
+  }
 }
 
 Result<FileDescriptor> Content::open_partial(const File& file, int flags) const {

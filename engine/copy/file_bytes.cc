@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 
 namespace sparkplan::copy {
 namespace {
 
 constexpr std::size_t kHole = 4096;
-constexpr std::size_t kPart = std::size_t{256} << 10;
+constexpr std::size_t kDigestPart = std::size_t{256} << 10;
 
 Result<void> write_part(int file, const char* bytes, std::size_t size, std::int64_t offset) {
   while (size > 0) {
@@ -53,8 +54,8 @@ Result<void> read_at(int file, std::vector<char>& bytes, std::int64_t offset) {
 Result<Digest> read_with_digest(int file, std::vector<char>& bytes, std::int64_t offset) {
   read_ahead(file, bytes.size(), offset);
   ChunkHash hash;
-  for (std::size_t at = 0; at < bytes.size(); at += kPart) {
-    const auto size = std::min(kPart, bytes.size() - at);
+  for (std::size_t at = 0; at < bytes.size(); at += kDigestPart) {
+    const auto size = std::min(kDigestPart, bytes.size() - at);
     SPARK_CHECK(read_part(file, bytes.data() + at, size, offset + static_cast<off_t>(at)));
     hash.add(bytes.data() + at, size);
   }
@@ -82,12 +83,18 @@ Result<void> write_without_zeros(int file, const std::vector<char>& bytes, std::
   return write_until(bytes.size());
 }
 
+std::size_t readers_for(std::size_t chunks) {
+  constexpr std::size_t kFewest = 4;
+  constexpr std::size_t kMost = 12;
+  return std::min(std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, kFewest, kMost), chunks);
+}
+
 Result<Digest> digest_at(int file, std::size_t size, std::int64_t offset) {
   read_ahead(file, size, offset);
-  std::vector<char> part(std::min(kPart, size));
+  std::vector<char> part(std::min(kDigestPart, size));
   ChunkHash hash;
   for (std::size_t at = 0; at < size; at += part.size()) {
-    part.resize(std::min(kPart, size - at));
+    part.resize(std::min(kDigestPart, size - at));
     SPARK_CHECK(read_at(file, part, offset + static_cast<off_t>(at)));
     hash.add(part.data(), part.size());
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -22,6 +23,9 @@ Result<Digest> read_with_digest(int file, std::vector<char>& bytes, std::int64_t
 /// The digest of the bytes in a file. Reads them part by part: each part is still in the processor's cache when it goes
 /// into the digest. Errors: as read_at().
 Result<Digest> digest_at(int file, std::size_t size, std::int64_t offset);
+/// The number of threads that read so many chunks. A reader is as fast as one processor computes digests, and a disk is
+/// as fast as several readers.
+std::size_t readers_for(std::size_t chunks);
 /// The error of an access names the file.
 template <class Outcome>
 Result<Outcome> of_file(Result<Outcome> outcome, const std::string& path) {

@@ -14,8 +14,6 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::size_t kFewestReaders = 4;
-constexpr std::size_t kMostReaders = 12;
 constexpr std::size_t kMostChanged = 100;
 /// The names and digests in one frame. A message has at most 16 MiB: one more file has 11 MiB of digests in base64, and
 /// the escapes of a control character have six bytes.
@@ -35,9 +33,7 @@ class Reading {
 
   Result<void> run(std::vector<Part> parts) {
     parts_ = std::move(parts);
-    // A reader is as fast as one processor computes digests, and a disk is as fast as several readers.
-    const std::size_t half = std::thread::hardware_concurrency() / 2;
-    const auto readers = std::min(std::clamp(half, kFewestReaders, kMostReaders), parts_.size());
+    const auto readers = readers_for(parts_.size());
     {
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < readers; ++i) threads.emplace_back([this] { work(); });

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@
 #include "engine/copy/look.h"
 #include "engine/copy/peer_stream.h"
 #include "engine/copy/tree.h"
+#include "engine/core/digest.h"
 #include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
@@ -34,6 +37,11 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_chunk_file(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 /// Nothing wakes the wait of a receiver but its end.
 bool becomes_complete(Content& content) {
@@ -228,6 +236,37 @@ struct EarlyCase {
 
 }  // namespace
 
+TEST_CASE("copy: after a restart of the node, only chunks that the disk has lost are fetched again") {
+  EarlyCase one;
+  constexpr std::uint32_t kChunks = 6;
+  constexpr std::uint32_t kLost = 4;
+  const std::vector<char> bytes(static_cast<std::size_t>(kCopyChunk), 'c');
+  one.entries[0].size = kChunks * kCopyChunk;
+  one.entries[0].digests = packed(std::vector<Digest>(kChunks, digest_of(bytes.data(), bytes.size())));
+  {
+    Content content(*one.tree, *one.index);
+    REQUIRE(content.expect(one.entries));
+    REQUIRE(content.begin(CopyBegin{false, false}));
+    for (std::uint32_t i = 0; i + 1 < kChunks; ++i) {
+      const auto wanted = content.take_now();
+      REQUIRE(wanted);
+      REQUIRE(content.deliver(*wanted, std::make_shared<std::vector<char>>(bytes)));
+    }
+  }
+  const auto partial = one.folder.path() / kPartialFolder;
+  write_chunk_file(partial / "journal",
+                   std::regex_replace(text_of(partial / "journal"), std::regex("B [^\n]*"), "B x"));
+  const auto name = sha256(one.entries[0].path + '\0' + std::to_string(one.entries[0].size)).substr(0, 32);
+  const FileDescriptor file(::open((partial / name).c_str(), O_WRONLY | O_CLOEXEC));
+  REQUIRE(::pwrite(file.get(), "x", 1, kLost * kCopyChunk + 7) == 1);
+  Content content(*one.tree, *one.index);
+  REQUIRE(content.expect(one.entries));
+  REQUIRE(content.begin(CopyBegin{false, false}));
+  std::vector<std::uint32_t> wanted;
+  for (auto next = content.take_now(); next; next = content.take_now()) wanted.push_back(next->id.chunk);
+  CHECK(wanted == std::vector<std::uint32_t>{kLost, kChunks - 1});
+}
+
 TEST_CASE("copy: a chunk that arrives before its digest is not fetched again after an interruption") {
   EarlyCase one;
   {
@@ -281,10 +320,7 @@ TEST_CASE("copy: wrong bytes that arrive before their digest are replaced, by th
   REQUIRE(read);
   CHECK(**read == one.bytes);
   CHECK(becomes_complete(*next));
-  std::ifstream file(one.folder.path() / "file");
-  std::string text;
-  std::getline(file, text);
-  CHECK(text == "abc");
+  CHECK(text_of(one.folder.path() / "file") == "abc");
 }
 
 }  // namespace sparkplan::copy
