@@ -25,7 +25,7 @@ Result<void> write_part(int file, const char* bytes, std::size_t size, std::int6
   return {};
 }
 
-Result<void> read_part(int file, char* bytes, std::size_t size, std::int64_t offset) {
+Result<void> read_into(int file, char* bytes, std::size_t size, std::int64_t offset) {
   for (std::size_t done = 0; done < size;) {
     const auto count = ::pread(file, bytes + done, size - done, offset + static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
@@ -48,7 +48,7 @@ bool all_zero(const char* bytes, std::size_t size) {
 }  // namespace
 
 Result<void> read_at(int file, std::vector<char>& bytes, std::int64_t offset) {
-  return read_part(file, bytes.data(), bytes.size(), offset);
+  return read_into(file, bytes.data(), bytes.size(), offset);
 }
 
 Result<Digest> read_with_digest(int file, std::vector<char>& bytes, std::int64_t offset) {
@@ -56,7 +56,7 @@ Result<Digest> read_with_digest(int file, std::vector<char>& bytes, std::int64_t
   ChunkHash hash;
   for (std::size_t at = 0; at < bytes.size(); at += kDigestPart) {
     const auto size = std::min(kDigestPart, bytes.size() - at);
-    SPARK_CHECK(read_part(file, bytes.data() + at, size, offset + static_cast<off_t>(at)));
+    SPARK_CHECK(read_into(file, bytes.data() + at, size, offset + static_cast<off_t>(at)));
     hash.add(bytes.data() + at, size);
   }
   return hash.take();
