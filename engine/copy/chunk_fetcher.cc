@@ -153,15 +153,18 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
       if (outcome) arrived.pop_front();
     }
   }
+  give_all_back(asked);
   // A chunk that has arrived needs no connection any more.
   while (!arrived.empty() && content_.deliver(arrived.front().wanted, arrived.front().bytes, arrived.front().digest)) {
     arrived.pop_front();
   }
-  // Last first, so that the next connection asks for them in order.
-  for (const auto* chunks : {&asked, &arrived}) {
-    for (auto chunk = chunks->rbegin(); chunk != chunks->rend(); ++chunk) content_.give_back(chunk->wanted);
-  }
+  give_all_back(arrived);
   return outcome;
+}
+
+/// Last first, so that the next connection asks for them in order.
+void ChunkFetcher::give_all_back(const std::deque<Travelling>& chunks) {
+  for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk) content_.give_back(chunk->wanted);
 }
 
 Result<void> ChunkFetcher::receive_one(PeerStream& stream, Travelling& chunk) {
