@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "engine/copy/address.h"
+#include "engine/copy/chunk_buffer.h"
 #include "engine/copy/chunk_server.h"
 
 namespace sparkplan::copy {
@@ -116,6 +117,7 @@ Result<void> ChunkFetcher::ask(PeerStream& stream, std::deque<Travelling>& asked
     const auto wanted = asked.empty() && may_wait ? content_.take() : content_.take_now();
     if (!wanted) break;
     if (wanted->local && content_.take_from_old_file(*wanted)) continue;
+    if (content_.take_written(*wanted)) continue;
     asked.push_back({*wanted});
     asked.back().wanted.local = false;
     ahead += wanted->bytes;
@@ -138,6 +140,8 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
       if (!outcome) break;
       arrived.push_back(std::move(asked.front()));
       asked.pop_front();
+      const Travelling& last = arrived.back();
+      if (!content_.knows_digest(last.wanted.id)) outcome = content_.write_early(last.wanted, *last.bytes, last.digest);
     }
     // The digest comes by way of the controller, often later than the chunk. Meanwhile the next chunk is received.
     const auto is_due = [&] {
@@ -145,15 +149,22 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
     };
     while (outcome && !arrived.empty() && is_due()) {
       Travelling& chunk = arrived.front();
-      outcome = content_.deliver(chunk.wanted, std::move(chunk.bytes), chunk.digest);
+      outcome = content_.deliver(chunk.wanted, chunk.bytes, chunk.digest);
       if (outcome) arrived.pop_front();
     }
   }
-  // Last first, so that the next connection asks for them in order.
-  for (const auto* chunks : {&asked, &arrived}) {
-    for (auto chunk = chunks->rbegin(); chunk != chunks->rend(); ++chunk) content_.give_back(chunk->wanted);
+  give_all_back(asked);
+  // A chunk that has arrived needs no connection any more.
+  while (!arrived.empty() && content_.deliver(arrived.front().wanted, arrived.front().bytes, arrived.front().digest)) {
+    arrived.pop_front();
   }
+  give_all_back(arrived);
   return outcome;
+}
+
+/// Last first, so that the next connection asks for them in order.
+void ChunkFetcher::give_all_back(const std::deque<Travelling>& chunks) {
+  for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk) content_.give_back(chunk->wanted);
 }
 
 Result<void> ChunkFetcher::receive_one(PeerStream& stream, Travelling& chunk) {
@@ -164,8 +175,9 @@ Result<void> ChunkFetcher::receive_one(PeerStream& stream, Travelling& chunk) {
   if (id != wanted.id || number_from(reply.data() + 8) != wanted.bytes) {
     return failure(ErrorCode::kVerifyFailed, "the other node sent another chunk than was asked for");
   }
-  auto bytes = std::make_shared<std::vector<char>>(wanted.bytes);
+  auto bytes = chunk_buffer(wanted.bytes);
   const bool zeros = number_from(reply.data() + 12) != 0;
+  if (zeros) std::fill(bytes->begin(), bytes->end(), '\0');
   ChunkHash hash;
   for (std::size_t at = 0; at < bytes->size(); at += kPart) {
     const auto size = std::min(kPart, bytes->size() - at);

@@ -43,6 +43,7 @@ class ChunkFetcher {
   };
   Result<void> ask(PeerStream& stream, std::deque<Travelling>& asked, bool may_wait);
   Result<void> receive_one(PeerStream& stream, Travelling& chunk);
+  void give_all_back(const std::deque<Travelling>& chunks);
 
   CopyFetch command_;
   Content& content_;

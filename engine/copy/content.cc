@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "engine/copy/chunk_buffer.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
@@ -69,22 +70,21 @@ Result<FileDescriptor> Content::open_to_read(std::uint32_t number) {
 Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
   const CopyEntry& entry = entries_[id.file];
   SPARK_TRY(const auto opened, open_to_read(id.file));
-  auto bytes = std::make_shared<std::vector<char>>(size_of(id));
+  auto bytes = chunk_buffer(size_of(id));
   SPARK_TRY(const FileStamp before, stamp_of_open(opened.get(), entry.path));
-  SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
+  Digest digest{};
+  if (source_ && !knows_digest(id)) {
+    SPARK_TRY(digest, of_file(read_with_digest(opened.get(), *bytes, offset_of(id)), entry.path));
+  } else {
+    SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
+  }
   if (!source_) return bytes;
   SPARK_TRY(const FileStamp stamp, stamp_of_open(opened.get(), entry.path));
   if (stamp != before || stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
     return failure(ErrorCode::kStalePlan, shown_text(entry.path) + " changes while it is read");
   }
   drop_from_cache(opened.get(), offset_of(id), bytes->size());
-  bool is_new = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_new = !is_known(files_[id.file].digests[id.chunk]);
-  }
-  if (!is_new) return bytes;
-  const Digest digest = digest_of(bytes->data(), bytes->size());
+  if (!is_known(digest)) return bytes;
   index_.add(entry.path, stamp, files_[id.file].digests.size(), id.chunk, digest);
   note_digest(id, digest);
   return bytes;
@@ -163,7 +163,7 @@ void Content::give_back(const Wanted& wanted) {
 }
 
 bool Content::take_from_old_file(const Wanted& wanted) {
-  auto bytes = std::make_shared<std::vector<char>>(wanted.bytes);
+  auto bytes = chunk_buffer(wanted.bytes);
   const auto opened = tree_.open_file(entries_[wanted.id.file].path, O_RDONLY);
   return opened && read_at(opened->get(), *bytes, offset_of(wanted.id)) && deliver(wanted, bytes);
 }
@@ -197,29 +197,62 @@ Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<
     return failure(ErrorCode::kVerifyFailed, "chunk " + std::to_string(id.chunk) + " of " +
                                                  shown_text(entries_[id.file].path) + " has another digest");
   }
-  if (auto written = write_chunk(id, *bytes); !written) {
-    fail(written.error());
-    return written;
-  }
+  SPARK_CHECK(write_chunk(id, *bytes, digest));
   const std::lock_guard lock(mutex_);
-  File& file = files_[id.file];
-  file.has[id.chunk] = Has::kVerified;
-  --taken_;
-  done_bytes_ += static_cast<std::int64_t>(wanted.bytes);
   put_in_cache(id, std::move(bytes));
-  to_keep_.push_back(id);
-  changed_.notify_all();
+  set_verified(wanted);
   return {};
 }
 
-Result<void> Content::write_chunk(ChunkId id, const std::vector<char>& bytes) {
+/// With the lock.
+void Content::set_verified(const Wanted& wanted) {
+  files_[wanted.id.file].has[wanted.id.chunk] = Has::kVerified;
+  --taken_;
+  done_bytes_ += static_cast<std::int64_t>(wanted.bytes);
+  early_.erase(wanted.id);
+  to_keep_.push_back(wanted.id);
+  changed_.notify_all();
+}
+
+Result<void> Content::write_early(const Wanted& wanted, const std::vector<char>& bytes, const Digest& digest) {
+  SPARK_CHECK(write_chunk(wanted.id, bytes, digest));
+  const std::lock_guard lock(mutex_);
+  early_[wanted.id] = digest;
+  return {};
+}
+
+bool Content::take_written(const Wanted& wanted) {
+  const std::lock_guard lock(mutex_);
+  const auto found = early_.find(wanted.id);
+  const Digest& right = files_[wanted.id.file].digests[wanted.id.chunk];
+  if (found == early_.end() || !is_known(right) || found->second != right) return false;
+  set_verified(wanted);
+  return true;
+}
+
+/// Does nothing if write_early() has written these bytes. An error ends the transfer.
+Result<void> Content::write_chunk(ChunkId id, const std::vector<char>& bytes, const Digest& digest) {
+  bool replaces = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = early_.find(id);
+    replaces = found != early_.end();
+    if (replaces && found->second == digest) return {};
+  }
+  auto written = replaces ? journal_.forget(files_[id.file].partial, id.chunk) : Result<void>();
+  if (written) written = put_in_file(id, bytes, digest);
+  if (!written) fail(written.error());
+  return written;
+}
+
+Result<void> Content::put_in_file(ChunkId id, const std::vector<char>& bytes, const Digest& digest) {
   const File& file = files_[id.file];
   SPARK_TRY(const auto opened, open_partial(file, O_WRONLY));
   const CopyEntry& entry = entries_[id.file];
-  SPARK_CHECK(of_file(entry.sparse && !file.dense ? write_without_zeros(opened.get(), bytes, offset_of(id))
-                                                  : write_at(opened.get(), bytes, offset_of(id)),
+  SPARK_CHECK(of_file(entry.sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
+                                   : write_at(opened.get(), bytes, offset_of(id)),
                       entry.path));
-  return journal_.add(file.partial, id.chunk, file.digests[id.chunk]);
+  return journal_.add(file.partial, id.chunk, digest);
 }
 
 Result<void> Content::learn(const std::string& records) {

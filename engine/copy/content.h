@@ -70,13 +70,18 @@ class Content {
   void give_back(const Wanted& wanted);
   /// Copies a `local` chunk from the file that is to be replaced. False if it has other content there.
   bool take_from_old_file(const Wanted& wanted);
-  /// Verifies a chunk against the digest from the controller, and writes it.
+  /// Verifies a chunk against the digest from the controller, and writes it if write_early() has not.
   /// Errors: kVerifyFailed (the digest differs), kInterrupted, kFailed.
   Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes);
   /// As above. `digest`: of the bytes.
   Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest);
   /// False: deliver() would wait for the digest from the controller.
   bool knows_digest(ChunkId id) const;
+  /// Writes a chunk whose digest has not come from the controller, so that an interruption does not lose it. The chunk
+  /// counts only once deliver(), take_written() or the next process has found its digest right. Errors: kFailed.
+  Result<void> write_early(const Wanted& wanted, const std::vector<char>& bytes, const Digest& digest);
+  /// Ends the wait for a chunk that was given back after write_early(). False: it has to be fetched again.
+  bool take_written(const Wanted& wanted);
 
   /// Digests from the controller. Errors: kInvalidInput.
   Result<void> learn(const std::string& records);
@@ -105,7 +110,6 @@ class Content {
     std::size_t unchecked = 0;  ///< Chunks that were not read again from the disk.
     std::string partial;        ///< The name in the folder of unfinished files; empty: in place.
     bool in_place = false;
-    bool dense = false;  ///< Zeros are written as well: the disk may have other bytes in their place.
   };
 
   std::size_t size_of(ChunkId id) const;
@@ -113,7 +117,9 @@ class Content {
   bool exists(ChunkId id) const;
   Result<FileDescriptor> open_to_read(std::uint32_t number);
   Result<ChunkBytes> read_from_disk(ChunkId id);
-  Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes);
+  Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
+  Result<void> put_in_file(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
+  void set_verified(const Wanted& wanted);
   Result<void> await_digest(ChunkId id, Digest& digest);
   void note_digest(ChunkId id, const Digest& digest);
   void put_in_cache(ChunkId id, ChunkBytes bytes);
@@ -123,7 +129,7 @@ class Content {
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
-  bool clear_unverified(std::uint32_t number, int partial) const;
+  void find_again(int partial, const std::vector<ChunkId>& recorded);
   Result<bool> is_in_place(std::uint32_t number, bool replace);
   Result<FileDescriptor> open_partial(const File& file, int flags) const;
 
@@ -159,6 +165,7 @@ class Content {
   std::condition_variable changed_;
   std::vector<File> files_;
   std::deque<Wanted> wanted_;
+  std::map<ChunkId, Digest> early_;  ///< Written, and not compared with the right digest.
   std::size_t taken_ = 0;
   std::size_t keeping_ = 0;  ///< Chunks that keepers read again.
   bool finishing_ = false;

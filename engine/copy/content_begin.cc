@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <thread>
+#include <vector>
 
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
@@ -36,11 +39,6 @@ Result<FileDescriptor> folder_of_unfinished(const Tree& tree) {
   }
   return failure(ErrorCode::kRefused, name + " belongs to another user, or other users can write to it",
                  "look at it, and remove it from the directory");
-}
-
-/// Makes a hole. False: the file system cannot do that, and what was there stays.
-bool clear_range(int file, std::int64_t offset, std::size_t size) {
-  return ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, static_cast<off_t>(size)) == 0;
 }
 
 }  // namespace
@@ -168,29 +166,36 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
   constexpr std::int64_t kBlock = 512;
   begun.needed_bytes += std::max<std::int64_t>(entry.size - status.st_blocks * kBlock, 0);
   if (!is_there) return {};
-  const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
+  std::vector<ChunkId> recorded;
   for (const auto& [chunk, digest] : journal_.chunks_of_file(file.partial)) {
     if (chunk >= file.has.size() || file.digests[chunk] != digest) continue;
-    if (read_again) {
-      const ChunkId id{number, static_cast<std::uint32_t>(chunk)};
-      std::vector<char> bytes(size_of(id));
-      checked_bytes_ += static_cast<std::int64_t>(bytes.size());
-      if (!read_at(opened.get(), bytes, offset_of(id)) || digest_of(bytes.data(), bytes.size()) != digest) continue;
-    }
-    file.has[chunk] = Has::kVerified;
+    recorded.push_back({number, static_cast<std::uint32_t>(chunk)});
   }
-  if (entry.sparse) file.dense = !clear_unverified(number, opened.get());
+  const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
+  if (read_again) {
+    find_again(opened.get(), recorded);
+  } else {
+    for (const ChunkId id : recorded) file.has[id.chunk] = Has::kVerified;
+  }
   return {};
 }
 
-/// An earlier process may have written other content, which would show where this content has holes.
-bool Content::clear_unverified(std::uint32_t number, int partial) const {
-  const auto& has = files_[number].has;
-  for (std::uint32_t chunk = 0; chunk < has.size(); ++chunk) {
-    const ChunkId id{number, chunk};
-    if (has[chunk] != Has::kVerified && !clear_range(partial, offset_of(id), size_of(id))) return false;
+/// With many readers: one alone would take minutes for a large model, and the other nodes do not wait that long.
+void Content::find_again(int partial, const std::vector<ChunkId>& recorded) {
+  const auto count = readers_for(recorded.size());
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> readers;
+  for (std::size_t i = 0; i < count; ++i) {
+    readers.emplace_back([&] {
+      for (std::size_t at = next++; at < recorded.size(); at = next++) {
+        const ChunkId id = recorded[at];
+        File& file = files_[id.file];
+        const auto found = digest_at(partial, size_of(id), offset_of(id));
+        checked_bytes_ += static_cast<std::int64_t>(size_of(id));
+        if (found && *found == file.digests[id.chunk]) file.has[id.chunk] = Has::kVerified;
+      }
+    });
   }
-  return true;
 }
 
 Result<FileDescriptor> Content::open_partial(const File& file, int flags) const {

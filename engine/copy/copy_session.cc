@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 
 #include "engine/carried/controller_stream.h"
 #include "engine/copy/accounts.h"
@@ -163,12 +165,14 @@ Result<void> CopySession::open(const CopyOpen& command) {
 
 std::jthread CopySession::progress_sender() {
   return std::jthread([this](const std::stop_token& stop) {
-    auto next = Clock::now() + kProgressInterval;
-    while (!stop.stop_requested()) {
-      std::this_thread::sleep_for(kGlance);
-      if (Clock::now() < next) continue;
+    std::mutex mutex;
+    std::condition_variable_any ends;
+    std::unique_lock lock(mutex);
+    while (true) {
+      // A sleep would keep the answer waiting: most looks take less than a millisecond.
+      ends.wait_for(lock, stop, kProgressInterval, [] { return false; });
+      if (stop.stop_requested()) return;
       send_progress();
-      next += kProgressInterval;
     }
   });
 }

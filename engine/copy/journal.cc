@@ -59,7 +59,12 @@ void Journal::read(const std::string& text) {
     if (words.size() != 4 || words[0] != "C") continue;
     const auto chunk = parse_number<std::size_t>(words[2]);
     const Digest digest = digest_from_hex(words[3]);
-    if (chunk && is_known(digest)) chunks_[std::string(words[1])][*chunk] = digest;
+    if (!chunk) continue;
+    if (is_known(digest)) {
+      chunks_[std::string(words[1])][*chunk] = digest;
+    } else if (const auto found = chunks_.find(std::string(words[1])); found != chunks_.end()) {
+      found->second.erase(*chunk);
+    }
   }
 }
 
@@ -70,6 +75,10 @@ Journal::Chunks Journal::chunks_of_file(const std::string& partial_name) const {
 
 Result<void> Journal::add(const std::string& partial_name, std::size_t chunk, const Digest& digest) {
   return write("C " + partial_name + " " + std::to_string(chunk) + " " + hex(digest) + "\n");
+}
+
+Result<void> Journal::forget(const std::string& partial_name, std::size_t chunk) {
+  return add(partial_name, chunk, Digest{});
 }
 
 Result<void> Journal::begin_again(const std::string& partial_name) {

@@ -25,6 +25,8 @@ class Journal {
   Result<void> add(const std::string& partial_name, std::size_t chunk, const Digest& digest);
   /// Before the unfinished file is made again: its earlier chunks no longer count.
   Result<void> begin_again(const std::string& partial_name);
+  /// Before other bytes are written in the place of a chunk.
+  Result<void> forget(const std::string& partial_name, std::size_t chunk);
 
  private:
   Result<void> write(const std::string& line);

@@ -14,8 +14,6 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::size_t kFewestReaders = 4;
-constexpr std::size_t kMostReaders = 12;
 constexpr std::size_t kMostChanged = 100;
 /// The names and digests in one frame. A message has at most 16 MiB: one more file has 11 MiB of digests in base64, and
 /// the escapes of a control character have six bytes.
@@ -35,9 +33,7 @@ class Reading {
 
   Result<void> run(std::vector<Part> parts) {
     parts_ = std::move(parts);
-    // A reader is as fast as one processor computes digests, and a disk is as fast as several readers.
-    const std::size_t half = std::thread::hardware_concurrency() / 2;
-    const auto readers = std::min(std::clamp(half, kFewestReaders, kMostReaders), parts_.size());
+    const auto readers = readers_for(parts_.size());
     {
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < readers; ++i) threads.emplace_back([this] { work(); });
@@ -61,17 +57,16 @@ class Reading {
     const FoundEntry& one = found_[part.entry];
     const auto offset = static_cast<std::int64_t>(part.chunk) * kCopyChunk;
     SPARK_TRY(const auto file, tree_.open_file(one.entry.path, O_RDONLY));
-    std::vector<char> bytes(static_cast<std::size_t>(std::min(kCopyChunk, one.entry.size - offset)));
-    SPARK_CHECK(of_file(read_at(file.get(), bytes, offset), one.entry.path));
-    drop_from_cache(file.get(), offset, bytes.size());
+    const auto size = static_cast<std::size_t>(std::min(kCopyChunk, one.entry.size - offset));
+    SPARK_TRY(const Digest digest, of_file(digest_at(file.get(), size, offset), one.entry.path));
+    drop_from_cache(file.get(), offset, size);
     struct stat status {};
     if (::fstat(file.get(), &status) != 0 || stamp_of(status) != one.stamp) {
       return failure(ErrorCode::kStalePlan, shown_text(one.entry.path) + " changes while it is read");
     }
-    const Digest digest = digest_of(bytes.data(), bytes.size());
     digests_[part.entry][part.chunk] = digest;
     index_.add(one.entry.path, one.stamp, digests_[part.entry].size(), part.chunk, digest);
-    read_bytes_ += static_cast<std::int64_t>(bytes.size());
+    read_bytes_ += static_cast<std::int64_t>(size);
     return {};
   }
 

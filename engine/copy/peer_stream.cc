@@ -76,8 +76,9 @@ struct PeerStream::Cipher {
   Nonce sending;
   Nonce receiving;
   Context context{EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free};
-  std::vector<char> plain;   ///< The last record that was opened ...
-  std::size_t plain_at = 0;  ///< ... and how much of it was taken.
+  std::vector<char> arriving;  ///< The record that is being received.
+  std::vector<char> plain;     ///< The last record that was opened ...
+  std::size_t plain_at = 0;    ///< ... and how much of it was taken.
 };
 
 PeerStream::PeerStream(FileDescriptor socket, std::string key, Side side, Traffic& traffic)
@@ -130,7 +131,8 @@ Result<void> PeerStream::open_record() {
   for (const char byte : header) length = length << 8U | static_cast<std::uint8_t>(byte);
   if (length == 0 || length > kLongestRecord) return failure(ErrorCode::kVerifyFailed, "a record of the wrong length");
   traffic_->receiving.take(length);
-  std::vector<char> record(length + kTag);
+  std::vector<char>& record = cipher_->arriving;
+  record.resize(length + kTag);
   SPARK_CHECK(receive_raw(record.data(), record.size()));
   if (!cipher_->unseal(record)) return failure(ErrorCode::kVerifyFailed, "a record was changed on its way");
   cipher_->plain_at = 0;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Measures `sparkplan sync` on the lab's hosts: seven receivers against one, and against an rsync daemon and scp.
+"""Measures `sparkplan sync` on the lab's hosts: seven receivers against one, against an rsync daemon and scp, and with
+nothing to do.
 
-usage: sync_speed.py [--rounds N] [--megabytes N] [--limit RATE] [--receivers N] [--write FILE]
+usage: sync_speed.py [--rounds N] [--megabytes N] [--limit RATE] [--receivers N] [--in-place GB] [--write FILE]
 
 Needs root, a release build, and rsync on this machine. All figures of a table come from one run. Compared programs run
 in turn, and the table shows medians. --write puts the table between the marks in FILE (docs/performance.md).
@@ -173,6 +174,16 @@ class Speed:
                 self.reset()
                 self.sync(case, receivers, "--limit", self.options.limit)
 
+    def in_place(self):
+        """Both hosts have one large hole, so that it takes no memory. The first sync reads both."""
+        self.reset()
+        on_each((1, 2), f"rm -rf {HOME} && mkdir -p {HOME}/tree && truncate -s {self.options.in_place}GB {HOME}/tree/hole "
+                        f"&& touch -d @0 {HOME}/tree/hole {HOME}/tree")
+        self.wanted = self.there(1)
+        self.untimed([SPARKPLAN, "--quiet", "sync", "--only", "spark-01", "--only", "spark-02"])
+        for _ in range(self.options.rounds):
+            self.sync("in place again", [2])
+
     # The table.
 
     def median(self, case):
@@ -188,6 +199,8 @@ class Speed:
             rows += [(f"sync, {text}", f"{what} sync"), (f"rsync daemon, {text}", f"{what} rsync"),
                      (f"scp, {text}", f"{what} scp"), (f"sync, {text}, nothing to do", f"{what} sync again"),
                      (f"rsync daemon, {text}, nothing to do", f"{what} rsync again")]
+        if self.options.in_place > 0:
+            rows.append((f"sync, 1 x {self.options.in_place} GB that are in place, nothing to do", "in place again"))
         lines = []
         for text, case in rows:
             found = self.samples[case]
@@ -205,6 +218,9 @@ class Speed:
         for what, text in (("one", "one file"), ("many", "small files")):
             ratio(f"{text}: sync, to the rsync daemon", f"{what} sync", f"{what} rsync", "at most 1")
             ratio(f"{text}: sync, to scp", f"{what} sync", f"{what} scp", "at most 1")
+        if self.options.in_place > 0:
+            found.append((f"{self.options.in_place} GB that are in place", f"{self.median('in place again'):.3f} s",
+                          "less than 1 s"))
         return written.table(("figure", "value", "wanted"), found)
 
     def report(self):
@@ -222,10 +238,11 @@ def main():
     arguments.add_argument("--megabytes", type=int, default=1000, help="of each directory")
     arguments.add_argument("--limit", default="25MB/s", help="per node and direction, for seven receivers against one")
     arguments.add_argument("--receivers", type=int, default=7)
+    arguments.add_argument("--in-place", type=int, default=200, metavar="GB", help="0: without this case")
     arguments.add_argument("--write", type=pathlib.Path)
     options = arguments.parse_args()
-    if options.rounds < 1 or options.receivers < 1 or options.megabytes < 1:
-        arguments.error("--rounds, --receivers and --megabytes are at least 1")
+    if options.rounds < 1 or options.receivers < 1 or options.megabytes < 1 or options.in_place < 0:
+        arguments.error("--rounds, --receivers and --megabytes are at least 1, --in-place is not negative")
     if shutil.which("rsync") is None:
         sys.exit("rsync is not installed: tests/install-dependencies.sh bench")
     with tempfile.TemporaryDirectory() as work:
@@ -235,6 +252,8 @@ def main():
             speed.fan_out()
             speed.compared("one")
             speed.compared("many")
+            if options.in_place > 0:
+                speed.in_place()
             report = speed.report()
         finally:
             lab_hosts.lab("down")

@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# `sparkplan sync` against rsync over ssh between two hosts, from memory to memory. Run it inside of two_hosts.sh, which
-# makes the hosts and a cluster.yaml; a GPU is not needed, but the cores and the memory of such a machine are:
+# `sparkplan sync` against rsync over ssh between two hosts, from memory to memory or from disk to disk. Run it inside of
+# two_hosts.sh, which makes the hosts and a cluster.yaml; a GPU is not needed, but the cores and the memory of such a
+# machine are:
 #
 #   tests/gpu/two_hosts.sh "$PWD/tests/gpu/sync_speed.sh" "$PWD/build/bin/sparkplan"
 #
-# GIGABYTES (10) is the size of the file, ROUNDS (3) the number of runs. Needs rsync and python3. Prints a table with
-# medians. What must hold: both bring the same bytes. No speed is asserted.
+# GIGABYTES (10) is the size of the file, ROUNDS (3) the number of runs. DISK is a folder on a disk for the files of both
+# hosts; without it they are in memory. Needs rsync and python3. Prints a table with medians. What must hold: both bring
+# the same bytes. No speed is asserted.
 set -euo pipefail
 sparkplan=$(realpath "$1")
-gigabytes=${GIGABYTES:-10} rounds=${ROUNDS:-3} streams=4
+gigabytes=${GIGABYTES:-10} rounds=${ROUNDS:-3} disk=${DISK:-} streams=4
 readonly source=192.168.100.11 tcp_port=5300 ssh_port=2222 # spark-01 on the fabric, as two_hosts.sh wires it
 work=$(mktemp -d -p /dev/shm sparkplan-speed-XXXXXX)
 readonly work tree=$work/tree
-trap 'rm -rf "$work"' EXIT
+files=
+[ -z "$disk" ] || files=$(mktemp -d -p "$disk" sparkplan-speed-XXXXXX)
+readonly files medium=${files:+disk}
+trap 'rm -rf "$work" ${files:+"$files"}' EXIT
 command -v rsync >/dev/null || { echo "sync_speed: rsync is not installed" >&2 && exit 1; }
 
 options=(-i "$(realpath ..)/controller" -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR)
@@ -20,12 +25,19 @@ on() { # HOST COMMAND
   ssh -n "${options[@]}" "root@10.88.$1.2" "$2"
 }
 
-# The hosts share this machine's file system, so each mounts its own memory over the directory. The sshd of two_hosts.sh
-# does not listen on the fabric, which rsync is to use as sync does.
+# The hosts share this machine's file system, so each mounts its own memory or folder over the directory. The sshd of
+# two_hosts.sh does not listen on the fabric, which rsync is to use as sync does.
 prepare() {
   local number
   mkdir "$tree"
-  for number in 1 2; do on "$number" "mount -t tmpfs -o size=$((gigabytes + 2))G speed $tree"; done
+  for number in 1 2; do
+    if [ -n "$files" ]; then
+      mkdir "$files/$number"
+      on "$number" "mount --bind $files/$number $tree"
+    else
+      on "$number" "mount -t tmpfs -o size=$((gigabytes + 2))G speed $tree"
+    fi
+  done
   on 1 "head -c $((gigabytes * 1000000000)) /dev/urandom >$tree/weights"
   right=$(on 1 "sha256sum <$tree/weights")
   on 1 "$(command -v sshd) -f $(realpath ..)/sshd-1.conf -p $ssh_port -o ListenAddress=$source:$ssh_port"
@@ -34,6 +46,7 @@ prepare() {
 empty() {
   on 2 "find $tree -mindepth 1 -delete; rm -rf /var/lib/sparkplan/copy"
   on 1 "rm -rf /var/lib/sparkplan/copy"
+  settle
 }
 
 # Seconds that COMMAND takes.
@@ -97,6 +110,21 @@ by_tcp() {
   wait "$server"
 }
 
+# The receiver's disk alone, with as many writers as TCP has streams.
+by_writing() {
+  local each=$((gigabytes * 1000000000 / streams / 8388608))
+  on 2 "pids=; for i in \$(seq $streams); do
+      dd if=/dev/zero of=$tree/part-\$i bs=8M count=$each conv=fsync status=none & pids=\"\$pids \$!\"
+    done; for pid in \$pids; do wait \$pid || exit; done"
+}
+
+# The source's file is read from its disk, and what the last case has written is not written meanwhile.
+settle() {
+  [ -n "$files" ] || return 0
+  sync -f "$files"
+  on 1 "dd of=$tree/weights oflag=nocache conv=notrunc,fdatasync count=0 status=none"
+}
+
 same() { # WHO
   [ "$(on 2 "sha256sum <$tree/weights")" = "$right" ] || { echo "FAILED: $1 brought other bytes" && exit 1; }
 }
@@ -130,16 +158,22 @@ for ((round = 0; round < rounds; round++)); do
   seconds by_rsync >>"$work/rsync"
   same rsync
   by_tcp >>"$work/tcp"
+  empty
+  seconds by_writing >>"$work/written"
 done
+# Of each round, the slower of the two.
+paste "$work/tcp" "$work/written" | awk '{ print ($1 > $2 ? $1 : $2) }' >"$work/slower"
 
 printf '%s, %s x%s, %s, Linux %s\n\n' "$(date -I)" "$(nproc)" "$(sed -n 's/^model name\t*://p' /proc/cpuinfo | head -n 1)" \
   "$(awk '/^MemTotal:/ { printf "%d GB", $2 / 1048576 }' /proc/meminfo)" "$(uname -r)"
-printf '| %s GB from memory to memory | median | min - max | rate |\n|---|---|---|---|\n' "$gigabytes"
+printf '| %s GB from %s to %s | median | min - max | rate |\n|---|---|---|---|\n' "$gigabytes" "${medium:-memory}" "${medium:-memory}"
 row "sync" sync
 row "sync --encrypt" encrypted
 row "rsync over ssh" rsync
 row "TCP, $streams streams, without files" tcp
+row "written to the receiver's ${medium:-memory}, $streams writers, without a network" written
 printf '| sync, nothing to do | %s s | | |\n\n| figure | value | wanted |\n|---|---|---|\n' "$(median again)"
 ratio "rsync over ssh, to sync" rsync sync "at least 5"
-ratio "TCP, to sync" tcp sync "at least 0.9, unless the memory is the slower one"
+ratio "TCP, to sync" tcp sync ""
+ratio "the slower of TCP and of writing, to sync" slower sync "at least 0.9"
 ratio "sync, to sync --encrypt" sync encrypted "the price of encryption"

@@ -1,5 +1,5 @@
 """Strikes a sync at random points: its programs, its controller and its connections. After each strike no file of a
-receiver may be torn. The next sync must bring the rest, and may send at most two chunks per connection a second time."""
+receiver may be torn. The next sync must bring the rest, and may send at most one chunk per connection a second time."""
 import concurrent.futures
 import dataclasses
 import os
@@ -32,8 +32,8 @@ PLACES = {"sender": 0, "middle": 1, "last": 2}
 # With a limit there are fewer connections: see SyncRun::transfer_to.
 LIMIT = ("--limit", "60MB/s")
 CONNECTIONS, CONNECTIONS_WITH_LIMIT = min(16, max(8, (os.cpu_count() or 1) - 1)), 2
-# One that arrives, and the one before, whose digest has not arrived.
-CHUNKS = 2
+# One that arrives. The one before, whose digest has not arrived, is in the unfinished file already.
+CHUNKS = 1
 # Small ones: the counters of the interfaces then show what the programs have taken, not what the kernel has in store.
 BUFFER = 256 << 10
 OVERHEAD = 1.03  # Of headers and of acknowledgements.
@@ -289,7 +289,7 @@ class Sync:
             outcome.again = max(outcome.again, again)
             allowed = point.connections * (CHUNKS * CHUNK + BUFFER) * OVERHEAD + SLACK
             if again > allowed:
-                outcome.stuck.append(f"{host.name} received {again} bytes a second time; {allowed:.0f} are {CHUNKS} chunks "
+                outcome.stuck.append(f"{host.name} received {again} bytes a second time; {allowed:.0f} are {CHUNKS} chunk "
                                      f"for each of {point.connections} connections")
         self.judge_rest(outcome)
 

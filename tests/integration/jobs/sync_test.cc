@@ -39,6 +39,11 @@ TEST_CASE("sync: three hosts receive a directory over the fabric, and a second r
   const auto again = controller.run({"sync"});
   require_exit(again, 0);
   CHECK(contains(again.out, "nothing to do"));
+  const auto verified = controller.run({"sync", "--verify", "--json"});
+  require_exit(verified, 0);
+  const auto verified_nodes = verified.document("sync.schema.json")["items"][0]["nodes"];
+  CHECK(verified_nodes[1]["status"] == "present");
+  CHECK(verified_nodes[1]["bytes_sent"] == 0);
   require_exit(controller.run({"drift"}), 0);
   second->append(kTree + "/sub/small", "x");
   require_exit(controller.run({"drift"}), 2);

@@ -111,30 +111,109 @@ TEST_CASE("copy processes: a chain of four brings every file, and a second run s
   CHECK(again.received == 0);
 }
 
-TEST_CASE("copy processes: while the digest of a chunk is on its way, its connection receives the next one") {
-  constexpr std::int64_t kEach = 2;
-  const Trees trees(2);
+namespace {
+
+constexpr std::int64_t kChunksOfEach = 2;  // Of each connection.
+
+struct Held {
+  std::vector<CopyDigests> digests;
+  std::int64_t received = 0;  ///< At least.
+};
+
+/// A source with one file, and a receiver that gets no digest until it can receive nothing more.
+Held receive_without_digests(Chain& chain, const Trees& trees) {
+  // A connection may have asked for a third chunk, which it does not receive.
+  constexpr auto kWanted = (kChunksOfEach * static_cast<std::int64_t>(kStreams) - 2) * kCopyChunk;
   fs::remove_all(trees.paths[0]);
-  write_file(trees.paths[0] / "large", random_text(static_cast<std::size_t>(kEach * kCopyChunk) * kStreams, 3));
-  Chain chain;
+  write_file(trees.paths[0] / "large", random_text(static_cast<std::size_t>(kChunksOfEach * kCopyChunk) * kStreams, 3));
   REQUIRE(chain.begin(trees.paths, false));
-  std::vector<CopyDigests> held;
-  std::int64_t received = 0;
-  const auto wanted = (kEach * static_cast<std::int64_t>(kStreams) - 2) * kCopyChunk;
+  Held held;
   const auto end = Clock::now() + kEnough;
-  while (received < wanted && Clock::now() < end) {
+  while (held.received < kWanted && Clock::now() < end) {
     if (const auto answer = chain.programs[0].answer()) {
-      if (const auto* digests = std::get_if<CopyDigests>(&*answer)) held.push_back(*digests);
+      if (const auto* digests = std::get_if<CopyDigests>(&*answer)) held.digests.push_back(*digests);
     }
     if (const auto answer = chain.programs[1].answer()) {
-      if (const auto* progress = std::get_if<CopyProgress>(&*answer)) received = progress->received_bytes;
+      if (const auto* progress = std::get_if<CopyProgress>(&*answer)) held.received = progress->received_bytes;
     }
   }
-  CHECK(received >= wanted);
-  for (const CopyDigests& digests : held) chain.programs[1].send(digests);
+  CHECK(held.received >= kWanted);
+  return held;
+}
+
+}  // namespace
+
+TEST_CASE("copy processes: while the digest of a chunk is on its way, its connection receives the next one") {
+  const Trees trees(2);
+  Chain chain;
+  const Held held = receive_without_digests(chain, trees);
+  for (const CopyDigests& digests : held.digests) chain.programs[1].send(digests);
   CHECK(chain.run(kEnough));
   const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
   CHECK(equal);
+}
+
+TEST_CASE("copy processes: after an interruption at most one chunk per connection is sent again") {
+  const Trees trees(2);
+  std::int64_t received = 0;
+  {
+    Chain chain;
+    received = receive_without_digests(chain, trees).received;
+    for (Program& program : chain.programs) program.kill();
+  }
+  Chain again;
+  REQUIRE(again.begin(trees.paths, false));
+  CHECK(again.run(kEnough));
+  constexpr std::int64_t kHeaders = 10'000;
+  constexpr auto kMost = (kChunksOfEach + 1) * static_cast<std::int64_t>(kStreams) * kCopyChunk;
+  CHECK(received + again.received < kMost + kHeaders);
+  const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
+  CHECK(equal);
+}
+
+TEST_CASE("copy processes: of a large file with few changes, only the changed chunk is sent") {
+  const Trees trees(2);
+  const auto large = trees.paths[0] / "large";
+  {
+    Chain chain;
+    REQUIRE(chain.begin(trees.paths, false));
+    REQUIRE(chain.run(kEnough));
+  }
+  auto text = read_file(large);
+  char& changed = text[static_cast<std::size_t>(kCopyChunk) + 5];
+  changed = changed == 'a' ? 'b' : 'a';
+  write_file(large, text);
+  {
+    // The source's digests have to be known before the receiver begins, as `sync` sees to it.
+    Program source;
+    source.send(open_of(trees.paths[0]));
+    REQUIRE(source.await<CopyOpened>());
+    source.send(CopyLook{true, false, false, {}});
+    REQUIRE(source.await<CopyLooked>());
+  }
+  Chain again;
+  REQUIRE(again.begin(trees.paths, true));
+  CHECK(again.run(kEnough));
+  CHECK(again.received > kCopyChunk);
+  CHECK(again.received < kCopyChunk + 10'000);
+  trees.check(true);
+}
+
+TEST_CASE("copy processes: an answer does not wait for the interval of the progress") {
+  const Trees trees(1);
+  Program program;
+  program.send(open_of(trees.paths[0]));
+  REQUIRE(program.await<CopyOpened>());
+  constexpr int kLooks = 20;
+  int quick = 0;
+  for (int i = 0; i < kLooks; ++i) {
+    const auto begun = Clock::now();
+    program.send(CopyLook{false, false, false, {}});
+    REQUIRE(program.await<CopyLooked>());
+    if (Clock::now() - begun < std::chrono::milliseconds(40)) ++quick;
+  }
+  // Each one would take 50 ms. Some may be late for other reasons.
+  CHECK(quick >= kLooks / 4);
 }
 
 TEST_CASE("copy processes: the program leaves the processor to the node's own work") {

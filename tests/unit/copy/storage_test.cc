@@ -345,22 +345,6 @@ TEST_CASE("copy: a chunk is served while its file moves to its place") {
   CHECK(**bytes == std::vector<char>{'a', 'b', 'c'});
 }
 
-TEST_CASE("copy: blocks of zeros stay holes") {
-  const test::ScratchDirectory folder;
-  const auto path = folder.path() / "sparse";
-  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  std::vector<char> bytes(1 << 20, '\0');
-  bytes[500'000] = 'x';
-  REQUIRE(::ftruncate(file.get(), 1 << 20) == 0);
-  REQUIRE(write_without_zeros(file.get(), bytes, 0));
-  std::vector<char> again(bytes.size());
-  REQUIRE(read_at(file.get(), again, 0));
-  CHECK(again == bytes);
-  struct stat status {};
-  REQUIRE(::fstat(file.get(), &status) == 0);
-  CHECK(status.st_blocks * 512 < 100'000);
-}
-
 TEST_CASE("copy: a limit of the rate holds the bytes back") {
   RateLimit limit;
   limit.set(10'000'000);
@@ -370,7 +354,8 @@ TEST_CASE("copy: a limit of the rate holds the bytes back") {
   CHECK(RateLimit::Clock::now() - begun >= std::chrono::milliseconds(195));
 }
 
-TEST_CASE("copy: the journal forgets a file that is made again, and a line that was cut off") {
+TEST_CASE(
+    "copy: the journal forgets a file that is made again, a chunk that is replaced, and a line that was cut off") {
   const test::ScratchDirectory folder;
   const FileDescriptor directory(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto digest = digest_of("abc", 3);
@@ -380,6 +365,8 @@ TEST_CASE("copy: the journal forgets a file that is made again, and a line that 
     REQUIRE(journal.add("one", 3, digest));
     REQUIRE(journal.add("two", 4, digest));
     REQUIRE(journal.begin_again("two"));
+    REQUIRE(journal.add("one", 4, digest));
+    REQUIRE(journal.forget("one", 4));
   }
   std::ofstream(folder.path() / "journal", std::ios::app) << "C one 5 " << hex(digest).substr(0, 20);
   Journal journal;
