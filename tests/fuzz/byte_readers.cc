@@ -41,6 +41,7 @@
 #include "tests/fuzz/job_readers.h"
 #include "tests/fuzz/node_file_readers.h"
 #include "tests/fuzz/property.h"
+#include "tests/fuzz/user_file_readers.h"
 
 namespace sparkplan::fuzz {
 namespace {
@@ -209,6 +210,7 @@ const Readers& byte_readers() {
         {"block", read_block},
         {"bus", read_bus},
         {"chunk_journal", read_chunk_journal},
+        {"cluster_yaml", read_cluster_yaml},
         {"digest_index", read_digest_index},
         {"image", read_image},
         {"image_state", read_image_state},
@@ -221,6 +223,7 @@ const Readers& byte_readers() {
         {"public_key", read_public_key},
         {"rules", read_rules},
         {"run_log", read_run_log},
+        {"saved_plan", read_saved_plan},
         {"ssh_config", read_ssh_config},
         {"tar", read_tar},
     };

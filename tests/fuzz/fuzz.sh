@@ -67,7 +67,7 @@ seeds() { # TARGET DIRECTORY
       done < <(grep -oh '{"[a-z_]*", by(' tests/fuzz/fuzz_wire.cc | cut -d '"' -f 2)
       ;;
     text)
-      # The readers' names.
+      # The names of the readers.
       while read -r name; do
         printf '%s\n' "$name" >"$2/$name"
       done < <(grep -oh '{"[a-z_]*", read_' tests/fuzz/byte_readers.cc tests/fuzz/node_file_readers.cc | cut -d '"' -f 2)
