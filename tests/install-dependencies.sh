@@ -44,7 +44,7 @@ readonly hostile=(python3 python3-jsonschema iproute2 openssh-client)
 readonly bench=(python3 ansible rsync)
 readonly lint=(clang-format clang-tidy shellcheck)
 # llvm is for function names in stack traces.
-readonly fuzz=(clang libclang-rt-dev llvm)
+readonly fuzz=(clang libclang-rt-dev lld llvm)
 # Programs that check completions, manual pages and the package.
 readonly reference=(bash zsh fish man-db mandoc)
 readonly packaging=(dpkg-dev lintian file)

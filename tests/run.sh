@@ -10,7 +10,7 @@
 #                             architecture and with an upgrade from version 0.1.0, each after a build of its own
 # Without --full some parts run only on request, because each takes long: vm (the profile and RDMA on virtual machines),
 # vm-storage (NVMe over TCP and a sync on two of them), sanitizers (all unit tests built with AddressSanitizer and UBSan).
-# The same holds for all fuzz targets except wire and bytes, because they need a build of nearly all code with clang and
+# The same holds for all fuzz targets except wire and text, because they need a build of nearly all code with clang and
 # the sanitizers. page (the HTML pages in a browser) needs chromium and npm. tidy (clang-tidy over all files) always
 # runs on request only. package tests an upgrade also if SPARKPLAN_EARLIER names a program of an earlier version. Without
 # a list of parts, hostile sends an eighth of the false fields and claims of started programs; the commit decides which
@@ -30,7 +30,7 @@ if [ ${#parts[@]} -eq 0 ]; then
   if [ ${#full[@]} -gt 0 ]; then
     parts+=(sanitizers vm vm-storage page)
   else
-    fuzz_targets=(wire bytes)
+    fuzz_targets=(wire text)
     commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
     hostile_share=(--share $((16#$commit % 8 + 1))/8)
   fi

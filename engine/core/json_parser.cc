@@ -136,7 +136,7 @@ class Parser {
     Open& parent = open_.back();
     const bool is_map = parent.container.is_map();
     if (auto* entries = parent.container.entries()) {
-      entries->push_back(MapEntry{std::move(parent.key), std::move(value_), {}});
+      entries->push_back(MapEntry{std::move(parent.key), std::move(value_)});
     } else {
       parent.container.push_back(std::move(value_));
     }

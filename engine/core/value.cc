@@ -107,14 +107,14 @@ Value& Value::set(std::string_view key, Value value) {
   if (map == nullptr) {
     // Built before the old content is destroyed: `key` may point into it.
     Map fresh;
-    fresh.push_back(MapEntry{std::string(key), std::move(value), {}});
+    fresh.push_back(MapEntry{std::string(key), std::move(value)});
     data_ = std::move(fresh);
     return *this;
   }
   if (Value* found = find(key)) {
     *found = std::move(value);
   } else {
-    map->push_back(MapEntry{std::string(key), std::move(value), {}});
+    map->push_back(MapEntry{std::string(key), std::move(value)});
   }
   return *this;
 }

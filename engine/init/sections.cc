@@ -322,10 +322,10 @@ Sections sections_of(const Members& members, const Cluster& cluster, const Regis
     // The values of a single manifest are written for its own machine only.
     const bool common = members.decides_for_all(each.size(), each.size());
     Split split = common ? split_common(each, registry.records_of(key)) : Split{Value(), std::move(each)};
-    if (!split.common.is_null()) result.of_cluster.push_back({key, std::move(split.common), {}});
+    if (!split.common.is_null()) result.of_cluster.push_back({key, std::move(split.common)});
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (split.rests[i].is_null()) continue;
-      result.of_nodes[names[i]].push_back({key, std::move(split.rests[i]), {}});
+      result.of_nodes[names[i]].push_back({key, std::move(split.rests[i])});
     }
   }
   return result;

@@ -33,7 +33,7 @@ const std::string& FieldVisitor::entry_key(std::size_t /*index*/) const {
 bool FieldWriter::enter(std::string_view key, const FieldRule& rule, bool none) {
   if (none || rule.left_out) return false;
   auto& entries = *open_.back()->entries();
-  entries.push_back({std::string(key), Value(), {}});
+  entries.push_back({std::string(key), Value()});
   open_.push_back(&entries.back().value);
   return true;
 }

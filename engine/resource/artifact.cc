@@ -122,7 +122,7 @@ Observation file_present(std::string content, std::uint32_t mode) {
 Observation block_present(std::string content) {
   // Value::map() would copy the text, which may hold the lines of all nodes.
   Value::Map fields;
-  fields.push_back({"content", std::move(content), {}});
+  fields.push_back({"content", std::move(content)});
   return Present{std::move(fields), {}};
 }
 

@@ -69,16 +69,15 @@ class TrustOfUser {
     // All keys differ, so set() and its search are avoided: every node has as many fields as the cluster has nodes.
     Value::Map fields;
     fields.reserve(peers_.size() + all_.size() + 3);
-    fields.push_back({std::string(kKeyField), std::string(kKeyType) + " " + mark_of(view_.cluster.name, self()), {}});
-    fields.push_back({std::string(kUnexpectedField), Value::list(), {}});
+    fields.push_back({std::string(kKeyField), std::string(kKeyType) + " " + mark_of(view_.cluster.name, self())});
+    fields.push_back({std::string(kUnexpectedField), Value::list()});
     for (const Peer& peer : peers_) {
-      if (!has_lost_its_key(peer))
-        fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), authorized(peer), {}});
+      if (!has_lost_its_key(peer)) fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), authorized(peer)});
     }
     for (const Peer& peer : all_) {
-      fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), known_hosts(peer), {}});
+      fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), known_hosts(peer)});
     }
-    fields.push_back({std::string(kConfigField), config(), {}});
+    fields.push_back({std::string(kConfigField), config()});
     return fields;
   }
 
@@ -86,13 +85,13 @@ class TrustOfUser {
   /// them.
   Value refused(const std::string& why) const {
     Value::Map fields;
-    fields.push_back({std::string(kRefusedField), settled_by_what_is_there(why), {}});
+    fields.push_back({std::string(kRefusedField), settled_by_what_is_there(why)});
     for (const Peer& peer : peers_) {
       if (has_lost_its_key(peer)) continue;
-      fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), settled_by_what_is_there(why), {}});
+      fields.push_back({std::string(kAuthorizedPrefix) + peer.name(), settled_by_what_is_there(why)});
     }
     for (const Peer& peer : all_) {
-      fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), settled_by_what_is_there(why), {}});
+      fields.push_back({std::string(kKnownHostsPrefix) + peer.name(), settled_by_what_is_there(why)});
     }
     return fields;
   }

@@ -1,18 +1,25 @@
-// Readers that need few other sources: of binary messages, listings and the output of programs.
+// Readers of binary messages, listings and the output of programs.
 #include "tests/fuzz/byte_readers.h"
+
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/agent/facts/extended_facts.h"
+#include "engine/agent/facts/facts_reader.h"
+#include "engine/agent/measure/link_probe.h"
 #include "engine/agent/node/bus_message.h"
+#include "engine/agent/node/systemd_bus.h"
 #include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
+#include "engine/core/ids.h"
 #include "engine/core/text.h"
 #include "engine/launch/nccl_status.h"
 #include "engine/model/cluster.h"
@@ -28,9 +35,13 @@
 #include "resources/package/apt.h"
 #include "resources/package/dpkg_status.h"
 #include "resources/ssh_trust/public_key.h"
+#include "resources/ssh_trust/trust_text.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/copy_readers.h"
+#include "tests/fuzz/job_readers.h"
+#include "tests/fuzz/node_file_readers.h"
 #include "tests/fuzz/property.h"
+#include "tests/fuzz/user_file_readers.h"
 
 namespace sparkplan::fuzz {
 namespace {
@@ -39,12 +50,17 @@ void read_public_key(std::string_view text) {
   if (const auto key = ssh_trust::parse_public_key(text)) {
     require(ssh_trust::is_public_key(*key), "a key that was parsed is none", *key);
     require(!has_line_break(*key), "a key has lines", *key);
+    const auto line = ssh_trust::authorized_line({"10.0.0.1"}, *key, ssh_trust::mark_of("lab", "spark-01"));
+    require(!has_line_break(line), "a line has lines", line);
+    require(ssh_trust::parse_authorized(line).of_node.count("spark-01") == 1,
+            "a line that sparkplan wrote is not known", line);
   }
   if (ssh_trust::is_ed25519_public_key(text)) require(ssh_trust::is_public_key(text), "a key is none", text);
   (void)ssh_trust::comment_of(text);
   if (const auto key = ssh_trust::public_part(text)) {
     require(ssh_trust::is_ed25519_public_key(*key), "the public part is no key", *key);
   }
+  (void)host_key_in(text);
 }
 
 void read_block(std::string_view text) {
@@ -85,6 +101,27 @@ void read_bus(std::string_view text) {
   const std::string call = properties_call(1, text);
   require(call.size() <= 4 * text.size() + 512, "a call is too long");
   (void)hexadecimal(text);
+  (void)parse_units(text);
+}
+
+/// A frame from a cable that begins with the token of the measurement.
+void read_link_probe(std::string_view text) {
+  const std::string token = "0123456789abcdef";
+  std::array<int, 2> ends{};
+  require(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0,
+          "there are no sockets");
+  std::vector<LinkProbeSocket> sockets;
+  sockets.push_back({"enp1s0f1np1", 1, FileDescriptor(ends[0])});
+  const FileDescriptor sender(ends[1]);
+  const std::string frame = token + std::string(text);
+  require(::send(sender.get(), frame.data(), frame.size(), 0) >= 0, "a frame cannot be sent");
+  // The clock moves a second each time, so that the frame is awaited once.
+  int seconds = 0;
+  const auto now = [&] { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(900 * seconds++)); };
+  for (const ReceivedProbe& probe : received_probes(sockets, token, "spark-01", now)) {
+    require(NodeName::parse(probe.node).has_value(), "a probe names no node", probe.node);
+    require_printable(probe.interface, "the interface of a probe", 15);
+  }
 }
 
 void read_mdns(std::string_view text) {
@@ -167,23 +204,32 @@ void read_any(std::string_view text) {
 bool has_line_break(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
 
 const Readers& byte_readers() {
-  static const Readers all{
-      {"any", read_any},
-      {"block", read_block},
-      {"bus", read_bus},
-      {"chunk_journal", read_chunk_journal},
-      {"digest_index", read_digest_index},
-      {"image", read_image},
-      {"image_state", read_image_state},
-      {"logs", read_logs},
-      {"mdns", read_mdns},
-      {"nccl_status", read_nccl_status},
-      {"packages", read_packages},
-      {"public_key", read_public_key},
-      {"rules", read_rules},
-      {"ssh_config", read_ssh_config},
-      {"tar", read_tar},
-  };
+  static const Readers all = [] {
+    Readers named{
+        {"any", read_any},
+        {"block", read_block},
+        {"bus", read_bus},
+        {"chunk_journal", read_chunk_journal},
+        {"cluster_yaml", read_cluster_yaml},
+        {"digest_index", read_digest_index},
+        {"image", read_image},
+        {"image_state", read_image_state},
+        {"job_answers", read_job_answers},
+        {"link_probe", read_link_probe},
+        {"logs", read_logs},
+        {"mdns", read_mdns},
+        {"nccl_status", read_nccl_status},
+        {"packages", read_packages},
+        {"public_key", read_public_key},
+        {"rules", read_rules},
+        {"run_log", read_run_log},
+        {"saved_plan", read_saved_plan},
+        {"ssh_config", read_ssh_config},
+        {"tar", read_tar},
+    };
+    named.insert(node_file_readers().begin(), node_file_readers().end());
+    return named;
+  }();
   return all;
 }
 

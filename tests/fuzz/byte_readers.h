@@ -12,8 +12,8 @@ namespace sparkplan::fuzz {
 /// By name: gives a text to a parser and checks what it promises.
 using Readers = std::map<std::string, void (*)(std::string_view), std::less<>>;
 
-/// Readers whose parsers need only their own sources and the rooms core, model and wire. So a program of them alone is
-/// built in a minute.
+/// All readers. A new one needs the sources of its parser in CMakeLists.txt: whole rooms would take many times as long
+/// to compile.
 const Readers& byte_readers();
 
 /// One input: the reader's name, a newline, and the text. An unknown name reads nothing.

@@ -5,7 +5,7 @@
 #   fuzz.sh                       a short run, the same each time: about a minute
 #   fuzz.sh --seconds N           each target for N seconds, with another seed each time
 #   fuzz.sh --runs N              each target N times, with another seed each time
-#   fuzz.sh ... TARGET...         only these: wire bytes text node file plan run agent (default: all; text includes bytes)
+#   fuzz.sh ... TARGET...         only these: wire text node file plan run agent (default: all)
 #   fuzz.sh --merge TARGET...     adds inputs from build/fuzz/found to the corpus if they reach new code
 # Inputs that make a target fail are kept in build/fuzz/failures. The commit that fixes the failure adds the input to
 # the corpus.
@@ -14,9 +14,9 @@ cd "$(dirname "$0")/../.." || exit 1
 
 readonly built=build/fuzz
 # Executions of a short run, by target. Targets that start threads or write files are slower and run fewer.
-declare -rA short=([wire]=20000 [bytes]=20000 [text]=20000 [node]=2500 [file]=1500 [plan]=2000 [run]=800 [agent]=800)
+declare -rA short=([wire]=20000 [text]=30000 [node]=2500 [file]=1500 [plan]=2000 [run]=800 [agent]=800)
 # Maximum size of an input in bytes.
-declare -rA longest=([wire]=8192 [bytes]=8192 [text]=8192 [node]=512 [file]=8192 [plan]=512 [run]=1024 [agent]=1024)
+declare -rA longest=([wire]=8192 [text]=8192 [node]=512 [file]=8192 [plan]=512 [run]=1024 [agent]=1024)
 readonly bound=60 # seconds for a target of a short run
 
 seconds='' runs='' merge=no
@@ -26,9 +26,9 @@ while (($# > 0)); do
     --seconds) seconds=${2:?} && shift ;;
     --runs) runs=${2:?} && shift ;;
     --merge) merge=yes ;;
-    wire | bytes | text | node | file | plan | run | agent) targets+=("$1") ;;
+    wire | text | node | file | plan | run | agent) targets+=("$1") ;;
     *)
-      echo "usage: ${0##*/} [--seconds N | --runs N | --merge] [wire bytes text node file plan run agent]" >&2
+      echo "usage: ${0##*/} [--seconds N | --runs N | --merge] [wire text node file plan run agent]" >&2
       exit 1
       ;;
   esac
@@ -66,11 +66,11 @@ seeds() { # TARGET DIRECTORY
         printf '%s\n{}' "$name" >"$2/$name"
       done < <(grep -oh '{"[a-z_]*", by(' tests/fuzz/fuzz_wire.cc | cut -d '"' -f 2)
       ;;
-    bytes | text)
-      # The readers' names. A target ignores the readers that it does not have.
+    text)
+      # The names of the readers.
       while read -r name; do
         printf '%s\n' "$name" >"$2/$name"
-      done < <(grep -oh '{"[a-z_]*", read_' tests/fuzz/byte_readers.cc tests/fuzz/fuzz_text.cc | cut -d '"' -f 2)
+      done < <(grep -oh '{"[a-z_]*", read_' tests/fuzz/byte_readers.cc tests/fuzz/node_file_readers.cc | cut -d '"' -f 2)
       ;;
     node | plan | run | agent)
       for folder in resources/*/cases/*/; do
@@ -90,7 +90,6 @@ run_target() { # TARGET
   local target=$1 status=0 log=$built/$1.log new=$built/found/$1 # New inputs are written to build/fuzz/found; the
                                                                  # corpus does not change.
   local kept=tests/fuzz/corpus/$target options
-  [ "$target" != bytes ] || kept=tests/fuzz/corpus/text # The readers of both have the same names.
   local corpus=("$kept" "$built/seeds/$target")
   mkdir -p "$new" "$built/failures" "${corpus[1]}"
   [ -d "${corpus[0]}" ] || corpus=("${corpus[1]}")
@@ -127,6 +126,7 @@ run_target() { # TARGET
 }
 
 command -v clang++ >/dev/null || skip_all "there is no clang++"
+command -v ld.lld >/dev/null || skip_all "there is no lld"
 echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
   clang++ -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null || skip_all "clang++ has no libFuzzer"
 mkdir -p build

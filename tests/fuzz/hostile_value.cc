@@ -164,7 +164,7 @@ void change_children(Value& value, const std::vector<Value*>& all, Choices& choi
     const auto at = entries->begin() + static_cast<std::ptrdiff_t>(choices.below(entries->size()));
     if (what == 0) entries->erase(at);
     if (what == 1) at->key = hostile_text(choices);
-    if (what == 2) entries->push_back({hostile_text(choices), Value(at->value), {}});
+    if (what == 2) entries->push_back({hostile_text(choices), Value(at->value)});
     if (what == 3) at->value = Value(*all[choices.below(all.size())]);
   } else if (const auto* text = value.string()) {
     std::string changed = *text;

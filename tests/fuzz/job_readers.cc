@@ -6,6 +6,7 @@
 
 #include "engine/core/text.h"
 #include "engine/fleet/history/run_record.h"
+#include "engine/launch/hub_models.h"
 #include "engine/launch/image_check.h"
 #include "engine/launch/job_output.h"
 #include "engine/launch/job_report.h"
@@ -58,6 +59,13 @@ void read_job_answers(std::string_view text) {
   require_printable_checks(judge_preflight({{node, nullptr, nullptr, answers[0]}}, "", kPort));
   const std::vector<ImageAnswers> images{answers[0].images};
   require_printable_checks(judge_image(kImage, choose_engine(cluster, kImage, images), {node}, images));
+
+  const std::vector<HubModel> models{{"org/one", "", "~/.cache/huggingface/hub/models--org--one"},
+                                     {"org/two", "anna", "/srv/hub/models--org--two"}};
+  for (const auto& directory : hub_directories_in(models, text)) {
+    require_printable(directory, "the directory of a model", 4096);
+    require(directory.empty() || directory.starts_with('/'), "a model is in no directory", directory);
+  }
 
   constexpr std::size_t kLongestLoad = 80;
   OutputTails load_tails;

@@ -2,8 +2,7 @@
 
 #include <string_view>
 
-/// Readers of what `run` asks nodes before a job, and of the controller's log of runs. They need the rooms launch and
-/// fleet.
+/// Readers of what `run` asks nodes before a job, and of the controller's log of runs.
 namespace sparkplan::fuzz {
 
 /// The output of nvidia-smi and of container engines, and /proc/net/tcp: the same text as the answer to each question.

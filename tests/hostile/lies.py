@@ -9,13 +9,14 @@ import values
 # A map with more entries, or with ids as keys, is a table of similar entries: only the first and the last are tried.
 MOST_KEYS = 40
 # Number of lies per command without --full.
-QUOTAS = {"plan": 150, "plan-text": 50, "plan-saved": 40, "drift": 50, "drift-text": 30, "status": 60, "apply": 160,
-          "apply-text": 30, "release": 50, "release-other": 30, "history": 50, "rollback": 50, "unlock": 15, "facts": 20,
-          "facts-text": 20, "doctor": 20, "verify": 15, "init": 50, "facts-live": 80, "facts-live-text": 40,
-          "doctor-live": 120, "doctor-live-text": 30, "plan-live": 100, "verify-live": 180, "verify-live-text": 50,
-          "init-live": 100, "verify-history": 90, "verify-history-text": 30, "sync": 120, "sync-text": 30,
-          "sync-from-liar": 120, "sync-prune": 40, "exec": 60, "exec-text": 30, "run": 60, "run-image": 40,
-          "run-watch": 60, "verify-gpu": 40, "verify-nccl": 60, "verify-nccl-text": 20, "tune": 50, "tune-text": 20}
+QUOTAS = {"plan": 150, "plan-text": 50, "plan-saved": 40, "drift": 50, "drift-text": 30, "status": 60,
+          "status-json": 40, "apply": 160, "apply-text": 30, "release": 50, "release-other": 30, "history": 50,
+          "rollback": 50, "unlock": 15, "facts": 20, "facts-text": 20, "doctor": 20, "verify": 15, "init": 50,
+          "facts-live": 80, "facts-live-text": 40, "doctor-live": 120, "doctor-live-text": 30, "plan-live": 100,
+          "verify-live": 180, "verify-live-text": 50, "init-live": 100, "verify-history": 90, "verify-history-text": 30,
+          "sync": 120, "sync-text": 30, "sync-from-liar": 120, "sync-prune": 40, "exec": 60, "exec-text": 30, "run": 60,
+          "run-image": 40, "run-watch": 60, "verify-gpu": 40, "verify-nccl": 60, "verify-nccl-text": 20, "tune": 50,
+          "tune-text": 20}
 # Tried for every number of a program that sparkplan starts on a node.
 NUMBERS = ("nan", "infinity", "real", "minus-one", "int-max", "int-min")
 

@@ -81,6 +81,7 @@ COMMANDS = {command.name: command for command in (
     Command("drift", ("drift", "before.yaml", "--json", "--pending"), schema="report"),
     Command("drift-text", ("drift", "before.yaml"), lines=True),
     Command("status", ("status", "after.yaml"), lines=True),
+    Command("status-json", ("status", "after.yaml", "--json"), schema="status"),
     Command("apply", ("apply", "after.yaml", "--yes", "--json"), schema="report", changes=True),
     Command("apply-text", ("apply", "after.yaml", "--yes"), lines=True, changes=True),
     Command("apply-prune", ("apply", "after.yaml", "--yes", "--yes-prune", "--json"), schema="report", changes=True),

@@ -65,6 +65,35 @@ a_missing_program_is_noticed() {
     same found "$(cat "$work/found")" build/bin/sparkplan-agent.stripped && same missing "$(wc -l <"$work/missing")" 7
 }
 
+# The bill of materials that release.sh writes, here of the package alone.
+materials() { # SCRIPT OUTPUT
+  python3 "$1" "$version" "$SOURCE_DATE_EPOCH" "$2" "$package" -- build
+}
+
+materials_are_listed() {
+  materials engine/packaging/bill_of_materials.py "$work/spdx.json" &&
+    materials engine/packaging/bill_of_materials.py "$work/again.json" && cmp "$work/spdx.json" "$work/again.json" &&
+    python3 - "$work/spdx.json" "$(sha256sum <"$package" | cut -d ' ' -f 1)" <<'CODE'
+import json, sys
+document = json.load(open(sys.argv[1]))
+packages = {one["SPDXID"]: one for one in document["packages"]}
+assert document["spdxVersion"] == "SPDX-2.3", document["spdxVersion"]
+assert all(one["licenseConcluded"] != "NOASSERTION" for one in packages.values()), packages
+assert sys.argv[2] in [sum["checksumValue"] for one in packages.values() for sum in one.get("checksums", [])]
+kinds = {packages[one["relatedSpdxElement"]]["name"]: one["relationshipType"] for one in document["relationships"]}
+for name, kind in {"sparkplan": "DESCRIBES", "libssh": "DYNAMIC_LINK", "glibc": "STATIC_LINK", "yaml-cpp": "STATIC_LINK",
+                   "libyaml": "STATIC_LINK", "rdma-core": "STATIC_LINK", "openssl": "STATIC_LINK"}.items():
+    assert kinds.get(name) == kind, (name, kinds)
+CODE
+}
+
+an_unknown_licence_is_refused() {
+  sed '/"yaml-cpp": /d' engine/packaging/bill_of_materials.py >"$work/less.py" || return
+  ! materials "$work/less.py" "$work/less.json" 2>"$work/refusal" &&
+    same refusal "$(cat "$work/refusal")" 'bill_of_materials.py: error: no licence is known for: yaml-cpp' &&
+    [ ! -e "$work/less.json" ]
+}
+
 contents() {
   same files "$(dpkg-deb --fsys-tarfile "$package" | tar -tv | awk '$1 !~ /^d/ {print $1, $2, $6}' | sort)" "$(
     {
@@ -188,6 +217,14 @@ check "a build with one agent cannot be packaged" one_agent_is_refused
 check "version, architecture and dependencies are right" control
 check "it carries all programs for nodes of both architectures, for every supported distribution" carries_all
 check "a sparkplan without one of these programs is noticed" a_missing_program_is_noticed
+# The table of licences has the packages of Debian 12, where releases are made.
+if [ "${releases[0]}" = bookworm ] && grep -q '^VERSION_CODENAME=bookworm' /etc/os-release; then
+  check "the bill of materials lists what is linked in, with licences, and is the same again" materials_are_listed
+  check "a linked package whose licence is not known stops the bill of materials" an_unknown_licence_is_refused
+else
+  skipped=$((skipped + 2))
+  echo "skipped: the bill of materials: this is not Debian 12"
+fi
 check "it has all files and no other, with the right owners and modes" contents
 check "lintian has nothing to say" judged
 check "the tarball is made, and made again it is the same" tarball_made || finish

@@ -181,6 +181,13 @@ TEST_CASE("secret source: an environment variable, as it is") {
   CHECK(has(bench.read(Value::map({{"env", "SPARKPLAN_TEST_SECRET"}})), "SPARKPLAN_TEST_SECRET"));
 }
 
+TEST_CASE("secret source: a command inherits the environment, with the value of a secret from a variable") {
+  const Bench bench;
+  ::setenv("SPARKPLAN_TEST_SECRET", "value", 1);
+  CHECK(bench.read(script("echo $SPARKPLAN_TEST_SECRET")) == "value");
+  ::unsetenv("SPARKPLAN_TEST_SECRET");
+}
+
 TEST_CASE("cluster secrets: each source is read once, however many nodes and files need it") {
   const Bench bench;
   const Value reference = script("echo x >> runs; echo value");

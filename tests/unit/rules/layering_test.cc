@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "tests/support/catch.h"
 
@@ -160,6 +161,23 @@ TEST_CASE("the sources respect the layers") {
   // Otherwise the sources are not in the folder that this test searches.
   CHECK(files["engine"] > 80);
   CHECK(files["resources"] > 8);
+}
+
+TEST_CASE("tests/unit has a folder for each room of engine, and no other") {
+  const fs::path root = test::source_folder();
+  const auto folders_in = [&](const char* tree) {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(root / tree)) {
+      if (entry.is_directory()) names.insert(entry.path().filename().string());
+    }
+    return names;
+  };
+  std::set<std::string> rooms = folders_in("engine");
+  // Build files, declarations alone, and what the tests of job, copy and nccl start as programs.
+  for (const char* untested : {"cmake", "packaging", "node", "carried"}) CHECK(rooms.erase(untested) == 1);
+  // Those of the types, and those that read the sources.
+  rooms.insert({"resources", "rules"});
+  CHECK(folders_in("tests/unit") == rooms);
 }
 
 TEST_CASE("a folder has few enough sources to find one by its name") {
