@@ -168,11 +168,12 @@ bool FieldTexts::is_diff(const FieldChange& field) const {
 bool FieldTexts::is_shadow(const FieldChange& field) const {
   const auto dot = field.path.find('.');
   if (dot == std::string::npos) return false;
-  const std::string own = field.path.substr(dot + 1);
-  return std::any_of(fields_.begin(), fields_.end(), [&](const FieldChange& other) {
-    if (other.path != own || !(other.after == field.after)) return false;
-    return field.before.is_null() || field.before == other.before;
-  });
+  if (by_path_.empty()) {
+    for (const FieldChange& one : fields_) by_path_.emplace(one.path, &one);
+  }
+  const auto own = by_path_.find(std::string_view(field.path).substr(dot + 1));
+  if (own == by_path_.end() || !(own->second->after == field.after)) return false;
+  return field.before.is_null() || field.before == own->second->before;
 }
 
 /// Of a secret only its source and whether it changes: "(secret: sops -d secrets.yaml) new".
