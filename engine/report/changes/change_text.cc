@@ -34,12 +34,15 @@ Value value_or_null(const Value& map, std::string_view key) {
   return found == nullptr ? Value() : *found;
 }
 
-/// The later value of the field; nothing if the step does not show it.
-std::optional<Value> value_after(const Step& step, const FieldChange& field) {
+/// A resource of one value has it in a few fields. With more, each field would have a copy of a node's long value.
+constexpr std::size_t kMostFieldsOfOneValue = 4;
+
+/// The later value of the field; nothing if the step does not show it. `one_value`: all fields may be one value.
+std::optional<Value> value_after(const Step& step, const FieldChange& field, bool one_value) {
   const Value& before = present_value(step.before);
   const Value& after = present_value(step.after);
   if (before.find(field.path) != nullptr || after.find(field.path) != nullptr) return value_or_null(after, field.path);
-  const Value* only = before.find(kOnlyValue);
+  const Value* only = one_value ? before.find(kOnlyValue) : nullptr;
   if (only == nullptr || !(*only == field.before)) return std::nullopt;
   return value_or_null(after, kOnlyValue);
 }
@@ -65,11 +68,12 @@ StepsOfResources steps_of_resources_alone(const NodePlan& plan) {
 RemovalView view_of_removal(const Change& change, const StepsOfResources& alone) {
   RemovalView view;
   view.restores = !change.fields.empty();
+  const bool one_value = change.fields.size() <= kMostFieldsOfOneValue;
   for (FieldChange field : change.fields) {
     std::optional<Value> restored;
     if (const auto steps = alone.find(change.id); steps != alone.end()) {
       for (const Step* step : steps->second) {
-        if (!restored) restored = value_after(*step, field);
+        if (!restored) restored = value_after(*step, field, one_value);
       }
     }
     view.restores = view.restores && restored.has_value();

@@ -144,6 +144,13 @@ struct TrustNodes {
   }
 };
 
+/// True also if there is no `content`. Compares without a copy: a plan may have thousands of files.
+bool has_content(const Observation& observation, const Value& content) {
+  static const Value kEmpty("");
+  const Value* found = present_value(observation).find("content");
+  return content.is_null() || content == (found == nullptr ? kEmpty : *found);
+}
+
 }  // namespace
 
 std::string field_words(const std::string& path) {
@@ -306,9 +313,8 @@ std::string FieldTexts::file_name() const {
     if (std::find(step.resources.begin(), step.resources.end(), change_.id) == step.resources.end()) continue;
     const FieldChange& field = fields_.front();
     const bool about_content = field.path == "content";
-    if (about_content && Value(content_of(step.before).value_or("")) != field.before && !field.before.is_null())
-      continue;
-    if (about_content && Value(content_of(step.after).value_or("")) != field.after && !field.after.is_null()) continue;
+    if (about_content && !has_content(step.before, field.before)) continue;
+    if (about_content && !has_content(step.after, field.after)) continue;
     return printable(step.artifact.name);
   }
   return printable(change_.id.words());
