@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 #include "engine/model/plan.h"
@@ -144,7 +145,7 @@ class ChangeWriter {
     text.marks = marks_of(change);
     add_fields(change, text);
     if (!change.note.empty() && !is_source_shown(change, text))
-      add_line(printable(change.note) + place(change), Colour::kNone, text);
+      add_line(note_text(change) + place(change), Colour::kNone, text);
     if (change.origin == Origin::kForeign) return text;
     const Outcome outcome = outcome_of(node_, change.id);
     if (auto mark = outcome_mark(outcome)) text.marks.push_back(std::move(*mark));
@@ -179,6 +180,12 @@ class ChangeWriter {
     if (outcome_) return;
     const std::size_t width = columns_of(style_) - kBodyIndent;
     for (Part& line : all.diffs(width)) text.body.push_back({std::move(line), true});
+  }
+
+  /// Of a foreign setting, the node words it, and may quote a file.
+  std::string note_text(const Change& change) const {
+    std::string text = printable(change.note);
+    return style_.verbose ? text : cut_text(std::move(text), kLongestErrorMessage);
   }
 
   std::string place(const Change& change) const {

@@ -296,4 +296,18 @@ TEST_CASE("a value that a removal restores is copied into few fields") {
   CHECK_FALSE(has(removal_of(66), "older"));
 }
 
+TEST_CASE("the note of a foreign setting is cut where it is printed, and whole with -v") {
+  NodeReport node;
+  node.name = "n1";
+  Change claim = sample_change("sysctl/kernel.x", Action::kUpdate, {{"persistent", "1", "2"}});
+  claim.origin = Origin::kForeign;
+  claim.note = std::string(std::size_t{1} << 20, 'x');
+  node.plan.changes = {claim};
+  const Report report = sample_report("plan", {node});
+  CHECK(to_text(report, {}).size() < 8'000);
+  TextStyle verbose;
+  verbose.verbose = true;
+  CHECK(to_text(report, verbose).size() > claim.note.size());
+}
+
 }  // namespace sparkplan
