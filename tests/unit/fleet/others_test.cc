@@ -194,8 +194,7 @@ TEST_CASE("others: a new writer keeps a volume from being mounted elsewhere, and
   }
 }
 
-TEST_CASE(
-    "others: a new writer keeps a volume of a saved plan from being mounted, and nothing else from being applied") {
+TEST_CASE("others: a new writer keeps a volume of a saved plan from being mounted, and nothing else") {
   Bench bench;
   bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
   const SavedPlan plan = bench.saved_plan();
