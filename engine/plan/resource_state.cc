@@ -107,40 +107,78 @@ void judge_desired(ResourceState& state, const ResourceType& type) {
   state.change = change_of(state, std::move(fields));
 }
 
-/// True if a removal of the resource was interrupted. Then one of its artifacts has no recorded outcome. Each of them
-/// is as sparkplan wrote it, or as it was before sparkplan managed it.
-bool half_removed(const ResourceState& state, const NodePlanInput& input) {
-  const auto& artifacts = input.manifest->artifacts;
-  std::vector<ArtifactId> lived_in = input.manifest->resources.at(state.id).artifacts;
-  if (lived_in.empty()) {  // The run that created it was also interrupted, before it recorded the artifacts.
-    for (const auto& [id, artifact] : artifacts)
-      if (artifact.type == state.id.type) lived_in.push_back(id);
+/// Finds interrupted removals. An artifact of one has no recorded outcome, and each of them is as sparkplan wrote it,
+/// or as it was before sparkplan managed it. Each artifact is compared once, because a manifest may name one for
+/// thousands of resources, and a digest takes long.
+class InterruptedRemovals {
+ public:
+  explicit InterruptedRemovals(const NodePlanInput& input) : input_(input) {}
+
+  bool contain(const ResourceId& id) {
+    const std::vector<ArtifactId>& lived_in = input_.manifest->resources.at(id).artifacts;
+    if (!lived_in.empty()) return is_interrupted(lived_in, id.type);
+    // The run that created it was also interrupted, before it recorded the artifacts.
+    const auto [known, is_new] = of_type_.try_emplace(id.type, false);
+    if (is_new) known->second = is_interrupted(artifacts_of(id.type), id.type);
+    return known->second;
   }
-  const auto& observed = input.observed->types.at(state.id.type).artifacts;
-  bool broke_off = false;
-  const bool ours = std::all_of(lived_in.begin(), lived_in.end(), [&](const ArtifactId& id) {
-    const auto known = artifacts.find(id);
-    if (known == artifacts.end()) return true;  // Already released.
+
+ private:
+  struct Compared {
+    bool ours = false;
+    bool untold = false;  ///< Without a recorded outcome.
+  };
+
+  std::vector<ArtifactId> artifacts_of(const std::string& type) const {
+    std::vector<ArtifactId> ids;
+    for (const auto& [id, artifact] : input_.manifest->artifacts)
+      if (artifact.type == type) ids.push_back(id);
+    return ids;
+  }
+
+  bool is_interrupted(const std::vector<ArtifactId>& lived_in, const std::string& type) {
+    bool broke_off = false;
+    const bool ours = std::all_of(lived_in.begin(), lived_in.end(), [&](const ArtifactId& id) {
+      const Compared& found = compared(id, type);
+      broke_off = broke_off || found.untold;
+      return found.ours;
+    });
+    return ours && broke_off;
+  }
+
+  const Compared& compared(const ArtifactId& id, const std::string& type) {
+    const auto [known, is_new] = compared_.try_emplace({type, id});
+    if (is_new) known->second = compare(id, type);
+    return known->second;
+  }
+
+  Compared compare(const ArtifactId& id, const std::string& type) const {
+    const auto known = input_.manifest->artifacts.find(id);
+    if (known == input_.manifest->artifacts.end()) return {true, false};  // Already released.
     const bool untold = !known->second.intended_digest.empty();
-    broke_off = broke_off || untold;
+    const auto& observed = input_.observed->types.at(type).artifacts;
     const auto found = observed.find(id);
     const Observation now = found == observed.end() ? Observation(Absent{}) : found->second;
-    if (std::holds_alternative<Error>(now)) return false;
+    if (std::holds_alternative<Error>(now)) return {false, untold};
     // A file is written completely or not at all; a link may be in any intermediate state.
-    if (untold && !is_text_artifact(id)) return true;
-    return known->second.wrote(digest(now)) || same_state(now, known->second.original);
-  });
-  return ours && broke_off;
-}
+    const bool ours = (untold && !is_text_artifact(id)) || known->second.wrote(digest(now)) ||
+                      same_state(now, known->second.original);
+    return {ours, untold};
+  }
+
+  const NodePlanInput& input_;
+  std::map<std::pair<std::string, ArtifactId>, Compared> compared_;  ///< By the type that observes it.
+  std::map<std::string, bool> of_type_;
+};
 
 /// No longer in the file: it is removed only if it is unchanged since sparkplan wrote it.
-void judge_orphan(ResourceState& state, const NodePlanInput& input, const ResourceType& type) {
+void judge_orphan(ResourceState& state, InterruptedRemovals& interrupted, const ResourceType& type) {
   if (state.present == nullptr) {
     state.verdict = ResourceVerdict::kGone;
     return;
   }
   const Resource as_applied{state.id, *state.last_applied, {}, {}, Impact::kLive, Reversible::kExact};
-  if (!type.diff(as_applied, *state.present).empty() && !half_removed(state, input)) {
+  if (!type.diff(as_applied, *state.present).empty() && !interrupted.contain(state.id)) {
     state.verdict = ResourceVerdict::kKeptOrphan;
     return;
   }
@@ -163,7 +201,8 @@ const Observation* observation_of(const ObservedState* observed, const ResourceI
   return found == type->second.resources.end() ? nullptr : &found->second;
 }
 
-void judge(ResourceState& state, const NodePlanInput& input, const Registry& registry) {
+void judge(ResourceState& state, const NodePlanInput& input, InterruptedRemovals& interrupted,
+           const Registry& registry) {
   const Observation* observation = observation_of(input.observed, state.id);
   state.could_not_look = observation == nullptr || std::holds_alternative<Error>(*observation);
   state.present = observation == nullptr ? nullptr : std::get_if<Present>(observation);
@@ -186,7 +225,7 @@ void judge(ResourceState& state, const NodePlanInput& input, const Registry& reg
   } else if (input.incomplete_types.contains(state.id.type)) {
     state.block(make_error(ErrorCode::kInvalidInput, "left unchanged: its desired state is not known"));
   } else {
-    judge_orphan(state, input, *type);
+    judge_orphan(state, interrupted, *type);
   }
 }
 
@@ -204,10 +243,11 @@ ResourceStates judge_resources(const NodePlanInput& input, const Registry& regis
   for (const Resource& resource : input.desired) states[resource.id].desired = &resource;
   if (input.manifest != nullptr)
     for (const auto& [id, managed] : input.manifest->resources) states[id].last_applied = &managed.last_applied;
+  InterruptedRemovals interrupted(input);
   for (auto& [id, state] : states) {
     state.id = id;
     state.selected = !input.selected || input.selected(id);
-    judge(state, input, registry);
+    judge(state, input, interrupted, registry);
   }
   return states;
 }

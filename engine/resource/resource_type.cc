@@ -1,6 +1,10 @@
 #include "engine/resource/resource_type.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "engine/core/tree.h"
 
 namespace sparkplan {
 namespace {
@@ -17,8 +21,20 @@ void compare(const std::string& path, const Value& desired, const Value* present
     changes.push_back({path, present == nullptr ? Value() : *present, desired});
     return;
   }
+  // A manifest may have thousands of fields in one value: then a search for each takes too long.
+  constexpr std::size_t kFew = 32;
+  const bool many = fields->size() > kFew;
+  std::unordered_map<std::string_view, const Value*> index;
+  if (many) {
+    for (const MapEntry& entry : entries_of(present)) index.emplace(entry.key, &entry.value);
+  }
+  const auto value_of = [&](const std::string& key) -> const Value* {
+    if (!many) return present == nullptr ? nullptr : present->find(key);
+    const auto found = index.find(key);
+    return found == index.end() ? nullptr : found->second;
+  };
   for (const MapEntry& field : *fields) {
-    const Value* there = present == nullptr ? nullptr : present->find(field.key);
+    const Value* there = value_of(field.key);
     compare(path.empty() ? field.key : path + "." + field.key, field.value, there, observed, changes);
   }
 }

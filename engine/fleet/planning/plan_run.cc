@@ -326,6 +326,20 @@ Desired PlanRun::desired_in_view(const PlannedNode& planned, const ResourceType&
       node.spec->sections.at(type.info().section), node.known.facts);
 }
 
+bool PlanRun::is_due_to_others(const PlannedNode& planned, const Diagnostic& finding) const {
+  const ResourceType* type = session_.registry().find(finding.code.substr(0, finding.code.find('.')));
+  if (type == nullptr || !planned.node.spec->sections.contains(type->info().section)) return false;
+  const auto is_in = [&](const Desired& desired) {
+    // The place in the cluster is added later.
+    return std::ranges::any_of(desired.diagnostics, [&](const Diagnostic& one) {
+      return one.code == finding.code && one.message == finding.message && one.where == finding.where;
+    });
+  };
+  std::map<std::string, NodeExports> own;
+  if (const auto exported = exports_.find(planned.node.name()); exported != exports_.end()) own.insert(*exported);
+  return is_in(desired_in_view(planned, *type, exports_)) && !is_in(desired_in_view(planned, *type, own));
+}
+
 /// Compares the consequences for this node, not the exports: mounts and the like change all the time. Only resources
 /// with other consequences are left out, with all that need them: another node's claim must not stop the whole node.
 /// True if there is one.

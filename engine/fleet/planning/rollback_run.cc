@@ -2,17 +2,32 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
 
 namespace sparkplan {
 namespace {
+
+/// A step, and the size of the values that a change of it shows.
+struct ShownStep {
+  const Step* step = nullptr;
+  std::size_t bytes = 0;
+};
+/// The steps that concern one resource.
+using StepsOfOne = std::vector<ShownStep>;
+
+/// Of the artifacts in the changes of one node. A node may name thousands of resources in a step with megabytes of
+/// text, and each of their changes would have a copy.
+constexpr std::size_t kMostShownBytes = std::size_t{4} << 20;
+constexpr auto kNotShownAgain = "what it restores is shown with other changes";
 
 constexpr auto kPutBackAsFar = "is restored only as far as possible: other effects since then stay";
 
@@ -21,22 +36,24 @@ std::vector<FieldChange> differences(const Value& before, const Value& after) {
   if (before == after) return {};
   const bool fields = (before.is_map() || before.is_null()) && (after.is_map() || after.is_null());
   if (!fields) return {{"", before, after}};
-  std::set<std::string> keys;
-  for (const Value* value : {&before, &after}) {
-    if (!value->is_map()) continue;
-    for (const auto& entry : *value->entries()) keys.insert(entry.key);
-  }
-  const auto at = [](const Value& value, const std::string& key) {
-    const auto* field = value.is_map() ? value.find(key) : nullptr;
-    return field == nullptr ? Value() : *field;
-  };
+  static const Value kAbsent;
+  // Both values come from the node. A search for each of thousands of fields would take the square of their number.
+  std::map<std::string_view, std::pair<const Value*, const Value*>> sides;
+  for (const MapEntry& entry : entries_of(before)) sides.emplace(entry.key, std::pair(&entry.value, &kAbsent));
+  for (const MapEntry& entry : entries_of(after))
+    sides.emplace(entry.key, std::pair(&kAbsent, &kAbsent)).first->second.second = &entry.value;
   std::vector<FieldChange> changes;
-  for (const auto& key : keys) {
-    const auto was = at(before, key);
-    const auto becomes = at(after, key);
-    if (!(was == becomes)) changes.push_back({key, was, becomes});
+  for (const auto& [key, side] : sides) {
+    if (!(*side.first == *side.second)) changes.push_back({std::string(key), *side.first, *side.second});
   }
   return changes;
+}
+
+std::size_t bytes_of(const Value& value) {
+  std::size_t bytes = sizeof(Value) + text_of(&value).size();
+  for (const Value& item : items_of(value)) bytes += bytes_of(item);
+  for (const MapEntry& entry : entries_of(value)) bytes += entry.key.size() + bytes_of(entry.value);
+  return bytes;
 }
 
 Value shown(const Observation& observation) {
@@ -46,22 +63,22 @@ Value shown(const Observation& observation) {
 }
 
 /// A run that only corrected drift changed no desired value, so its artifacts show the difference.
-std::vector<FieldChange> differences_of_artifacts(const std::vector<Step>& steps, const ResourceId& id) {
+std::vector<FieldChange> differences_of_artifacts(const StepsOfOne& steps) {
   std::vector<FieldChange> changes;
-  for (const Step& step : steps) {
-    if (std::find(step.resources.begin(), step.resources.end(), id) == step.resources.end()) continue;
-    if (is_text_artifact(step.artifact)) {
-      changes.push_back({step.artifact.name, shown(step.before), shown(step.after)});
+  for (const auto& [step, bytes] : steps) {
+    if (is_text_artifact(step->artifact)) {
+      changes.push_back({step->artifact.name, shown(step->before), shown(step->after)});
       continue;
     }
-    for (auto& change : differences(shown(step.before), shown(step.after))) changes.push_back(std::move(change));
+    for (auto& change : differences(shown(step->before), shown(step->after))) changes.push_back(std::move(change));
   }
   std::erase_if(changes, [](const FieldChange& change) { return change.before == change.after; });
   return changes;
 }
 
-Change change_of(const ResourceId& id, const UndoReply& undo, const std::optional<ManagedResource>& before,
-                 const Manifest& manifest) {
+/// `shown_bytes` is the size of the artifacts in the changes so far.
+Change change_of(const ResourceId& id, const StepsOfOne& steps, const std::optional<ManagedResource>& before,
+                 const Manifest& manifest, std::size_t& shown_bytes) {
   Change change;
   change.id = id;
   const auto known = manifest.resources.find(id);
@@ -71,14 +88,16 @@ Change change_of(const ResourceId& id, const UndoReply& undo, const std::optiona
   if (!change.fields.empty()) {
     if (now.is_null()) change.action = Action::kCreate;
     if (then.is_null()) change.action = Action::kRemove;
+  } else if (shown_bytes < kMostShownBytes) {
+    for (const ShownStep& one : steps) shown_bytes += one.bytes;
+    change.fields = differences_of_artifacts(steps);
   } else {
-    change.fields = differences_of_artifacts(undo.steps, id);
+    change.note = kNotShownAgain;
   }
   if (change.fields.empty()) change.fields.push_back({"", now, then});
-  for (const Step& step : undo.steps) {
-    if (std::find(step.resources.begin(), step.resources.end(), id) == step.resources.end()) continue;
-    change.reversible = std::max(change.reversible, step.reversible);
-    if (step.phase == Phase::kNetwork) change.impact = Impact::kInterruptsNetwork;
+  for (const auto& [step, bytes] : steps) {
+    change.reversible = std::max(change.reversible, step->reversible);
+    if (step->phase == Phase::kNetwork) change.impact = Impact::kInterruptsNetwork;
   }
   if (change.reversible == Reversible::kBestEffort) change.note = kPutBackAsFar;
   return change;
@@ -89,12 +108,19 @@ NodePlan plan_of(const UndoReply& undo, const Manifest& manifest) {
   plan.steps = undo.steps;
   plan.managed_before = static_cast<int>(manifest.resources.size());
   for (const auto& [id, managed] : manifest.resources) plan.resulting.emplace(id, managed.last_applied);
-  std::set<ResourceId> ids;
-  for (const Step& step : undo.steps) ids.insert(step.resources.begin(), step.resources.end());
-  for (const auto& id : ids) {
+  std::map<ResourceId, StepsOfOne> steps_of;
+  for (const Step& step : undo.steps) {
+    const std::size_t bytes = bytes_of(present_value(step.before)) + bytes_of(present_value(step.after));
+    for (const ResourceId& id : step.resources) {
+      StepsOfOne& steps = steps_of[id];
+      if (steps.empty() || steps.back().step != &step) steps.push_back({&step, bytes});
+    }
+  }
+  std::size_t shown_bytes = 0;
+  for (const auto& [id, steps] : steps_of) {
     const auto journaled = undo.managed_before.find(id);
     const auto before = journaled == undo.managed_before.end() ? std::nullopt : journaled->second;
-    plan.changes.push_back(change_of(id, undo, before, manifest));
+    plan.changes.push_back(change_of(id, steps, before, manifest, shown_bytes));
     // The manifest has no entry for a whole file.
     if (id.name != kWholeFileName) plan.after_steps.emplace(id, before ? before->last_applied : Value());
   }

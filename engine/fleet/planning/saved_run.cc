@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "engine/core/diagnostic.h"
@@ -86,22 +88,44 @@ void skip_nodes_not_held(Planning& planning, const SavedPlan& saved) {
   }
 }
 
+/// Leaves out what the finding concerns: the displayed changes of its type at its place in the file, or all of its type
+/// if it has another place.
+void leave_out_concerned(PlannedNode& planned, const NodePlan& saved, const Diagnostic& finding) {
+  const std::string type = finding.code.substr(0, finding.code.find('.'));
+  std::set<ResourceId> of_type;
+  std::set<ResourceId> there;
+  for (const Change& change : saved.changes) {
+    if (change.id.type != type || change.origin == Origin::kForeign) continue;
+    of_type.insert(change.id);
+    if (change.where == finding.where) there.insert(change.id);
+  }
+  for (const ResourceId& id : there.empty() ? of_type : there)
+    planned.outcomes.go_stale(id, stale("a finding is not in the plan: " + finding.message));
+}
+
 /// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
+/// Another node's claim must not stop the whole node.
 void compare_findings(Planning& planning, const SavedPlan& saved) {
   FleetSession& session = planning.session();
   const auto now = planning.report().diagnostics;
-  for (FleetNode& node : session.nodes()) {
+  for (PlannedNode& planned : planning.nodes()) {
+    const FleetNode& node = planned.node;
     if (!node.active()) continue;
     for (const Diagnostic& finding : saved.report.diagnostics) {
       if (finding.node == node.name() && !contains(now, finding))
         warn(session, node, "plan.finding_gone", "a finding in the plan no longer applies: " + finding.message);
     }
-    const auto& findings = planning.findings();
-    const auto unseen = std::find_if(findings.begin(), findings.end(), [&](const Diagnostic& finding) {
-      return finding.node == node.name() && !contains(saved.report.diagnostics, finding);
-    });
-    if (unseen != findings.end()) session.give_up(node, stale("a finding is not in the plan: " + unseen->message));
+    for (const Diagnostic& finding : planning.findings()) {
+      if (finding.node != node.name() || contains(saved.report.diagnostics, finding)) continue;
+      if (planning.is_due_to_others(planned, finding)) {
+        leave_out_concerned(planned, find_node(saved, node.name())->plan, finding);  // Other nodes are skipped by now.
+      } else {
+        session.give_up(planned.node, stale("a finding is not in the plan: " + finding.message));
+        break;
+      }
+    }
   }
+  planning.make_plans();
 }
 
 /// True if a change is newly found to be stale. It is blocked from now on, and with it all changes that need it.

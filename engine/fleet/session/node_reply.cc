@@ -1,7 +1,9 @@
 #include "engine/fleet/session/node_reply.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -48,8 +50,25 @@ Result<void> check(FactsReply& reply, const FactsRequest& request, const Registr
   return observes ? check_observed(names_managed(*reply.manifest), registry, reply.observed) : Result<void>();
 }
 
+/// A run changes no more resources than a manifest can have. Each one becomes a change.
+Result<void> check_resources(const std::vector<Step>& steps, const Registry& registry) {
+  std::map<std::string_view, std::set<std::string_view>> names;
+  std::size_t total = 0;
+  for (const Step& step : steps) {
+    for (const ResourceId& id : step.resources) total += names[id.type].insert(id.name).second ? 1U : 0U;
+  }
+  const auto is_too_large = [&](const auto& one) {
+    const ResourceType* type = registry.find(one.first);
+    return type == nullptr || one.second.size() > type->info().reported.most;
+  };
+  if (total <= kMostManaged && std::ranges::none_of(names, is_too_large)) return {};
+  return failure(ErrorCode::kInvalidInput,
+                 "steps for " + std::to_string(total) + " resources, more than a node can have");
+}
+
 Result<void> check(const UndoReply& reply, const Registry& registry) {
   SPARK_CHECK(check_steps(reply.steps, registry));
+  SPARK_CHECK(check_resources(reply.steps, registry));
   // Each repetition would cost the run another stage.
   std::set<ArtifactId> undone;
   for (const Step& step : reply.steps) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
 #include "engine/model/plan.h"
@@ -29,38 +30,52 @@ struct RemovalView {
 constexpr std::string_view kOnlyValue =
     "value";  // The key of artifacts that are one value, such as a kernel parameter.
 
-bool is_of_resource_alone(const Step& step, const Change& change) {
-  // First what is cheap: a step of a shared file can have thousands of resources, and each of them is a change.
-  const bool may_be =
-      is_text_artifact(step.artifact) ? step.artifact.name == change.id.name : step.resources.size() == 1;
-  return may_be && std::find(step.resources.begin(), step.resources.end(), change.id) != step.resources.end();
-}
-
 Value value_or_null(const Value& map, std::string_view key) {
   const Value* found = map.find(key);
   return found == nullptr ? Value() : *found;
 }
 
-/// The later value of the field; nothing if the step does not show it.
-std::optional<Value> value_after(const Step& step, const FieldChange& field) {
+/// A resource of one value has it in a few fields. With more, each field would have a copy of a node's long value.
+constexpr std::size_t kMostFieldsOfOneValue = 4;
+
+/// The later value of the field; nothing if the step does not show it. `one_value`: all fields may be one value.
+std::optional<Value> value_after(const Step& step, const FieldChange& field, bool one_value) {
   const Value& before = present_value(step.before);
   const Value& after = present_value(step.after);
   if (before.find(field.path) != nullptr || after.find(field.path) != nullptr) return value_or_null(after, field.path);
-  const Value* only = before.find(kOnlyValue);
+  const Value* only = one_value ? before.find(kOnlyValue) : nullptr;
   if (only == nullptr || !(*only == field.before)) return std::nullopt;
   return value_or_null(after, kOnlyValue);
 }
 
+/// The steps of each resource alone. Of a rollback, a node words them: to look for them in all steps would take the
+/// product of changes, fields and steps.
+using StepsOfResources = std::map<ResourceId, std::vector<const Step*>>;
+
+StepsOfResources steps_of_resources_alone(const NodePlan& plan) {
+  StepsOfResources steps;
+  for (const Step& step : plan.steps) {
+    const bool is_text = is_text_artifact(step.artifact);
+    for (const ResourceId& id : step.resources) {
+      if (is_text ? step.artifact.name == id.name : step.resources.size() == 1) steps[id].push_back(&step);
+    }
+  }
+  return steps;
+}
+
 /// Pure. What becomes of the fields of a removal, as far as the plan shows it. Shown are artifacts of the resource
 /// alone: a kernel parameter, a unit, its file. What remains of a file that it shares with other resources says nothing
-/// about the value. `change` is a change of `plan` with Action::kRemove.
-RemovalView view_of_removal(const Change& change, const NodePlan& plan) {
+/// about the value. `change` has Action::kRemove.
+RemovalView view_of_removal(const Change& change, const StepsOfResources& alone) {
   RemovalView view;
   view.restores = !change.fields.empty();
+  const bool one_value = change.fields.size() <= kMostFieldsOfOneValue;
   for (FieldChange field : change.fields) {
     std::optional<Value> restored;
-    for (const Step& step : plan.steps) {
-      if (!restored && is_of_resource_alone(step, change)) restored = value_after(step, field);
+    if (const auto steps = alone.find(change.id); steps != alone.end()) {
+      for (const Step* step : steps->second) {
+        if (!restored) restored = value_after(*step, field, one_value);
+      }
     }
     view.restores = view.restores && restored.has_value();
     if (restored) field.after = std::move(*restored);
@@ -120,7 +135,7 @@ Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
 class ChangeWriter {
  public:
   ChangeWriter(const NodeReport& node, const std::string& file, bool outcome, const TextStyle& style)
-      : node_(node), file_(file), outcome_(outcome), style_(style) {}
+      : node_(node), file_(file), outcome_(outcome), style_(style), alone_(steps_of_resources_alone(node.plan)) {}
 
   ChangeText write(const Change& change) const {
     ChangeText text;
@@ -130,7 +145,7 @@ class ChangeWriter {
     text.marks = marks_of(change);
     add_fields(change, text);
     if (!change.note.empty() && !is_source_shown(change, text))
-      add_line(printable(change.note) + place(change), Colour::kNone, text);
+      add_line(note_text(change) + place(change), Colour::kNone, text);
     if (change.origin == Origin::kForeign) return text;
     const Outcome outcome = outcome_of(node_, change.id);
     if (auto mark = outcome_mark(outcome)) text.marks.push_back(std::move(*mark));
@@ -156,7 +171,7 @@ class ChangeWriter {
     if (change.is_harmless()) return;
     RemovalView removal;
     if (change.action == Action::kRemove && change.origin != Origin::kForeign)
-      removal = view_of_removal(change, node_.plan);
+      removal = view_of_removal(change, alone_);
     const auto& fields = change.action == Action::kRemove ? removal.fields : change.fields;
     const FieldTexts all{change, fields, node_.plan, style_};
     text.fields = all.short_ones();
@@ -165,6 +180,12 @@ class ChangeWriter {
     if (outcome_) return;
     const std::size_t width = columns_of(style_) - kBodyIndent;
     for (Part& line : all.diffs(width)) text.body.push_back({std::move(line), true});
+  }
+
+  /// Of a foreign setting, the node words it, and may quote a file.
+  std::string note_text(const Change& change) const {
+    std::string text = printable(change.note);
+    return style_.verbose ? text : cut_text(std::move(text), kLongestErrorMessage);
   }
 
   std::string place(const Change& change) const {
@@ -192,6 +213,7 @@ class ChangeWriter {
   const std::string& file_;
   bool outcome_;
   const TextStyle& style_;
+  StepsOfResources alone_;
 };
 
 /// One note for each reason, however many resources share it.

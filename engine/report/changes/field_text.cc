@@ -145,6 +145,13 @@ struct TrustNodes {
   }
 };
 
+/// True also if there is no `content`. Compares without a copy: a plan may have thousands of files.
+bool has_content(const Observation& observation, const Value& content) {
+  static const Value kEmpty("");
+  const Value* found = present_value(observation).find("content");
+  return content.is_null() || content == (found == nullptr ? kEmpty : *found);
+}
+
 }  // namespace
 
 std::string field_words(const std::string& path) {
@@ -171,11 +178,12 @@ bool FieldTexts::is_diff(const FieldChange& field) const {
 bool FieldTexts::is_shadow(const FieldChange& field) const {
   const auto dot = field.path.find('.');
   if (dot == std::string::npos) return false;
-  const std::string own = field.path.substr(dot + 1);
-  return std::any_of(fields_.begin(), fields_.end(), [&](const FieldChange& other) {
-    if (other.path != own || !(other.after == field.after)) return false;
-    return field.before.is_null() || field.before == other.before;
-  });
+  if (by_path_.empty()) {
+    for (const FieldChange& one : fields_) by_path_.emplace(one.path, &one);
+  }
+  const auto own = by_path_.find(std::string_view(field.path).substr(dot + 1));
+  if (own == by_path_.end() || !(own->second->after == field.after)) return false;
+  return field.before.is_null() || field.before == own->second->before;
 }
 
 /// Of a secret only its source and whether it changes: "(secret: sops -d secrets.yaml) new".
@@ -308,9 +316,8 @@ std::string FieldTexts::file_name() const {
     if (std::find(step.resources.begin(), step.resources.end(), change_.id) == step.resources.end()) continue;
     const FieldChange& field = fields_.front();
     const bool about_content = field.path == "content";
-    if (about_content && Value(content_of(step.before).value_or("")) != field.before && !field.before.is_null())
-      continue;
-    if (about_content && Value(content_of(step.after).value_or("")) != field.after && !field.after.is_null()) continue;
+    if (about_content && !has_content(step.before, field.before)) continue;
+    if (about_content && !has_content(step.after, field.after)) continue;
     return printable(step.artifact.name);
   }
   return printable(change_.id.words());

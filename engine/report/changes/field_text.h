@@ -1,7 +1,9 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/report/changes/change_text.h"
@@ -42,6 +44,7 @@ class FieldTexts {
   const std::vector<FieldChange>& fields_;
   const NodePlan& plan_;
   const TextStyle& style_;
+  mutable std::map<std::string_view, const FieldChange*> by_path_;  ///< Made by the first is_shadow().
 };
 
 }  // namespace sparkplan

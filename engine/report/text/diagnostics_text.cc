@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/text/shared_errors.h"
 
@@ -17,11 +18,11 @@ constexpr std::size_t kMostOfANode = 10;  // Of a kind. So a node that invents f
 constexpr std::size_t kMostNodeLines = 10;
 constexpr std::size_t kAroundQuote = 14;  // "   12 | ", and "..." at both ends.
 
-/// The finding with one word in place of the name of its node.
+/// The finding with one word in place of the name of its node. Its texts are cut, because a node words parts of them.
 Diagnostic without_node(Diagnostic diagnostic) {
   if (diagnostic.node.empty()) return diagnostic;
   for (std::string* text : {&diagnostic.message, &diagnostic.hint}) {
-    *text = printable(*text);
+    *text = cut_text(printable(*text), kLongestErrorMessage);
     replace_word(*text, printable(diagnostic.node), kNodeMark);
   }
   diagnostic.node.clear();

@@ -2,6 +2,7 @@
 #include "engine/fleet/session/node_reply.h"
 
 #include <stdexcept>
+#include <string>
 
 #include "engine/core/text.h"
 #include "engine/fleet/session/last_line.h"
@@ -90,6 +91,22 @@ TEST_CASE("the reply for a rollback must match the shapes of its types") {
   reply.managed_before[kSwappiness] = ManagedResource{Value::map({{"running", "60"}}), {}};
   CHECK(checked(reply, builtin_registry()));
   reply.managed_before[kSwappiness] = ManagedResource{7, {}};
+  CHECK_FALSE(checked(reply, builtin_registry()));
+}
+
+TEST_CASE("a reply for a rollback with steps for more resources than a node can have is refused") {
+  UndoReply reply;
+  Step step;
+  step.type = "sysctl";
+  step.artifact = file_artifact("/etc/sysctl.d/90-sparkplan.conf");
+  step.before = Absent{};
+  step.after = Absent{};
+  const std::size_t most = builtin_registry().find("sysctl")->info().reported.most;
+  for (std::size_t i = 0; i < most; ++i) step.resources.push_back({"sysctl", "kernel.p" + std::to_string(i)});
+  step.resources.push_back(step.resources.front());  // Twice the same is one resource.
+  reply.steps = {step};
+  CHECK(checked(reply, builtin_registry()));
+  reply.steps.front().resources.push_back({"sysctl", "kernel.another"});
   CHECK_FALSE(checked(reply, builtin_registry()));
 }
 

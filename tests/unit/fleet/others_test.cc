@@ -194,6 +194,24 @@ TEST_CASE("others: a new writer keeps a volume from being mounted elsewhere, and
   }
 }
 
+TEST_CASE("others: a new writer keeps a volume of a saved plan from being mounted, and nothing else") {
+  Bench bench;
+  bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
+  const SavedPlan plan = bench.saved_plan();
+  bench.root(2).write(kFstab, "UUID=aa /mnt/c ext4 defaults 0 0\n");
+  bench.options.saved_plan = &plan;
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(exit_of(report) == 3);
+  CHECK(has_finding(report, "mount.other-writer"));
+  CHECK(standing(report) == "n1 failed, n2 applied, n3 applied");
+  CHECK(report.nodes.front().error->code == ErrorCode::kStalePlan);
+  CHECK(bench.first_error(report).starts_with("a finding is not in the plan: n2 would write again, "));
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+  CHECK(bench.root(1).exists(kMemoryUnit));
+  CHECK(bench.root(1).exists(test::kSysctlFile));
+}
+
 TEST_CASE("others: a writer that stops makes the plan stale") {
   Bench bench;
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");

@@ -1,7 +1,12 @@
 // Rolling back the last run, from the nodes' journals.
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
 #include "engine/report/plan/report.h"
@@ -238,6 +243,66 @@ TEST_CASE("a damaged journal of a later run stops a rollback and is named") {
   REQUIRE(report.nodes[0].error);
   CHECK(report.nodes[0].error->message.find(broken) != std::string::npos);
   CHECK(bench.trees() == before);
+}
+
+namespace {
+
+/// The journal as a node may forge it: its steps go from `before` to `after`, for these resources.
+std::string forged(const std::string& journal, const std::string& before, const std::string& after,
+                   const std::vector<std::string>& resources) {
+  std::string text;
+  for (const std::string_view line : split_lines(journal)) {
+    auto entry = decode_json(line);
+    REQUIRE(entry);
+    if (entry->text_or("event", "") == "intent") {
+      entry->find("before")->find("value")->set("content", before);
+      entry->find("after")->find("value")->set("content", after);
+      Value::Map managed;
+      for (const std::string& id : resources) managed.push_back({id, Value(), {}});
+      entry->set("managed", std::move(managed));
+      entry->set("resources", Value::List(resources.begin(), resources.end()));
+    }
+    text += encode_json(*entry) + "\n";
+  }
+  return text;
+}
+
+std::size_t bytes_shown(const Report& report) {
+  std::size_t bytes = 0;
+  for (const Change& change : report.nodes.at(0).plan.changes) {
+    for (const FieldChange& field : change.fields) bytes += display(field.before).size() + display(field.after).size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a large text in a step for thousands of resources is copied into few changes of a rollback") {
+  FleetBench bench(1);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  bench.root(1).write(kSysctlFile, "vm.swappiness = 77\n");
+  bench.apply_all();
+  const auto manifest = decode_json(bench.root(1).read(kManifestFile));
+  REQUIRE(manifest);
+  const std::string journal = "/var/lib/sparkplan/journal/" + manifest->text_or("last_run", "") + ".jsonl";
+  const std::string after = "#" + std::string(std::size_t{512} << 10, 'a') + "\n";
+  std::vector<std::string> resources;
+  for (int i = 0; i < 2'000; ++i) resources.push_back("sysctl/kernel.p" + std::to_string(i));
+  bench.root(1).write(journal, forged(bench.root(1).read(journal), "#" + after, after, resources));
+  bench.root(1).write(kSysctlFile, after);
+  std::optional<Report> planned;
+  bench.options.approve = [&](const Report& plan) {
+    planned = plan;
+    return false;
+  };
+  bench.options.rollback.emplace();
+  bench.run.command = "rollback";
+  bench.apply();
+  REQUIRE(planned);
+  CHECK(planned->nodes.at(0).plan.changes.size() == resources.size());
+  CHECK(bytes_shown(*planned) > after.size());
+  CHECK(bytes_shown(*planned) < std::size_t{8} << 20);
 }
 
 }  // namespace sparkplan

@@ -134,6 +134,16 @@ TEST_CASE("the numbers of findings that are not printed take a bounded number of
   CHECK(lines_with(own, "and 92 more of other nodes") == 1);
 }
 
+TEST_CASE("the texts of a finding about a node are cut where they are printed: the node words parts of them") {
+  Diagnostic one = finding(Severity::kWarning, "fabric.take-over", "eth1 loses " + std::string(1 << 20, 'x'), "");
+  one.node = "n1";
+  const Diagnostic other = finding(Severity::kWarning, "a.b", "another finding", "");
+  const std::string text = diagnostics_text({one, other}, "", {});
+  CHECK(text.size() < 8'000);
+  CHECK(text.find("eth1 loses") != std::string::npos);
+  CHECK(text.find("another finding") != std::string::npos);
+}
+
 TEST_CASE("30,000 findings that differ in one text only cost less than five seconds") {
   for (const bool in_hint : {false, true}) {
     std::vector<Diagnostic> findings;

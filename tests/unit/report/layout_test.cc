@@ -1,5 +1,9 @@
 // How the changes of several nodes share lines, and how lines fit the terminal.
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/core/text.h"
 #include "engine/report/plan/report.h"
@@ -218,6 +222,49 @@ TEST_CASE("a node that repeats a claim is one node of the group") {
     CHECK(has(text, name + "\n"));
     CHECK_FALSE(has(text, "all 4 nodes"));
   }
+}
+
+TEST_CASE("a series at the end of resources that are no series is one line, among thousands of others") {
+  std::vector<Change> changes;
+  for (int i = 0; i < 3000; ++i) {
+    // Numbers that fall, so that no three of them are a series.
+    changes.push_back(sample_change("sysctl/z" + std::to_string(9999 - i), Action::kUpdate, {{"v", i, i + 1}}));
+  }
+  for (int i = 1; i <= 3; ++i)
+    changes.push_back(sample_change("sysctl/a" + std::to_string(i), Action::kUpdate, {{"v", 1, 2}}));
+  const std::string text = to_text(sample_report("plan", {node_with(std::move(changes))}), {});
+  CHECK(has(text, "  ~ sysctl  a[1-3] "));
+  CHECK(has(text, "  ~ sysctl  z9999 "));
+  CHECK(has(text, "  ~ sysctl  z7000 "));
+  CHECK(split_lines(text).size() > 3000);
+}
+
+TEST_CASE("changes with thousands of fields, items and steps are printed in less than five seconds") {
+  // In a rollback a node words all of them.
+  constexpr int kMany = 100'000;
+  std::vector<FieldChange> fields;
+  Value::List before;
+  Value::List after;
+  for (int i = 0; i < kMany; ++i) {
+    fields.push_back({"group.f" + std::to_string(i), i, i + 1});
+    before.emplace_back("before " + std::to_string(i));
+    after.emplace_back("behind " + std::to_string(i));
+  }
+  std::vector<FieldChange> removed(fields.begin(), fields.begin() + kMany / 10);
+  for (FieldChange& field : removed) field.after = Value();
+  NodeReport node = node_with({sample_change("firewall/lists", Action::kUpdate, {{"rules", before, after}}),
+                               sample_change("sysctl/fields", Action::kUpdate, fields),
+                               sample_change("sysctl/removed", Action::kRemove, removed)});
+  for (int i = 0; i < kMany; ++i) {
+    Step step;
+    step.artifact = {"parameter", std::to_string(i)};
+    step.resources = {{"sysctl", "p" + std::to_string(i)}};
+    node.plan.steps.push_back(std::move(step));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string text = to_text(sample_report("rollback", {std::move(node)}), {});
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(has(text, "100000 added, 100000 removed"));
 }
 
 }  // namespace sparkplan

@@ -314,4 +314,39 @@ TEST_CASE("a note shows a file by its path, without two slashes") {
 }
 
 }  // namespace
+TEST_CASE("a value that a removal restores is copied into few fields") {
+  const auto removal_of = [](int number) {
+    std::vector<FieldChange> fields;
+    for (int i = 0; i < number; ++i) fields.push_back({"f" + std::to_string(i), "old", Value()});
+    NodeReport node;
+    node.name = "n1";
+    node.plan.changes = {sample_change("sysctl/kernel.x", Action::kRemove, fields)};
+    Step step;
+    step.artifact = {"parameter", "kernel/x"};
+    step.before = Present{Value::map({{"value", "old"}}), {}};
+    step.after = Present{Value::map({{"value", "older"}}), {}};
+    step.resources = {{"sysctl", "kernel.x"}};
+    node.plan.steps = {step};
+    return to_text(sample_report("plan", {std::move(node)}), {});
+  };
+  CHECK(has(removal_of(2), "old -> older"));
+  CHECK(has(removal_of(2), "as before sparkplan"));
+  // A node could name thousands of fields, and restore megabytes.
+  CHECK_FALSE(has(removal_of(66), "older"));
+}
+
+TEST_CASE("the note of a foreign setting is cut where it is printed, and whole with -v") {
+  NodeReport node;
+  node.name = "n1";
+  Change claim = sample_change("sysctl/kernel.x", Action::kUpdate, {{"persistent", "1", "2"}});
+  claim.origin = Origin::kForeign;
+  claim.note = std::string(std::size_t{1} << 20, 'x');
+  node.plan.changes = {claim};
+  const Report report = sample_report("plan", {node});
+  CHECK(to_text(report, {}).size() < 8'000);
+  TextStyle verbose;
+  verbose.verbose = true;
+  CHECK(to_text(report, verbose).size() > claim.note.size());
+}
+
 }  // namespace sparkplan
