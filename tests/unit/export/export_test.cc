@@ -213,23 +213,8 @@ TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address,
   CHECK(export_cluster(*loaded.cluster, "hostfile", builtin_registry(), {}, targets)->text == "10.9.8.7 slots=1\n");
 }
 
-TEST_CASE("export hostfile and slurm: each node has its fabric address and one GPU") {
+TEST_CASE("export hostfile: each node has its fabric address and one GPU") {
   CHECK(exported(kPair, "hostfile") == "192.168.100.11 slots=1\n192.168.100.12 slots=1\n");
-  CHECK(exported(kPair, "slurm") ==
-        "ClusterName=my_lab\n"
-        "SlurmctldHost=spark-01(192.168.100.11)\n"
-        "GresTypes=gpu\n"
-        "SelectType=select/cons_tres\n"
-        "SelectTypeParameters=CR_Core\n"
-        "PropagateResourceLimitsExcept=MEMLOCK\n"
-        "NodeName=spark-01 NodeHostname=spark-01 NodeAddr=192.168.100.11 CPUs=20 RealMemory=117760 Gres=gpu:1 "
-        "State=UNKNOWN\n"
-        "NodeName=spark-02 NodeHostname=spark-02 NodeAddr=192.168.100.12 CPUs=20 RealMemory=117760 Gres=gpu:1 "
-        "State=UNKNOWN\n"
-        "PartitionName=my_lab Nodes=spark-01,spark-02 Default=YES State=UP\n"
-        "# For /etc/slurm/gres.conf of each node: sed -n 's/^#gres //p' slurm.conf >gres.conf\n"
-        "#gres NodeName=spark-01,spark-02 Name=gpu File=/dev/nvidia0\n");
-  CHECK(exported_with_remarks(kPair, "slurm").remarks.size() == 1);
 }
 
 TEST_CASE("export topology: each cable has both ends, for each half") {
