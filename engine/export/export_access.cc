@@ -1,6 +1,10 @@
 // The formats for tools that know the nodes by their addresses: Slurm, Prometheus, /etc/hosts.
+#include <algorithm>
+#include <string_view>
+
 #include "engine/core/ascii.h"
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/export/formats.h"
 #include "engine/model/ipv4.h"
 
@@ -12,6 +16,33 @@ constexpr int kNodeExporterPort = 9100;
 constexpr int kCoresOfASpark = 20;
 /// MiB. Less than the 119 to 122 GiB that Linux shows of a Spark's 128 GB: Slurm drains a node that has less than this.
 constexpr int kMemoryOfASpark = 117760;
+
+/// Slurm gives a task the variables of the shell in which srun was typed, the same on all nodes. This program of each
+/// task prints those of its own node, which login shells have there, as Slurm takes them: literally, one per line.
+/// Slurm runs no task if the program fails, so a node without the file is no failure. Source: slurm.conf(5),
+/// TaskProlog; src/slurmd/slurmstepd/task.c.
+constexpr std::string_view kTaskProlog = R"(#!/bin/sh
+profile=/etc/profile.d/sparkplan-nccl.sh
+[ -r "$profile" ] || exit 0
+. "$profile"
+sed -n 's/^\(case .*) \)\{0,1\}export \([A-Za-z_][A-Za-z0-9_]*\)=.*/\2/p' "$profile" | while read -r name; do
+  eval "value=\$$name"
+  printf 'export %s=%s\n' "$name" "$value"
+done
+)";
+
+/// The file in the comments of slurm.conf.
+std::string task_prolog() {
+  std::string text =
+      "# For /etc/slurm/task_prolog.sh of each node: sed -n 's/^#prolog //p' slurm.conf >task_prolog.sh; chmod 755 "
+      "task_prolog.sh\n";
+  for (const std::string_view line : split_lines(kTaskProlog)) text += "#prolog " + std::string(line) + "\n";
+  return text;
+}
+
+bool has_nccl(const Hosts& selected) {
+  return std::ranges::any_of(selected, [](const NodeSpec* node) { return node->sections.contains("nccl"); });
+}
 
 }  // namespace
 
@@ -39,6 +70,7 @@ ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& sele
                      data_address(*hosts.front(), hosts) +
                      ")\nGresTypes=gpu\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
                      "PropagateResourceLimitsExcept=MEMLOCK\n";
+  if (has_nccl(selected)) text += "TaskProlog=/etc/slurm/task_prolog.sh\n";
   std::string names;
   for (const NodeSpec* node : selected) {
     text += "NodeName=" + node->name.str() + " NodeHostname=" + node->name.str() +
@@ -54,6 +86,7 @@ ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& sele
   text += "PartitionName=" + group + " Nodes=" + names + " Default=YES State=UP\n";
   text += "# For /etc/slurm/gres.conf of each node: sed -n 's/^#gres //p' slurm.conf >gres.conf\n";
   text += "#gres NodeName=" + names + " Name=gpu File=/dev/nvidia0\n";
+  if (has_nccl(selected)) text += task_prolog();
   ExportedText exported{std::move(text), {}};
   if (!sparks) {
     exported.remarks.emplace_back(

@@ -22,6 +22,14 @@ std::string project_name(const std::string& name) {
   return project;
 }
 
+/// False where NCCL is told to use sockets only, and where neither `nccl` nor a fabric is declared: docker starts no
+/// container with a device that the node lacks.
+bool uses_rdma(const NodeSpec& node) {
+  const auto nccl = node.sections.find("nccl");
+  if (nccl != node.sections.end()) return nccl->second.text_or("mode", "safe") != "socket";
+  return node.sections.contains("fabric");
+}
+
 /// The settings that every service has. Shared memory and RDMA need the host's limits; `--init` collects the zombies of
 /// a server's workers; without a bound, one core dump of a model fills the disk.
 constexpr std::string_view kComposeSettings = R"(    image: "${IMAGE:?set IMAGE to the image of the job}"
@@ -30,7 +38,6 @@ constexpr std::string_view kComposeSettings = R"(    image: "${IMAGE:?set IMAGE 
     ipc: host
     init: true
     cap_add: [IPC_LOCK]
-    devices: ["/dev/infiniband:/dev/infiniband"]
     ulimits: {memlock: -1, stack: 67108864, nofile: 1048576, core: 0}
     oom_score_adj: 800
     deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}
@@ -42,7 +49,7 @@ ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& sel
   ExportedText exported;
   for (const NodeSpec* node : selected) {
     exported.text += "# on " + node->name.str() + "\ndocker run " +
-                     join(job_container_flags(ContainerEngine::kDocker, {true, true}), " ");
+                     join(job_container_flags(ContainerEngine::kDocker, {true, uses_rdma(*node)}), " ");
     for (const BindMount& one : job_mounts(*node)) {
       exported.text += " \\\n  -v " + shell_quote(one.path + ":" + one.path + (one.read_only ? ":ro" : ""));
     }
@@ -63,6 +70,7 @@ ExportedText compose(const Cluster& cluster, const Hosts& hosts, const Hosts& se
       compose_text(project_name(cluster.name)) + "\nservices:\n";
   for (const NodeSpec* node : selected) {
     exported.text += "  " + compose_text(node->name.str()) + ":\n" + std::string(kComposeSettings);
+    if (uses_rdma(*node)) exported.text += "    devices: [\"/dev/infiniband:/dev/infiniband\"]\n";
     const std::vector<BindMount> mounts = job_mounts(*node);
     if (!mounts.empty()) exported.text += "    volumes:\n";
     for (const BindMount& one : mounts) {

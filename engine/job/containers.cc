@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "engine/core/ascii.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan::job {
@@ -118,6 +119,29 @@ std::optional<std::string> output_of(const std::vector<std::string>& argv, milli
   }
   if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) return std::nullopt;
   return text;
+}
+
+std::map<int, pid_t> container_processes(const std::string& engine, const std::string& id, milliseconds patience) {
+  std::map<int, pid_t> processes;
+  if (!is_engine(engine) || id.empty()) return processes;
+  const auto end = Clock::now() + patience;
+  const auto ids = containers_of(engine, id, patience);
+  if (!ids || ids->empty()) return processes;
+  std::vector<std::string> argv{
+      engine,      "inspect",  "--type",
+      "container", "--format", "{{index .Config.Labels \"" + std::string(kRankLabel) + "\"}} {{.State.Pid}}"};
+  argv.insert(argv.end(), ids->begin(), ids->end());
+  const auto text = output_of(argv, left_until(end));
+  if (!text) return processes;
+  for (const auto line : split_lines(*text)) {
+    const auto words = words_of(line);
+    if (words.size() != 2) continue;
+    const auto rank = parse_number<int>(words[0]);
+    const auto pid = parse_number<pid_t>(words[1]);
+    // A container that has ended, or that is not started yet, has pid 0.
+    if (rank && pid && *rank >= 0 && *pid > 1) processes[*rank] = *pid;
+  }
+  return processes;
 }
 
 void remove_found_containers(const std::string& engine, const std::string& id, milliseconds patience) {

@@ -26,6 +26,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMostPending = std::size_t{256} << 10;
 constexpr milliseconds kLastPatience{1000};
 constexpr milliseconds kLongestWait{200};
+/// For the processes of containers. Less than the controller waits for the answer to a look.
+constexpr milliseconds kEngineAnswers{1500};
 constexpr int kFailedStatus = 70;
 
 int signal_pipe = -1;       // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handlers need it.
@@ -170,7 +172,9 @@ void JobServer::take(const JobCommand& command) {
     return start(*started);
   }
   if (const auto* input = std::get_if<RankInput>(&command)) return take_input(*input);
-  if (std::holds_alternative<LookAtJob>(command) && job_) return send(look_at_job(job_->id, ranks_));
+  if (std::holds_alternative<LookAtJob>(command) && job_) {
+    return send(look_at_job(job_->id, ranks_, container_processes(job_->containers.engine, job_->id, kEngineAnswers)));
+  }
   if (!std::holds_alternative<StopJob>(command)) return;
   if (!job_) return fail(make_error(ErrorCode::kInvalidInput, "there is no job to stop"));
   begin_end(RankEnding::kStopped, milliseconds(job_->grace_ms));

@@ -180,7 +180,8 @@ std::map<std::string, SeenSocket> lonely_sockets(std::string_view table) {
   return found;
 }
 
-JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks) {
+JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks,
+                    const std::map<int, pid_t>& containers) {
   const auto all = all_processes();
   JobSeen answer;
   Room room;
@@ -188,11 +189,14 @@ JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks
   for (const RankProcess& one : ranks) {
     if (one.ended) continue;
     SeenRank rank{one.rank, {}, {}};
-    add_process(rank, one.pid, all, room);
-    known.insert(one.pid);
-    for (const pid_t pid : descendants_of(one.pid, all)) {
-      add_process(rank, pid, all, room);
-      known.insert(pid);
+    std::vector<pid_t> roots{one.pid};
+    if (const auto found = containers.find(one.rank); found != containers.end()) roots.push_back(found->second);
+    const auto add = [&](pid_t pid) {
+      if (known.insert(pid).second) add_process(rank, pid, all, room);
+    };
+    for (const pid_t root : roots) {
+      add(root);
+      for (const pid_t pid : descendants_of(root, all)) add(pid);
     }
     answer.ranks.push_back(std::move(rank));
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,7 +18,8 @@ namespace sparkplan::job {
 std::map<std::string, SeenSocket> lonely_sockets(std::string_view table);
 
 /// The processes and sockets of each rank that runs, and of the other processes with the mark `id`. All lists are
-/// bounded.
-JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks);
+/// bounded. `containers`: the first process of each rank's container, which is not below the engine's client.
+JobSeen look_at_job(const std::string& id, const std::vector<RankProcess>& ranks,
+                    const std::map<int, pid_t>& containers);
 
 }  // namespace sparkplan::job

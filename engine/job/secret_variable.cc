@@ -1,6 +1,7 @@
 #include "engine/job/secret_variable.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,7 +43,12 @@ std::optional<std::string> secret_variable(const std::string& user, const std::s
   const std::string path = directory + "/" + user + "/" + name;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return std::nullopt;
-  auto value = is_own_file(file) ? text_of(file) : std::nullopt;
+  std::optional<std::string> value;
+  if (is_own_file(file)) {
+    // Not by a limit: the program that this process becomes would keep it. execve() sets this flag again.
+    ::prctl(PR_SET_DUMPABLE, 0);
+    value = text_of(file);
+  }
   ::close(file);
   if (!value || value->find('\0') != std::string::npos) return std::nullopt;
   while (value->ends_with('\n')) value->pop_back();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -68,6 +70,10 @@ std::vector<Cable> ring_cables(const std::vector<UnresolvedNode>& nodes);
 
 /// Reads the `fabric` section of the file: networks and cables parsed, defaults filled in.
 FabricFile read_fabric(const Value& root, const std::vector<UnresolvedNode>& nodes, Findings& findings);
+
+/// The rule that a topology breaks with `count` nodes: "topology direct connects exactly two nodes". Nothing if it
+/// fits.
+std::optional<std::string> broken_node_count(Topology topology, std::size_t count);
 
 /// Checks the conditions for deriving addresses: the node count of the topology, two subnets per cable that do not
 /// overlap, cables that form a ring. Marks a wrong number of subnets, and cables that form no ring, as unusable.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 
 #include "engine/core/tree.h"
 #include "engine/load/fabric.h"
@@ -15,10 +17,8 @@ std::string counted_nodes(std::size_t count) { return count == 1 ? "one node" : 
 void check_node_count(const UnresolvedCluster& draft, FabricFile& fabric, Findings& findings) {
   const std::size_t count = node_count(draft);
   if (count == 0) return;  // The schema reports this.
-  const bool pair = fabric.topology == Topology::kDirect || fabric.topology == Topology::kDualCable;
-  const bool fits = pair ? count == 2 : fabric.topology != Topology::kRing || count >= 3;
-  if (fits) return;
-  const std::string name(to_string(fabric.topology));
+  const auto broken = broken_node_count(fabric.topology, count);
+  if (!broken) return;
   std::string hint = count < 3 ? "for two nodes write \"topology: direct\" or \"topology: dual-cable\""
                                : "write \"topology: switch\" or \"topology: ring\"";
   if (count == 1)
@@ -30,9 +30,7 @@ void check_node_count(const UnresolvedCluster& draft, FabricFile& fabric, Findin
     notes.push_back({"a fabric without \"topology\" is direct", fabric.where});
   }
   findings.error(key_place_of(*draft.root, "nodes"), "fabric.node-count",
-                 "topology " + name + (pair ? " connects exactly two nodes" : " needs at least three nodes") +
-                     ", but the file has " + counted_nodes(count),
-                 hint, std::move(notes));
+                 *broken + ", but the file has " + counted_nodes(count), hint, std::move(notes));
   if (fabric.topology == Topology::kRing) fabric.cables_usable = false;
 }
 
@@ -165,6 +163,14 @@ void check_effect(const UnresolvedCluster& draft, const FabricFile& fabric, Find
 }
 
 }  // namespace
+
+std::optional<std::string> broken_node_count(Topology topology, std::size_t count) {
+  const bool pair = topology == Topology::kDirect || topology == Topology::kDualCable;
+  const bool fits = pair ? count == 2 : topology != Topology::kRing || count >= 3;
+  if (fits) return std::nullopt;
+  return "topology " + std::string(to_string(topology)) +
+         (pair ? " connects exactly two nodes" : " needs at least three nodes");
+}
 
 void check_fabric_shape(const UnresolvedCluster& draft, const SchemaOutcome& schema, FabricFile& fabric,
                         Findings& findings) {

@@ -1,11 +1,16 @@
 #include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "engine/cli/commands/changing_run.h"
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/input/secret_values.h"
+#include "engine/core/named_enum.h"
 #include "engine/core/text.h"
+#include "engine/load/fabric.h"
 
 namespace sparkplan {
 namespace {
@@ -27,15 +32,21 @@ bool all_were_asked(const Report& report, const Cluster& cluster) {
   });
 }
 
-/// What the user must edit with the line of the node, if the node that stays cannot keep its topology. Empty otherwise.
+/// What the user must edit with the line of the node, if the nodes that stay cannot keep their topology. Empty
+/// otherwise. The rule is the loader's: it would refuse the file without that line.
 std::string edit_beside_the_node(const NodeName& name, const Cluster& with_released) {
-  if (with_released.nodes.size() != 2 || with_released.find(name) == nullptr) return "";
+  if (with_released.find(name) == nullptr || with_released.nodes.size() < 2) return "";
   const auto& sections = with_released.nodes.front().sections;
   const auto fabric = sections.find("fabric");
-  const std::string topology = fabric == sections.end() ? "" : fabric->second.text_or("topology", "");
-  if (topology != "direct" && topology != "dual-cable") return "";
-  return "Topology " + topology + " needs two nodes: when you remove " + name.str() + " from " +
-         printable(with_released.file) + ", also remove `fabric` or add another node.";
+  if (fabric == sections.end()) return "";
+  const auto topology = value_named<Topology>(fabric->second.text_or("topology", ""));
+  const std::size_t left = with_released.nodes.size() - 1;
+  auto broken = topology ? broken_node_count(*topology, left) : std::nullopt;
+  if (!broken) return "";
+  broken->front() = 'T';
+  return *broken + ": when you remove " + name.str() + " from " + printable(with_released.file) + ", also " +
+         (left == 2 ? "write `topology: direct` or `topology: dual-cable`," : "remove `fabric`") +
+         " or add another node.";
 }
 
 /// The question before the changes of the other nodes.

@@ -14,6 +14,7 @@ namespace sparkplan::test {
 namespace {
 
 const std::string kSlurmConf = "/etc/slurm/slurm.conf";
+const std::string kTaskProlog = "/etc/slurm/task_prolog.sh";
 
 /// Hosts on one cable or one switch, in which the user can log in from each to each.
 struct Cabled {
@@ -73,7 +74,7 @@ class SlurmServices {
   ~SlurmServices() {
     for (const Host* host : {&pair_.first, &pair_.second}) {
       static_cast<void>(host->run({"systemctl", "stop", "slurmctld", "slurmd", "munge"}));
-      static_cast<void>(host->run({"rm", "-f", kSlurmConf, "/etc/slurm/gres.conf", "/dev/nvidia0"}));
+      static_cast<void>(host->run({"rm", "-f", kSlurmConf, "/etc/slurm/gres.conf", kTaskProlog, "/dev/nvidia0"}));
     }
   }
 
@@ -134,6 +135,7 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
     host->write(kSlurmConf, conf);
     // As the export says it.
     host->shell("cd /etc/slurm && sed -n 's/^#gres //p' slurm.conf >gres.conf && test -s gres.conf");
+    host->shell("cd /etc/slurm && sed -n 's/^#prolog //p' slurm.conf >task_prolog.sh && chmod 755 task_prolog.sh");
     host->shell("systemctl start munge");
   }
   pair.first.shell("systemctl start slurmctld");
@@ -143,9 +145,13 @@ TEST_CASE("jobs: Slurm accepts the exported configuration and runs a job on both
   INFO(pair.first.shell("scontrol show nodes; journalctl --no-pager -n 20 -u slurmctld -u slurmd"));
   REQUIRE(idle);
   CHECK(pair.first.shell("timeout 60 srun -N2 --gres=gpu:1 hostname 2>&1 | sort") == "spark-01\nspark-02");
-  // srun passes on the environment that it has, with the first host's address.
-  CHECK(pair.first.shell("export VLLM_HOST_IP=192.168.100.11; timeout 60 srun -N2 --gres=gpu:1 bash -lc 'echo $(uname "
-                         "-n) $VLLM_HOST_IP' | sort") == "spark-01 192.168.100.11\nspark-02 192.168.100.12");
+  // srun passes on the environment that it has, with the first host's address. The prolog of each task replaces it.
+  const std::string srun = "export VLLM_HOST_IP=192.168.100.11 OWN=x; timeout 60 srun -N2 --gres=gpu:1 ";
+  const std::string prints = "'echo $(uname -n) $VLLM_HOST_IP $GLOO_SOCKET_IFNAME $OWN' | sort";
+  const std::string of_each =
+      "spark-01 192.168.100.11 " + std::string(kHalfA) + " x\nspark-02 192.168.100.12 " + kHalfA + " x";
+  CHECK(pair.first.shell(srun + "sh -c " + prints) == of_each);
+  CHECK(pair.first.shell(srun + "bash -lc " + prints) == of_each);
 }
 
 TEST_CASE("jobs: the exported hostfile and environment start eight ranks, whose data passes through the fabric",

@@ -110,6 +110,19 @@ TEST_CASE("image: a killed process starter and a killed client leave no containe
   CHECK(eventually([&] { return pair.none_left("3404"); }, seconds(5)));
 }
 
+TEST_CASE("image: --watch names the rank whose container holds a stopped process", "[containers]") {
+  const Pair pair;
+  Terminal terminal(pair.controller.command({"run", "--image", kImage, "--ranks-per-node", "2", "--watch", "2s",
+                                             "--grace", "1s", "--", "sh", "-c", "exec sleep $((3405 + RANK))"}));
+  REQUIRE(eventually([&] { return !pair.first.shell("pgrep -f '^sleep 3406' || true").empty(); }));
+  pair.first.shell("pkill -STOP -f '^sleep 3406'");
+  CHECK(terminal.wait_for("spark-01 rank 1 is stopped", seconds(30)));
+  CHECK(contains(terminal.transcript(), "spark-01 rank 0: sleeping"));
+  terminal.interrupt();
+  CHECK(terminal.finish() == 10);
+  CHECK(eventually([&] { return pair.none_left("340[5-8]"); }, seconds(5)));
+}
+
 TEST_CASE("image: a lost connection leaves no container within 30 s", "[containers]") {
   const Pair pair;
   Terminal terminal(pair.controller.command(sleeping("3405")));

@@ -41,8 +41,33 @@ TEST_CASE("release: of one of two nodes names what to edit with the line of the 
     INFO(output.standard_error);
     CHECK(output.exit_status == 0);
     CHECK(contains(output.standard_error, "still contains this node"));
-    CHECK(contains(output.standard_error, "Topology direct needs two nodes: when you remove n2 from ") == direct);
+    CHECK(contains(output.standard_error, "Topology direct connects exactly two nodes: when you remove n2 from ") ==
+          direct);
     CHECK(contains(output.standard_error, "also remove `fabric` or add another node.") == direct);
+  }
+}
+
+TEST_CASE("release: a ring that shrinks to two nodes needs another topology, and one of three nodes keeps its own") {
+  for (const int count : {3, 4}) {
+    ScratchDirectory folder;
+    std::string file = "version: 1\nname: lab\nfabric: {topology: ring}\nnodes:\n";
+    for (int number = 1; number <= count; ++number) {
+      const std::string name = "n" + std::to_string(number);
+      folder.write("/" + name + "/etc/hostname", name + "\n");
+      file += "  - {name: " + name + ", transport: local, root: " + (folder / ("/" + name)).string() +
+              ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(number) + "/24}]}}\n";
+    }
+    folder.write("/cluster.yaml", file);
+    const std::string path = (folder / "/cluster.yaml").string();
+    REQUIRE(sparkplan({"apply", "--yes", path}).exit_status == 0);
+    const auto output = sparkplan({"release", "n2", "--yes", "-f", path});
+    INFO(output.standard_error);
+    CHECK(output.exit_status == 0);
+    CHECK(contains(output.standard_error, "still contains this node"));
+    CHECK(contains(output.standard_error, "Topology ring needs at least three nodes: when you remove n2 from ") ==
+          (count == 3));
+    CHECK(contains(output.standard_error,
+                   "also write `topology: direct` or `topology: dual-cable`, or add another node.") == (count == 3));
   }
 }
 

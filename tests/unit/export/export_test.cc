@@ -1,84 +1,30 @@
 // Each format, checked by its own tool if that tool is installed.
 #include "engine/export/export.h"
 
-#include <stdlib.h>
-
-#include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
 
 #include "engine/core/json.h"
 #include "engine/load/load.h"
-#include "engine/process/child_process.h"
 #include "tests/support/catch.h"
 #include "tests/support/page_rules.h"
+#include "tests/unit/export/exported.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr const char* kPair = R"(
-version: 1
-name: my-lab
-profile: dgx-spark
-ssh: {user: nvidia, identity: "~/.ssh/my key", jump: gate@bastion:2222}
-fabric: {topology: direct}
-nccl: {env: {NCCL_DEBUG: WARN}}
-nodes:
-  - {name: spark-01, address: 10.0.0.11}
-  - {name: spark-02, address: "fd00::12", ssh: {port: 2200, host_keys: accept-new}}
-)";
+using test::exported;
+using test::exported_with_remarks;
+using test::File;
+using test::has_line;
+using test::kPair;
+using test::said_by;
 
 /// A function in place of env(1), so that it can start another function.
 const std::string kEnv =
     "env() { while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done; \"$@\"; }\n";
-
-ExportedText exported_with_remarks(const std::string& yaml, const std::string& format, const std::string& only = "") {
-  const auto loaded = load_cluster(yaml, "cluster.yaml", builtin_registry());
-  for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
-  REQUIRE(loaded.cluster);
-  auto text = export_cluster(*loaded.cluster, format, builtin_registry(),
-                             [&](const NodeSpec& node) { return only.empty() || node.name.str() == only; });
-  REQUIRE(text);
-  return *std::move(text);
-}
-
-std::string exported(const std::string& yaml, const std::string& format, const std::string& only = "") {
-  return exported_with_remarks(yaml, format, only).text;
-}
-
-class File {
- public:
-  explicit File(const std::string& text) {
-    std::array<char, 32> name{"/tmp/spark_export_XXXXXX"};
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    directory_ = name.data();
-    std::ofstream(path(), std::ios::binary) << text;
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { std::filesystem::remove_all(directory_); }
-  std::string path() const { return directory_ / "exported.yaml"; }
-
- private:
-  std::filesystem::path directory_;
-};
-
-/// The program's output; nothing, and a warning, if the program is not installed.
-std::optional<std::string> said_by(const std::vector<std::string>& argv) {
-  const auto output = run_and_capture(argv);
-  if (!output && output.error().code == ErrorCode::kNotFound) {
-    WARN("not judged: there is no " + argv[0]);
-    return std::nullopt;
-  }
-  REQUIRE(output);
-  INFO(output->standard_error);
-  REQUIRE(output->exit_status == 0);
-  return output->standard_output;
-}
-
-bool has_line(const std::string& text, const std::string& line) {
-  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
-}
 
 }  // namespace
 
@@ -175,39 +121,6 @@ TEST_CASE("export env and docker: names that only the nodes know are reported") 
   }
 }
 
-TEST_CASE("export docker: the options reach a container word for word") {
-  const std::string with_storage = std::string(kPair) +
-                                   "storage: [{target: /srv/models, source: {nfs: {server: 10.0.0.9, path: /models}}, "
-                                   "options: [ro]}]\n";
-  const File file("docker() { for word; do echo \"$word\"; done; }\n" + exported(with_storage, "docker"));
-  const auto said = said_by({"sh", file.path(), "my image"});
-  REQUIRE(said);
-  for (const char* const word : {"run",
-                                 "--network",
-                                 "host",
-                                 "/dev/infiniband",
-                                 "memlock=-1",
-                                 "NCCL_DEBUG=WARN",
-                                 "NCCL_IB_HCA==rocep1s0f1,roceP2p1s0f1",
-                                 "NODE_RANK=1",
-                                 "WORLD_SIZE=2",
-                                 "--init",
-                                 "stack=67108864",
-                                 "nofile=1048576",
-                                 "core=0",
-                                 "--oom-score-adj",
-                                 "VLLM_HOST_IP=192.168.100.11",
-                                 "VLLM_HOST_IP=192.168.100.12",
-                                 "GLOO_SOCKET_IFNAME=enp1s0f1np1",
-                                 "UCX_NET_DEVICES=rocep1s0f1:1,roceP2p1s0f1:1",
-                                 "/srv/models:/srv/models:ro",
-                                 "/etc/nccl.conf:/etc/nccl.conf:ro",
-                                 "my image"}) {
-    INFO(word);
-    CHECK(has_line(*said, word));
-  }
-}
-
 TEST_CASE("export torchrun: one command per node, with its own variables and the first node as its master") {
   const File file(kEnv + "torchrun() { echo \"$VLLM_HOST_IP $GLOO_SOCKET_IFNAME $NCCL_IB_HCA ${RANK-none} $*\"; }\n" +
                   exported(kPair, "torchrun"));
@@ -267,29 +180,6 @@ TEST_CASE("export ray: the head comes first, and vLLM keeps the variables that a
         R"("RAY_OVERRIDE_NODE_IP_ADDRESS","SGLANG_HOST_IP","TP_SOCKET_IFNAME","UCX_NET_DEVICES","VLLM_HOST_IP"])");
 }
 
-TEST_CASE("export compose: one service per node, which docker compose accepts") {
-  const std::string with_storage =
-      std::string(kPair) +
-      "storage: [{target: /srv/mod$els, source: {nfs: {server: 10.0.0.9, path: /m}}, options: [ro]}]\n";
-  const std::string text = exported(with_storage, "compose");
-  // A project's name has no "-" here: Compose takes only lower-case letters, digits, "-" and "_".
-  CHECK(has_line(text, "name: \"my_lab\""));
-  CHECK(has_line(text, "  \"spark-01\":"));
-  CHECK(has_line(text, "      VLLM_HOST_IP: \"192.168.100.11\""));
-  CHECK(has_line(text, "      VLLM_HOST_IP: \"192.168.100.12\""));
-  CHECK(has_line(text, "      NODE_RANK: \"1\""));
-  CHECK(has_line(text, "      - {type: bind, source: \"/srv/mod$$els\", target: \"/srv/mod$$els\", read_only: true}"));
-  for (const char* const setting :
-       {"    network_mode: host", "    ipc: host", "    init: true", "    cap_add: [IPC_LOCK]",
-        "    ulimits: {memlock: -1, stack: 67108864, nofile: 1048576, core: 0}"}) {
-    INFO(setting);
-    CHECK(has_line(text, setting));
-  }
-  CHECK(text.find("restart:") == std::string::npos);
-  const File file(text);
-  static_cast<void>(said_by({"docker-compose", "-f", file.path(), "config", "--no-interpolate", "-q"}));
-}
-
 TEST_CASE("export hosts: management addresses by the nodes' names, and the fabric's names as on the nodes") {
   CHECK(exported(kPair, "hosts") ==
         "10.0.0.11 spark-01\nfd00::12 spark-02\n192.168.100.11 spark-01-fabric\n192.168.100.12 spark-02-fabric\n");
@@ -300,15 +190,6 @@ TEST_CASE("export hosts: management addresses by the nodes' names, and the fabri
   CHECK(exported.text.find("spark.lan") == std::string::npos);
   REQUIRE(exported.remarks.size() == 1);
   CHECK(exported.remarks[0].starts_with("spark-01 is reached by a name, spark.lan"));
-}
-
-TEST_CASE("export slurm: a machine that is no Spark gets a placeholder and a remark that names the command") {
-  std::string servers = kPair;
-  servers.erase(servers.find("profile: dgx-spark\n"), 19);
-  const auto exported = exported_with_remarks(servers, "slurm");
-  CHECK(exported.text.find(" CPUs=1 RealMemory=1 Gres") != std::string::npos);
-  REQUIRE(exported.remarks.size() == 2);
-  CHECK(exported.remarks[0].find("`slurmd -C`") != std::string::npos);
 }
 
 TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address, login and keys") {
@@ -332,23 +213,8 @@ TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address,
   CHECK(export_cluster(*loaded.cluster, "hostfile", builtin_registry(), {}, targets)->text == "10.9.8.7 slots=1\n");
 }
 
-TEST_CASE("export hostfile and slurm: each node has its fabric address and one GPU") {
+TEST_CASE("export hostfile: each node has its fabric address and one GPU") {
   CHECK(exported(kPair, "hostfile") == "192.168.100.11 slots=1\n192.168.100.12 slots=1\n");
-  CHECK(exported(kPair, "slurm") ==
-        "ClusterName=my_lab\n"
-        "SlurmctldHost=spark-01(192.168.100.11)\n"
-        "GresTypes=gpu\n"
-        "SelectType=select/cons_tres\n"
-        "SelectTypeParameters=CR_Core\n"
-        "PropagateResourceLimitsExcept=MEMLOCK\n"
-        "NodeName=spark-01 NodeHostname=spark-01 NodeAddr=192.168.100.11 CPUs=20 RealMemory=117760 Gres=gpu:1 "
-        "State=UNKNOWN\n"
-        "NodeName=spark-02 NodeHostname=spark-02 NodeAddr=192.168.100.12 CPUs=20 RealMemory=117760 Gres=gpu:1 "
-        "State=UNKNOWN\n"
-        "PartitionName=my_lab Nodes=spark-01,spark-02 Default=YES State=UP\n"
-        "# For /etc/slurm/gres.conf of each node: sed -n 's/^#gres //p' slurm.conf >gres.conf\n"
-        "#gres NodeName=spark-01,spark-02 Name=gpu File=/dev/nvidia0\n");
-  CHECK(exported_with_remarks(kPair, "slurm").remarks.size() == 1);
 }
 
 TEST_CASE("export topology: each cable has both ends, for each half") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -110,6 +111,24 @@ TEST_CASE("containers with the label of the job are killed and removed") {
   CHECK_FALSE(engine.has("abc2"));
   CHECK(engine.calls().find("ps --all --quiet --no-trunc --filter label=sparkplan.job=j-1\n") != std::string::npos);
   CHECK(engine.calls().find("rm --force abc1 abc2\n") != std::string::npos);
+}
+
+TEST_CASE("the first process of each rank's container is asked of the engine, and lines of another shape are ignored") {
+  const FakeEngine engine(
+      "case $1 in ps) echo abc1; echo abc2 ;; "
+      "inspect) printf '%s\\n' '0 4711' '1 0' 'x 12' '2 99 3' '-1 5' '3 -7' '4 1' '5 4712' '' ;; esac\n");
+  CHECK(job::container_processes("docker", "j-1", seconds(20)) == std::map<int, pid_t>{{0, 4711}, {5, 4712}});
+  CHECK(engine.calls().find("{{index .Config.Labels \"sparkplan.rank\"}} {{.State.Pid}} abc1 abc2\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("without an answer of the engine, and without containers, a look has no process of a container") {
+  const FakeEngine broken("case $1 in ps) echo abc1 ;; *) echo '0 4711'; exit 1 ;; esac\n");
+  CHECK(job::container_processes("docker", "j-1", seconds(20)).empty());
+  CHECK(job::container_processes("", "j-1", seconds(20)).empty());
+  const FakeEngine none;
+  CHECK(job::container_processes("podman", "j-1", seconds(20)).empty());
+  CHECK(none.calls().find("inspect") == std::string::npos);
 }
 
 TEST_CASE("a container that the engine makes after its client has ended is found by the second look") {

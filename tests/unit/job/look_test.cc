@@ -2,6 +2,9 @@
 #include "engine/job/look.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -50,6 +53,28 @@ JobView view_of(const std::vector<std::string>& script) {
   (void)run_job(jobs, output, options);
   return seen;
 }
+
+/// A child that does nothing until the object ends.
+class Child {
+ public:
+  Child() : pid_(::fork()) {
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      while (true) ::pause();
+    }
+    REQUIRE(pid_ > 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
 
 const SeenProcess* process_named(const SeenRank& rank, const std::string& name) {
   for (const SeenProcess& one : rank.processes) {
@@ -106,6 +131,21 @@ TEST_CASE("a look names the processes below a rank, and what they wait for") {
   CHECK(sleeping->state == "S");
   CHECK(rank.processes.front().name == "sh");
   CHECK(test::processes_with(time).empty());
+}
+
+TEST_CASE("a look adds the processes of a rank's container to those of the engine's client") {
+  const Child client;
+  const Child container;
+  const Child of_another_rank;
+  job::RankProcess rank;
+  rank.rank = 3;
+  rank.pid = client.pid();
+  const auto seen = job::look_at_job("look-" + std::to_string(::getpid()) + "-c", {rank},
+                                     {{3, container.pid()}, {4, of_another_rank.pid()}});
+  REQUIRE(seen.ranks.size() == 1);
+  REQUIRE(seen.ranks[0].processes.size() == 2);
+  CHECK(seen.ranks[0].processes[0].pid == client.pid());
+  CHECK(seen.ranks[0].processes[1].pid == container.pid());
 }
 
 }  // namespace sparkplan

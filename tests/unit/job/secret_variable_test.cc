@@ -1,6 +1,7 @@
 // The secrets of profile_env that a rank gets on its node.
 #include "engine/job/secret_variable.h"
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "tests/support/catch.h"
@@ -13,6 +14,9 @@ namespace {
 class Secrets {
  public:
   Secrets() { std::filesystem::create_directory(scratch_.path() / "anna"); }
+  Secrets(const Secrets&) = delete;
+  Secrets& operator=(const Secrets&) = delete;
+  ~Secrets() { ::prctl(PR_SET_DUMPABLE, dumpable_before_); }
 
   std::filesystem::path file(const std::string& name) const { return scratch_.path() / "anna" / name; }
   void write(const std::string& name, const std::string& content) const {
@@ -24,6 +28,7 @@ class Secrets {
 
  private:
   test::ScratchDirectory scratch_;
+  int dumpable_before_ = ::prctl(PR_GET_DUMPABLE);
 };
 
 }  // namespace
@@ -61,6 +66,16 @@ TEST_CASE("a file that sparkplan has not written, or that no variable can hold, 
   CHECK_FALSE(secrets.read("BINARY"));
   secrets.write("LONG", std::string((std::size_t{128} << 10) + 1, 'x'));
   CHECK_FALSE(secrets.read("LONG"));
+}
+
+TEST_CASE("a process that has read a secret writes no core dump before it executes the program") {
+  const Secrets secrets;
+  secrets.write("HF_TOKEN", "x");
+  ::prctl(PR_SET_DUMPABLE, 1);
+  CHECK_FALSE(secrets.read("OTHER"));
+  CHECK(::prctl(PR_GET_DUMPABLE) == 1);
+  CHECK(secrets.read("HF_TOKEN") == "x");
+  CHECK(::prctl(PR_GET_DUMPABLE) == 0);
 }
 
 }  // namespace sparkplan::job
