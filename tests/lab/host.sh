@@ -109,6 +109,9 @@ host_supervise() {
 # CAP_NET_ADMIN, without which networkd skips itself.
 host_boot() {
   local i=$1
+  local -a more=()
+  # runc gives each container a key ring of its own.
+  [[ $software != docker ]] || more=(--system-call-filter=@keyring)
   mkdir -p "$state/hosts/$i/cgroup"
   # shellcheck disable=SC2016  # expanded by the inner shell
   exec nsenter --net="$(netns_path "$i")" -- \
@@ -121,8 +124,8 @@ host_boot() {
       umount --lazy "$1"
       exec systemd-nspawn --register=no --keep-unit --capability=CAP_NET_ADMIN --quiet \
         --resolv-conf=off --timezone=off --link-journal=no \
-        --directory="$2" --machine="$3" --hostname="$4" --boot
-    ' boot "$state/hosts/$i/cgroup" "$(host_root "$i")" "$prefix-$i" "$(host_name "$i")"
+        --directory="$2" --machine="$3" --hostname="$4" "${@:5}" --boot
+    ' boot "$state/hosts/$i/cgroup" "$(host_root "$i")" "$prefix-$i" "$(host_name "$i")" "${more[@]}"
 }
 
 # The pid, on this machine, of host I's systemd: the child of nspawn that is number 1 in its own namespace. It is

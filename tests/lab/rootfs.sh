@@ -198,6 +198,30 @@ rootfs_configure_docker() {
   mkdir -p "$root/etc/docker"
   printf '{"storage-driver": "vfs", "iptables": false, "ip6tables": false, "bridge": "none", "ip-forward": false}\n' \
     >"$root/etc/docker/daemon.json"
+  # A host may not write to the control groups of the first version. In a namespace of their own, they begin below
+  # those of containerd, and can be mounted again. Other mounts of the host still appear there.
+  cat >"$root/usr/local/sbin/with-own-control-groups" <<'SH'
+#!/bin/sh
+set -e
+awk '$3 == "cgroup" && $4 !~ /name=/ { print $2 }' /proc/self/mounts | while read -r directory; do
+  umount "$directory"
+  mount -t cgroup -o "${directory##*/}" cgroup "$directory"
+done
+exec "$@"
+SH
+  # Where root may raise no limit (CAP_SYS_RESOURCE), a container keeps the host's limit of locked memory.
+  cat >"$root/usr/local/sbin/runc" <<'SH'
+#!/bin/bash
+if ! (ulimit -Hl unlimited) 2>/dev/null && [[ " $* " =~ " create "(.*" ")?--bundle" "([^ ]+) ]]; then
+  limit=$(($(ulimit -Hl) * 1024))
+  sed -Ei "s/(\"RLIMIT_MEMLOCK\",\"hard\":)[0-9]+(,\"soft\":)[0-9]+/\\1$limit\\2$limit/" "${BASH_REMATCH[2]}/config.json"
+fi
+exec /usr/sbin/runc "$@"
+SH
+  chmod 0755 "$root/usr/local/sbin/with-own-control-groups" "$root/usr/local/sbin/runc"
+  mkdir -p "$root/etc/systemd/system/containerd.service.d"
+  printf '[Service]\nExecStartPre=\nExecStart=\nExecStart=/usr/bin/unshare --cgroup --mount --propagation slave %s\n' \
+    '/usr/local/sbin/with-own-control-groups /usr/bin/containerd' >"$root/etc/systemd/system/containerd.service.d/lab.conf"
   chroot "$root" systemctl --quiet disable docker.service docker.socket containerd.service
 }
 
