@@ -224,21 +224,6 @@ TEST_CASE("a node that repeats a claim is one node of the group") {
   }
 }
 
-TEST_CASE("a series at the end of resources that are no series is one line, among thousands of others") {
-  std::vector<Change> changes;
-  for (int i = 0; i < 3000; ++i) {
-    // Numbers that fall, so that no three of them are a series.
-    changes.push_back(sample_change("sysctl/z" + std::to_string(9999 - i), Action::kUpdate, {{"v", i, i + 1}}));
-  }
-  for (int i = 1; i <= 3; ++i)
-    changes.push_back(sample_change("sysctl/a" + std::to_string(i), Action::kUpdate, {{"v", 1, 2}}));
-  const std::string text = to_text(sample_report("plan", {node_with(std::move(changes))}), {});
-  CHECK(has(text, "  ~ sysctl  a[1-3] "));
-  CHECK(has(text, "  ~ sysctl  z9999 "));
-  CHECK(has(text, "  ~ sysctl  z7000 "));
-  CHECK(split_lines(text).size() > 3000);
-}
-
 TEST_CASE("changes with thousands of fields, items and steps are printed in less than five seconds") {
   // In a rollback a node words all of them.
   constexpr int kMany = 100'000;
