@@ -249,6 +249,7 @@ Result<void> Content::put_in_file(ChunkId id, const std::vector<char>& bytes, co
   const File& file = files_[id.file];
   SPARK_TRY(const auto opened, open_partial(file, O_WRONLY));
   const CopyEntry& entry = entries_[id.file];
+  const std::lock_guard one_writer(writing_[id.file % writing_.size()]);
   SPARK_CHECK(of_file(entry.sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
                                    : write_at(opened.get(), bytes, offset_of(id)),
                       entry.path));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
+#include "engine/copy/chunk_order.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/journal.h"
 #include "engine/copy/tree.h"
@@ -23,21 +25,7 @@
 
 namespace sparkplan::copy {
 
-/// One chunk of one file, by its place among the expected entries.
-struct ChunkId {
-  std::uint32_t file = 0;
-  std::uint32_t chunk = 0;
-
-  auto operator<=>(const ChunkId&) const = default;
-};
 using ChunkBytes = std::shared_ptr<const std::vector<char>>;
-
-/// A chunk that this node lacks.
-struct Wanted {
-  ChunkId id;
-  std::size_t bytes = 0;
-  bool local = false;  ///< The file that is to be replaced may contain it at the same place.
-};
 
 /// The files of one transfer on one node: what is there, what is missing, and what is verified. A source has
 /// everything. A receiver writes chunks whose digest is right, reads them again from the disk, and gives a file its
@@ -160,6 +148,8 @@ class Content {
   bool replace_ = false;
   FileDescriptor partial_;
   Journal journal_;
+  /// The kernel lets one thread at a time write to a file. Those that wait for it there keep a processor busy.
+  std::array<std::mutex, 16> writing_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -64,6 +64,7 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
     }
   }
   const std::lock_guard lock(mutex_);
+  wanted_ = in_turns(wanted_);
   begun_ = true;
   if (!source_) start_keepers();
   return begun;

@@ -5,12 +5,12 @@
 #
 #   tests/gpu/two_hosts.sh "$PWD/tests/gpu/sync_speed.sh" "$PWD/build/bin/sparkplan"
 #
-# GIGABYTES (10) is the size of the file, ROUNDS (3) the number of runs. DISK is a folder on a disk for the files of both
+# GIGABYTES (10) is the size of all files, FILES (1) their number, ROUNDS (3) the number of runs. DISK is a folder on a disk for the files of both
 # hosts; without it they are in memory. Needs rsync and python3. Prints a table with medians. What must hold: both bring
 # the same bytes. No speed is asserted.
 set -euo pipefail
 sparkplan=$(realpath "$1")
-gigabytes=${GIGABYTES:-10} rounds=${ROUNDS:-3} disk=${DISK:-} streams=4
+gigabytes=${GIGABYTES:-10} number_of_files=${FILES:-1} rounds=${ROUNDS:-3} disk=${DISK:-} streams=4
 readonly source=192.168.100.11 tcp_port=5300 ssh_port=2222 # spark-01 on the fabric, as two_hosts.sh wires it
 work=$(mktemp -d -p /dev/shm sparkplan-speed-XXXXXX)
 readonly work tree=$work/tree
@@ -38,8 +38,8 @@ prepare() {
       on "$number" "mount -t tmpfs -o size=$((gigabytes + 2))G speed $tree"
     fi
   done
-  on 1 "head -c $((gigabytes * 1000000000)) /dev/urandom >$tree/weights"
-  right=$(on 1 "sha256sum <$tree/weights")
+  on 1 "for i in \$(seq $number_of_files); do head -c $((gigabytes * 1000000000 / number_of_files)) /dev/urandom >$tree/weights-\$i; done"
+  right=$(on 1 "cat $tree/weights-* | sha256sum")
   on 1 "$(command -v sshd) -f $(realpath ..)/sshd-1.conf -p $ssh_port -o ListenAddress=$source:$ssh_port"
 }
 
@@ -110,11 +110,12 @@ by_tcp() {
   wait "$server"
 }
 
-# The receiver's disk alone, with as many writers as TCP has streams.
+# The receiver's disk alone, with as many writers as TCP has streams. They write to as many files as a sync does: the
+# kernel lets one thread at a time write to a file.
 by_writing() {
   local each=$((gigabytes * 1000000000 / streams / 8388608))
   on 2 "pids=; for i in \$(seq $streams); do
-      dd if=/dev/zero of=$tree/part-\$i bs=8M count=$each conv=fsync status=none & pids=\"\$pids \$!\"
+      dd if=/dev/zero of=$tree/part-\$((i % $number_of_files)) bs=8M seek=\$((i * $each)) count=$each conv=fsync,notrunc status=none & pids=\"\$pids \$!\"
     done; for pid in \$pids; do wait \$pid || exit; done"
 }
 
@@ -122,11 +123,11 @@ by_writing() {
 settle() {
   [ -n "$files" ] || return 0
   sync -f "$files"
-  on 1 "dd of=$tree/weights oflag=nocache conv=notrunc,fdatasync count=0 status=none"
+  on 1 "for file in $tree/weights-*; do dd of=\$file oflag=nocache conv=notrunc,fdatasync count=0 status=none; done"
 }
 
 same() { # WHO
-  [ "$(on 2 "sha256sum <$tree/weights")" = "$right" ] || { echo "FAILED: $1 brought other bytes" && exit 1; }
+  [ "$(on 2 "cat $tree/weights-* | sha256sum")" = "$right" ] || { echo "FAILED: $1 brought other bytes" && exit 1; }
 }
 
 median() { sort -n "$work/$1" | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'; }
@@ -166,7 +167,7 @@ paste "$work/tcp" "$work/written" | awk '{ print ($1 > $2 ? $1 : $2) }' >"$work/
 
 printf '%s, %s x%s, %s, Linux %s\n\n' "$(date -I)" "$(nproc)" "$(sed -n 's/^model name\t*://p' /proc/cpuinfo | head -n 1)" \
   "$(awk '/^MemTotal:/ { printf "%d GB", $2 / 1048576 }' /proc/meminfo)" "$(uname -r)"
-printf '| %s GB from %s to %s | median | min - max | rate |\n|---|---|---|---|\n' "$gigabytes" "${medium:-memory}" "${medium:-memory}"
+printf '| %s GB, files: %s, from %s to %s | median | min - max | rate |\n|---|---|---|---|\n' "$gigabytes" "$number_of_files" "${medium:-memory}" "${medium:-memory}"
 row "sync" sync
 row "sync --encrypt" encrypted
 row "rsync over ssh" rsync

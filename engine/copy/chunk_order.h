@@ -1,0 +1,29 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+namespace sparkplan::copy {
+
+/// One chunk of one file, by its place among the expected entries.
+struct ChunkId {
+  std::uint32_t file = 0;
+  std::uint32_t chunk = 0;
+
+  auto operator<=>(const ChunkId&) const = default;
+};
+
+/// A chunk that this node lacks.
+struct Wanted {
+  ChunkId id;
+  std::size_t bytes = 0;
+  bool local = false;  ///< The file that is to be replaced may contain it at the same place.
+};
+
+/// The same chunks, with those of up to four large files in turns. The kernel lets one thread at a time write to a file,
+/// so the connections write to several. Chunks of a file stay in order; those of small files stay together.
+std::deque<Wanted> in_turns(const std::deque<Wanted>& wanted);
+
+}  // namespace sparkplan::copy
