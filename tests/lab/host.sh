@@ -110,8 +110,8 @@ host_supervise() {
 host_boot() {
   local i=$1
   local -a more=()
-  # runc gives each container a key ring of its own.
-  [[ $software != docker ]] || more=(--system-call-filter=@keyring)
+  # runc gives each container a key ring of its own, and sparkplan gives it the right to lock memory.
+  [[ $software != docker ]] || more=(--system-call-filter=@keyring --capability=CAP_IPC_LOCK)
   mkdir -p "$state/hosts/$i/cgroup"
   # shellcheck disable=SC2016  # expanded by the inner shell
   exec nsenter --net="$(netns_path "$i")" -- \

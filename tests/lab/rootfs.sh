@@ -209,12 +209,14 @@ awk '$3 == "cgroup" && $4 !~ /name=/ { print $2 }' /proc/self/mounts | while rea
 done
 exec "$@"
 SH
-  # Where root may raise no limit (CAP_SYS_RESOURCE), a container keeps the host's limit of locked memory.
+  # Where root may raise no limit (CAP_SYS_RESOURCE), a container keeps the host's limits.
   cat >"$root/usr/local/sbin/runc" <<'SH'
 #!/bin/bash
 if ! (ulimit -Hl unlimited) 2>/dev/null && [[ " $* " =~ " create "(.*" ")?--bundle" "([^ ]+) ]]; then
-  limit=$(($(ulimit -Hl) * 1024))
-  sed -Ei "s/(\"RLIMIT_MEMLOCK\",\"hard\":)[0-9]+(,\"soft\":)[0-9]+/\\1$limit\\2$limit/" "${BASH_REMATCH[2]}/config.json"
+  for limit in "MEMLOCK:$(($(ulimit -Hl) * 1024))" "NOFILE:$(ulimit -Hn)"; do
+    sed -Ei "s/(\"RLIMIT_${limit%:*}\",\"hard\":)[0-9]+(,\"soft\":)[0-9]+/\\1${limit#*:}\\2${limit#*:}/" \
+      "${BASH_REMATCH[2]}/config.json"
+  done
 fi
 exec /usr/sbin/runc "$@"
 SH
