@@ -131,6 +131,7 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
   std::deque<Travelling> asked;
   std::deque<Travelling> arrived;
   Result<void> outcome;
+  bool is_refused = false;
   while (outcome) {
     // With a chunk in hand, the wait for the last chunks would be a wait for itself.
     outcome = ask(*stream, asked, arrived.empty());
@@ -150,12 +151,15 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
     while (outcome && !arrived.empty() && is_due()) {
       Travelling& chunk = arrived.front();
       outcome = content_.deliver(chunk.wanted, chunk.bytes, chunk.digest);
+      is_refused = !outcome;
       if (outcome) arrived.pop_front();
     }
   }
   give_all_back(asked);
-  // A chunk that has arrived needs no connection any more.
-  while (!arrived.empty() && content_.deliver(arrived.front().wanted, arrived.front().bytes, arrived.front().digest)) {
+  // A chunk that has arrived needs no connection any more. One that was refused would only be awaited or compared
+  // again.
+  while (!is_refused && !arrived.empty() &&
+         content_.deliver(arrived.front().wanted, arrived.front().bytes, arrived.front().digest)) {
     arrived.pop_front();
   }
   give_all_back(arrived);
