@@ -27,7 +27,7 @@ using StepsOfOne = std::vector<ShownStep>;
 /// Of the artifacts in the changes of one node. A node may name thousands of resources in a step with megabytes of
 /// text, and each of their changes would have a copy.
 constexpr std::size_t kMostShownBytes = std::size_t{4} << 20;
-constexpr auto kNotShownAgain = "what it restores is shown with other changes";
+constexpr auto kNotShown = "what it restores is not shown: the changes of this node have too much text";
 
 constexpr auto kPutBackAsFar = "is restored only as far as possible: other effects since then stay";
 
@@ -92,14 +92,15 @@ Change change_of(const ResourceId& id, const StepsOfOne& steps, const std::optio
     for (const ShownStep& one : steps) shown_bytes += one.bytes;
     change.fields = differences_of_artifacts(steps);
   } else {
-    change.note = kNotShownAgain;
+    change.note = kNotShown;
   }
   if (change.fields.empty()) change.fields.push_back({"", now, then});
   for (const auto& [step, bytes] : steps) {
     change.reversible = std::max(change.reversible, step->reversible);
     if (step->phase == Phase::kNetwork) change.impact = Impact::kInterruptsNetwork;
   }
-  if (change.reversible == Reversible::kBestEffort) change.note = kPutBackAsFar;
+  if (change.reversible == Reversible::kBestEffort)
+    change.note += (change.note.empty() ? "" : "; it ") + std::string(kPutBackAsFar);
   return change;
 }
 

@@ -258,7 +258,7 @@ std::string forged(const std::string& journal, const std::string& before, const 
       entry->find("before")->find("value")->set("content", before);
       entry->find("after")->find("value")->set("content", after);
       Value::Map managed;
-      for (const std::string& id : resources) managed.push_back({id, Value(), {}});
+      for (const std::string& id : resources) managed.push_back({id, Value()});
       entry->set("managed", std::move(managed));
       entry->set("resources", Value::List(resources.begin(), resources.end()));
     }
@@ -302,6 +302,7 @@ TEST_CASE("a large text in a step for thousands of resources is copied into few 
   REQUIRE(planned);
   CHECK(planned->nodes.at(0).plan.changes.size() == resources.size());
   CHECK(bytes_shown(*planned) > after.size());
+  CHECK(planned->nodes.at(0).plan.changes.back().note.starts_with("what it restores is not shown"));
   CHECK(bytes_shown(*planned) < std::size_t{8} << 20);
 }
 
