@@ -40,9 +40,8 @@ Result<void> synced(int file, const std::string& path) {
 
 }  // namespace
 
-/// Keepers compute a second digest of each chunk, as the connections compute the first and do twice as much for it.
-/// Fewer keepers than half of the connections would be left with chunks at the end, while the other processors are
-/// idle.
+/// For each chunk, a connection has about twice the work of a keeper. With fewer keepers than half of the connections,
+/// chunks would wait for them at the end, while the other processors are idle.
 void Content::start_keepers() {
   const unsigned keepers = std::clamp(std::thread::hardware_concurrency() / 2, kFewestKeepers, kMostKeepers);
   for (unsigned i = 0; i < keepers; ++i) keepers_.emplace_back([this] { keep(); });

@@ -127,8 +127,7 @@ class FileText {
     writer_.comment(
         "You choose the node names: they may differ from host names and from aliases of ~/.ssh/config. If you change a "
         "name after an apply, the next apply renames the node. Then keep its old number with `id`: the fabric "
-        "addresses "
-        "derive from that number.");
+        "addresses derive from that number.");
     writer_.line("nodes:");
     const std::string shared = description_of_all();
     if (!shared.empty()) writer_.comment((members_.nodes.size() > 1 ? "Each: " : "") + shared, 2);

@@ -98,7 +98,7 @@ Result<void> OutputFiles::check_room(int file) const {
   constexpr std::int64_t kMegabyte = 1'000'000;
   return failure(ErrorCode::kFailed,
                  "the output fills the disk of " + folder_ + ": " + std::to_string(free / kMegabyte) + " MB are free",
-                 "look which of the files is large, and remove it");
+                 "find the large file there, and remove it");
 }
 
 Result<void> OutputFiles::take(const OutputSource& source, std::string_view bytes) {
