@@ -115,9 +115,9 @@ void read_link_probe(std::string_view text) {
   const FileDescriptor sender(ends[1]);
   const std::string frame = token + std::string(text);
   require(::send(sender.get(), frame.data(), frame.size(), 0) >= 0, "a frame cannot be sent");
-  // The clock moves a second each time, so that the frame is awaited once.
-  int seconds = 0;
-  const auto now = [&] { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(900 * seconds++)); };
+  // The clock moves on each time, so that the frame is awaited once.
+  int readings = 0;
+  const auto now = [&] { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(900 * readings++)); };
   for (const ReceivedProbe& probe : received_probes(sockets, token, "spark-01", now)) {
     require(NodeName::parse(probe.node).has_value(), "a probe names no node", probe.node);
     require_printable(probe.interface, "the interface of a probe", 15);

@@ -119,7 +119,7 @@ TEST_CASE("an unknown flag is named, with the most similar flag of the command o
   CHECK(contains(sparkplan({"export", "--format", "ansibel"}).standard_error, "did you mean ansible?"));
 }
 
-TEST_CASE("a flag that stands before its command is told its place") {
+TEST_CASE("the error about a flag before its command says where the flag belongs") {
   for (const std::string flag : {"--level", "--level=rdma"}) {
     const auto run = sparkplan({flag, "verify"});
     CHECK(run.exit_status == 1);

@@ -314,6 +314,7 @@ TEST_CASE("a note shows a file by its path, without two slashes") {
 }
 
 }  // namespace
+
 TEST_CASE("a value that a removal restores is copied into few fields") {
   const auto removal_of = [](int number) {
     std::vector<FieldChange> fields;
@@ -344,9 +345,7 @@ TEST_CASE("the note of a foreign setting is cut where it is printed, and whole w
   node.plan.changes = {claim};
   const Report report = sample_report("plan", {node});
   CHECK(to_text(report, {}).size() < 8'000);
-  TextStyle verbose;
-  verbose.verbose = true;
-  CHECK(to_text(report, verbose).size() > claim.note.size());
+  CHECK(to_text(report, testing::verbose()).size() > claim.note.size());
 }
 
 }  // namespace sparkplan
