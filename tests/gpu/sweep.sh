@@ -9,8 +9,8 @@
 # all GPUs, with one rank on each. Then NCCL_TESTS may name a folder with the programs of nccl-tests (all_reduce_perf and
 # so on): both measure in turns, PAIRS times (5), and each operation, size and placement is compared. MPIRUN may name the
 # mpirun that starts them, with a process for each rank as in verify; without it, nccl-tests have a thread for each rank.
-# ONLY=compare leaves out the other checks. COLLECTIVES (all) may
-# be a list with commas. No pair begins that would end after SECONDS_TO_COMPARE: the pairs so far are compared.
+# ONLY=compare leaves out the other checks. COLLECTIVES (all) may be a list with commas. No pair begins that would end
+# after SECONDS_TO_COMPARE: the pairs so far are compared.
 # SIZES (8B:1GiB:2) and LIBRARY (NCCL's file) go to verify. nccl-tests rotate small messages through a buffer of the
 # largest size, verify through 64 MiB: with a smaller largest size, only theirs stay in the cache of the GPU. Times of
 # the pairs are copied to OUT, if that is set. Prints a line per check; without a GPU it exits with 0.

@@ -5,9 +5,9 @@
 #
 #   tests/gpu/two_hosts.sh "$PWD/tests/gpu/sync_speed.sh" "$PWD/build/bin/sparkplan"
 #
-# GIGABYTES (10) is the size of all files, FILES (1) their number, ROUNDS (3) the number of runs. DISK is a folder on a disk for the files of both
-# hosts; without it they are in memory. Needs rsync and python3. Prints a table with medians. What must hold: both bring
-# the same bytes. No speed is asserted.
+# GIGABYTES (10) is the size of all files, FILES (1) their number, ROUNDS (3) the number of runs. DISK is a folder on a
+# disk for the files of both hosts; without it they are in memory. Needs rsync and python3. Prints a table with medians.
+# What must hold: both bring the same bytes. No speed is asserted.
 set -euo pipefail
 sparkplan=$(realpath "$1")
 gigabytes=${GIGABYTES:-10} number_of_files=${FILES:-1} rounds=${ROUNDS:-3} disk=${DISK:-} streams=4
