@@ -10,8 +10,8 @@
 
 namespace sparkplan::copy {
 
-/// The verified chunks of unfinished files: a log of lines in the folder of unfinished files. A line that a crash has
-/// cut off is ignored. Used from several threads.
+/// The chunks in unfinished files, each with the digest of what was written: a log of lines in their folder. A reader
+/// compares the digest with the right one. A line that a crash has cut off is ignored. Used from several threads.
 class Journal {
  public:
   using Chunks = std::map<std::size_t, Digest>;
