@@ -99,9 +99,35 @@ class Choice {
       result_.why = "The fabric addresses already exist, and derive from the nodes' ids.";
       const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
       if (slow) result_.why += " The MTU also exists already; the fabric is designed for 9000.";
+      tell_who_decides();
       return true;
     }
     return false;
+  }
+
+  /// Machines without addresses get some of the networks that exist. One machine could name any network, also one that
+  /// the others reach through their gateway.
+  void tell_who_decides() {
+    std::vector<std::string> with;
+    std::vector<std::string> without;
+    std::set<std::string> networks;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      const auto& interfaces = found_[i].interfaces;
+      if (!interfaces.empty()) with.push_back(members_.nodes[i].name);
+      if (interfaces.empty() && !found_[i].managed) without.push_back(members_.nodes[i].name);
+      for (const FoundInterface& one : interfaces) {
+        if (const auto address = parse_ipv4_interface(one.address)) networks.insert(address->network().str());
+      }
+    }
+    if (networks.empty() || without.empty() || members_.decides_for_all(with.size(), with.size() + without.size()))
+      return;
+    const std::vector<std::string> listed(networks.begin(), networks.end());
+    const std::string named = "only " + fold_names(with) + (with.size() == 1 ? " has" : " have") +
+                              " fabric addresses: the file gives " + fold_names(without) +
+                              " addresses of the same networks, " + join(listed, ", ");
+    result_.remarks.push_back(finding(Severity::kWarning, "init.unsupported-fabric", named,
+                                      "check that these networks are for the fabric alone, or write other `subnets`"));
   }
 
   bool gives_what_was_found(const Cluster& cluster) const {
