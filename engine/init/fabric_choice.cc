@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,7 @@ namespace {
 constexpr int kOffsetOfIds = 10;
 constexpr int kUsualMtu = 9000;
 constexpr std::size_t kMostDevices = 64;  ///< In a file.
+constexpr std::ptrdiff_t kMostTold = 16;  ///< Interfaces of a machine in a comment: the file has a largest size.
 
 /// True for a name that a file may have in `hcas`. A machine may report any text.
 bool is_device_name(std::string_view name) {
@@ -228,7 +231,10 @@ class Choice {
                   (" is not valid in a file: " + finding + ".");
     result_.remarks.push_back(no_fabric_remark(finding));
     for (std::size_t i = 0; i < count(); ++i) {
-      for (const FoundInterface& one : found_[i].interfaces) result_.why += "\n" + told(members_.nodes[i].name, one);
+      const std::string& name = members_.nodes[i].name;
+      const auto& interfaces = found_[i].interfaces;
+      for (const FoundInterface& one : interfaces | std::views::take(kMostTold)) result_.why += "\n" + told(name, one);
+      if (std::ssize(interfaces) > kMostTold) result_.why += "\n" + name + " has more.";
     }
     result_.why += "\nCorrect that and run `sparkplan init` again, or write `fabric` by hand.";
     if (keep_managed_alone()) return;
