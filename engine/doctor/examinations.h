@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -71,15 +72,21 @@ Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> nam
 bool is_other_driver_branch(std::string_view version);
 
 /// Joins complaints about several things of one node into one verdict. It has the given status if there are complaints.
+/// The facts of a node can cause millions of complaints: those beyond a bound are left out.
 class Complaints {
  public:
-  void add(const std::string& complaint) { text_ += (text_.empty() ? "" : "; ") + complaint; }
+  void add(const std::string& complaint) {
+    if (text_.size() >= kMostBytes) return;
+    text_ += (text_.empty() ? "" : "; ") + complaint;
+    if (text_.size() >= kMostBytes) text_ += "; ...";
+  }
   bool any() const { return !text_.empty(); }
   Verdict as(CheckStatus status, std::string otherwise = {}) const {
     return any() ? Verdict{status, text_} : pass(std::move(otherwise));
   }
 
  private:
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 10;
   std::string text_;
 };
 

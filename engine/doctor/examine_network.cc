@@ -2,6 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <ranges>
+#include <string>
+#include <vector>
 
 #include "engine/doctor/examinations.h"
 #include "engine/model/ipv4.h"
@@ -10,27 +14,41 @@ namespace sparkplan {
 namespace {
 
 constexpr std::uint32_t kForOthers = 0077;
+/// Of one half. A node may report thousands, and each is compared with those of the other halves.
+constexpr std::ptrdiff_t kMostComparedAddresses = 64;
 
-Verdict twins_share(const ExaminedNode& node) {
-  // The kernel's addresses, whatever the file declares: they decide the path of packets.
-  std::vector<std::pair<std::string, std::string>> addresses;
+/// An address of the fabric in the kernel.
+struct KernelAddress {
+  const std::string* interface;
+  const std::string* text;
+  Ipv4Network network;
+};
+
+/// The kernel's addresses, whatever the file declares: they decide the path of packets.
+std::vector<KernelAddress> kernel_addresses(const ExaminedNode& node) {
+  std::vector<KernelAddress> addresses;
   for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr) continue;
-    for (const auto& address : half.link->addresses) {
+    for (const auto& address : half.link->addresses | std::views::take(kMostComparedAddresses)) {
       // Link-local addresses are all in 169.254.0.0/16 if the file asks for them. Connections then name the interface
       // of each peer.
       if (half.link_local && address.starts_with("169.254.")) continue;
-      addresses.emplace_back(half.interface, address);
+      if (const auto network = parse_ipv4_network(address)) addresses.push_back({&half.interface, &address, *network});
     }
   }
+  return addresses;
+}
+
+Verdict twins_share(const ExaminedNode& node) {
+  const std::vector<KernelAddress> addresses = kernel_addresses(node);
   Complaints complaints;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     for (std::size_t j = i + 1; j < addresses.size(); ++j) {
-      const auto one = parse_ipv4_network(addresses[i].second);
-      const auto other = parse_ipv4_network(addresses[j].second);
-      if (addresses[i].first == addresses[j].first || !one || !other || !one->overlaps(*other)) continue;
-      complaints.add(addresses[i].first + " with " + addresses[i].second + " and " + addresses[j].first + " with " +
-                     addresses[j].second + " are in the same network");
+      const KernelAddress& one = addresses[i];
+      const KernelAddress& other = addresses[j];
+      if (*one.interface == *other.interface || !one.network.overlaps(other.network)) continue;
+      complaints.add(*one.interface + " with " + *one.text + " and " + *other.interface + " with " + *other.text +
+                     " are in the same network");
     }
   }
   return complaints.as(CheckStatus::kFail);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/doctor/examinations.h"
 #include "engine/domain/nccl/nccl_variables.h"
@@ -24,9 +25,12 @@ Values values_of(const ExaminedCluster& cluster, Value value) {
   return values;
 }
 
+/// Each value is cut: one node words it.
 std::string listed(const Values& values) {
   std::string text;
-  for (const auto& [value, nodes] : values) text += (text.empty() ? "" : "; ") + fold_names(nodes) + " " + value;
+  for (const auto& [value, nodes] : values) {
+    text += (text.empty() ? "" : "; ") + fold_names(nodes) + " " + cut_text(value, kLongestShortText);
+  }
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/init/bare_file.h"
 #include "engine/init/fabric_choice.h"
@@ -32,18 +33,27 @@ std::string description_of(const Facts& facts) {
   return printable(join(parts, ", "));
 }
 
-/// Network mounts, which a cluster.yaml could declare. They are only reported.
+/// Network mounts, which a cluster.yaml could declare. They are only reported, and few of them: a machine may list
+/// thousands, and the file has a largest size.
 std::string storage_of(const Facts& facts) {
-  std::string text;
-  if (!facts.extended) return text;
+  constexpr std::size_t kMostNamed = 16;
+  if (!facts.extended) return {};
+  std::vector<std::string> found;
   for (const FstabFacts& line : facts.extended->fstab) {
     const bool network = line.type.starts_with("nfs") || line.options.find("_netdev") != std::string::npos;
-    if (network) text += "\n/etc/fstab mounts " + line.target + " from " + line.device + " (" + line.type + ").";
+    if (network) {
+      found.push_back("/etc/fstab mounts " + shown_text(line.target) + " from " + shown_text(line.device) + " (" +
+                      shown_text(line.type) + ").");
+    }
   }
   for (const NvmeControllerFacts& one : facts.extended->nvme) {
     if (one.transport == "pcie") continue;
-    text += "\n" + one.name + " is " + one.subsystem + " over " + one.transport + ", " + one.address + ".";
+    found.push_back(shown_text(one.name) + " is " + shown_text(one.subsystem) + " over " + shown_text(one.transport) +
+                    ", " + shown_text(one.address) + ".");
   }
+  std::string text;
+  for (std::size_t i = 0; i < found.size() && i < kMostNamed; ++i) text += "\n" + found[i];
+  if (found.size() > kMostNamed) text += "\nIt has " + std::to_string(found.size() - kMostNamed) + " more.";
   return text.empty() ? text : text + "\nsparkplan does not manage this: see `storage` in cluster.yaml(5).";
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,7 @@ namespace {
 constexpr int kOffsetOfIds = 10;
 constexpr int kUsualMtu = 9000;
 constexpr std::size_t kMostDevices = 64;  ///< In a file.
+constexpr std::ptrdiff_t kMostTold = 16;  ///< Interfaces of a machine in a comment: the file has a largest size.
 
 /// True for a name that a file may have in `hcas`. A machine may report any text.
 bool is_device_name(std::string_view name) {
@@ -99,9 +102,35 @@ class Choice {
       result_.why = "The fabric addresses already exist, and derive from the nodes' ids.";
       const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
       if (slow) result_.why += " The MTU also exists already; the fabric is designed for 9000.";
+      tell_who_decides();
       return true;
     }
     return false;
+  }
+
+  /// Machines without addresses get some of the networks that exist. One machine could name any network, also one that
+  /// the others reach through their gateway.
+  void tell_who_decides() {
+    std::vector<std::string> with;
+    std::vector<std::string> without;
+    std::set<std::string> networks;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (!was_read(i)) continue;
+      const auto& interfaces = found_[i].interfaces;
+      if (!interfaces.empty()) with.push_back(members_.nodes[i].name);
+      if (interfaces.empty() && !found_[i].managed) without.push_back(members_.nodes[i].name);
+      for (const FoundInterface& one : interfaces) {
+        if (const auto address = parse_ipv4_interface(one.address)) networks.insert(address->network().str());
+      }
+    }
+    if (networks.empty() || without.empty() || members_.decides_for_all(with.size(), with.size() + without.size()))
+      return;
+    const std::vector<std::string> listed(networks.begin(), networks.end());
+    const std::string named = "only " + fold_names(with) + (with.size() == 1 ? " has" : " have") +
+                              " fabric addresses: the file gives " + fold_names(without) +
+                              " addresses of the same networks, " + join(listed, ", ");
+    result_.remarks.push_back(finding(Severity::kWarning, "init.unsupported-fabric", named,
+                                      "check that these networks are for the fabric alone, or write other `subnets`"));
   }
 
   bool gives_what_was_found(const Cluster& cluster) const {
@@ -202,7 +231,10 @@ class Choice {
                   (" is not valid in a file: " + finding + ".");
     result_.remarks.push_back(no_fabric_remark(finding));
     for (std::size_t i = 0; i < count(); ++i) {
-      for (const FoundInterface& one : found_[i].interfaces) result_.why += "\n" + told(members_.nodes[i].name, one);
+      const std::string& name = members_.nodes[i].name;
+      const auto& interfaces = found_[i].interfaces;
+      for (const FoundInterface& one : interfaces | std::views::take(kMostTold)) result_.why += "\n" + told(name, one);
+      if (std::ssize(interfaces) > kMostTold) result_.why += "\n" + name + " has more.";
     }
     result_.why += "\nCorrect that and run `sparkplan init` again, or write `fabric` by hand.";
     if (keep_managed_alone()) return;

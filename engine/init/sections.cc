@@ -224,6 +224,30 @@ std::vector<Part> parts_of(const Sections& sections) {
   return parts;
 }
 
+/// The longest part of the node with the longest parts, unless a part of the cluster is far longer. A single machine
+/// must not take from the file what the others share. Null without a part.
+const Part* longest_part(const std::vector<Part>& parts) {
+  constexpr std::size_t kFarLonger = 16;
+  struct Place {
+    const Part* part = nullptr;
+    std::size_t part_length = 0;
+    std::size_t length = 0;  ///< Of all parts.
+  };
+  std::map<std::string, Place> places;
+  for (const Part& part : parts) {
+    Place& place = places[part.node];
+    const std::size_t length = yaml_flow(part.section.value).size();
+    place.length += length;
+    if (place.part == nullptr || length > place.part_length) {
+      place.part = &part;
+      place.part_length = length;
+    }
+  }
+  const Place cluster = std::exchange(places[""], {});
+  const auto node = std::ranges::max_element(places, {}, [](const auto& one) { return one.second.length; });
+  return node->second.length * kFarLonger > cluster.part_length ? node->second.part : cluster.part;
+}
+
 Value file_with(Value file, const std::vector<Part>& parts, const std::vector<bool>& kept) {
   std::map<std::string, Value*> nodes;
   for (Value& node : *file.find("nodes")->list_items()) nodes.emplace(node.text_or("name", ""), &node);
@@ -271,25 +295,16 @@ Split split_common(const std::vector<Value>& each, const RecordList* records) {
 }
 
 bool leave_out_longest(Sections& sections) {
-  std::map<std::string, std::size_t> lengths;
-  const auto add_lengths = [&](const Value::Map& map) {
-    for (const MapEntry& section : map) lengths[section.key] += yaml_flow(section.value).size();
-  };
-  add_lengths(sections.of_cluster);
-  for (const auto& [node, own] : sections.of_nodes) add_lengths(own);
-  const auto longest = std::max_element(lengths.begin(), lengths.end(),
-                                        [](const auto& one, const auto& other) { return one.second < other.second; });
-  if (longest == lengths.end()) return false;
-  const auto leave_out = [&](Value::Map& map) {
-    std::erase_if(map, [&](const MapEntry& section) { return section.key == longest->first; });
-  };
-  leave_out(sections.of_cluster);
-  for (auto& [node, own] : sections.of_nodes) leave_out(own);
+  const std::vector<Part> parts = parts_of(sections);
+  const Part* longest = longest_part(parts);
+  if (longest == nullptr) return false;
+  const std::string& key = longest->section.key;
+  Value::Map& map = longest->node.empty() ? sections.of_cluster : sections.of_nodes[longest->node];
+  std::erase_if(map, [&](const MapEntry& section) { return section.key == key; });
   sections.remarks.push_back(
       finding(Severity::kWarning, "init.not-written",
-              "the managed content of \"" + longest->first +
-                  "\" is too long for one file: the file lacks it, and an apply would remove it",
-              "add \"" + longest->first + "\" to the file before you apply it, with its long texts in separate files"));
+              longest->place() + " is too long for one file: the file lacks it, and an apply would remove it",
+              "add \"" + key + "\" to the file before you apply it, with its long texts in separate files"));
   return true;
 }
 

@@ -23,7 +23,8 @@ struct Sections {
 /// all machines: Members::decides_for_all().
 Sections sections_of(const Members& members, const Cluster& cluster, const Registry& registry);
 
-/// Pure. Removes the longest section, from the cluster and all nodes, and adds a remark. False if there is no section.
+/// Pure. Removes the longest section of the cluster or of one node, and adds a remark. One node's sections go before
+/// those that the nodes share. False if there is no section.
 bool leave_out_longest(Sections& sections);
 
 /// Pure. Removes the sections with which `file` cannot be loaded, and adds a remark for each. A machine's manifest may

@@ -1,6 +1,7 @@
 #include "engine/resource/reported.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,7 @@ constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 constexpr std::size_t kMostModeBytes = 8;
 /// A claim's message quotes a foreign file, which is read up to 1 MiB.
 constexpr std::size_t kMostClaimBytes = std::size_t{2} << 20;
+constexpr std::size_t kMostClaimsOfAResource = 20;
 
 Error invalid(std::string why) { return make_error(ErrorCode::kInvalidInput, std::move(why)); }
 
@@ -71,12 +73,14 @@ Result<void> check_original(const ArtifactId& id, const ManagedArtifact& artifac
   return check_observation(artifact.original, anything());
 }
 
-/// A node could otherwise have one claim counted as many.
-void drop_repeated(std::vector<ForeignClaim>& claims) {
+/// A node could otherwise have one claim counted as many, or push all else out of sight.
+void drop_superfluous(std::vector<ForeignClaim>& claims) {
   std::set<std::tuple<std::string, std::string, std::string, std::string, std::string, bool>> known;
+  std::map<std::string, std::size_t> of_resource;
   std::erase_if(claims, [&](const ForeignClaim& one) {
-    return !known.emplace(one.id.name, one.field, one.source, sha256(one.message), digest(one.value), one.harmless)
-                .second;
+    const bool is_new =
+        known.emplace(one.id.name, one.field, one.source, sha256(one.message), digest(one.value), one.harmless).second;
+    return !is_new || ++of_resource[one.id.name] > kMostClaimsOfAResource;
   });
 }
 
@@ -102,7 +106,7 @@ Result<void> check_answer(const ResourceType& type, const std::vector<std::strin
                 [&](const ForeignClaim& claim) { return claim.id.type != name || !asked.contains(claim.id.name); });
   for (const ForeignClaim& claim : found.foreign)
     SPARK_CHECK(within("another file's claim on " + name + " " + shown(claim.id.name), check_claim(claim)));
-  drop_repeated(found.foreign);
+  drop_superfluous(found.foreign);
   return {};
 }
 

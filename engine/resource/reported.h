@@ -28,7 +28,8 @@ inline constexpr std::size_t kLongestName = 4096;
 Result<void> check_artifact(const ArtifactId& id, const Observation& observation, const ResourceType& type);
 
 /// Drops what was not requested: types and resources missing in `asked`, and claims on them or on resources of another
-/// type. Checks the rest against the shapes of its types. `asked` lists names by type, as in the request to the node.
+/// type. Of the claims on one resource it keeps twenty, each once. Checks the rest against the shapes of its types.
+/// `asked` lists names by type, as in the request to the node.
 Result<void> check_observed(const std::map<std::string, std::vector<std::string>>& asked, const Registry& registry,
                             ObservedState& observed);
 

@@ -1,6 +1,7 @@
 #include "resources/netplan/interfaces.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
@@ -11,6 +12,9 @@ namespace {
 
 /// Some VPNs write a default route as 0.0.0.0/1 and 128.0.0.0/1.
 constexpr int kLongestDefault = 1;
+/// A node may list thousands of routes, and each finding is compared with all others.
+constexpr std::size_t kMostCollisions = 64;
+
 struct PlacedNetwork {
   Ipv4Network network;
   SourceRange where;
@@ -74,6 +78,7 @@ std::vector<Diagnostic> route_collisions(const std::string& node, const std::vec
     return found;
   }
   for (const RouteFacts& route : own.host.routes) {
+    if (found.size() == kMostCollisions) break;
     const bool ours =
         std::ranges::find(configured, route.interface) != configured.end() ||
         std::ranges::any_of(fabric, [&](const ObservedPort& one) { return one.interface == route.interface; });

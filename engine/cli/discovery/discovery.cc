@@ -69,7 +69,7 @@ std::optional<std::vector<HostArgument>> agreed(const std::vector<Found>& found,
   std::string words;
   std::vector<HostArgument> hosts;
   for (const Found& one : found) {
-    shown += "  " + printable(one.host.given) + "  " + printable(one.about) + "\n";
+    shown += "  " + printable(shown_place(one.host.given, one.addresses)) + "  " + printable(one.about) + "\n";
     words += " " + one.host.given;
     hosts.push_back(one.host);
   }
@@ -107,6 +107,12 @@ void go_where_they_answer(std::vector<Found>& found, std::vector<HostArgument>& 
 }
 
 }  // namespace
+
+std::string shown_place(const std::string& given, const std::vector<std::string>& addresses) {
+  std::string text = given;
+  for (std::size_t at = 1; at < addresses.size(); ++at) text += ", or " + addresses[at];
+  return text;
+}
 
 std::string first_that_answers(const std::vector<std::string>& addresses,
                                const std::function<bool(const std::string& address)>& answers) {

@@ -13,6 +13,10 @@
 
 namespace sparkplan {
 
+/// "10.0.0.11, or 10.0.0.12": what the user gave or would give for a machine, and its other addresses. Any machine of
+/// the network can announce an address for the name of another one, so the user sees all that may be contacted.
+std::string shown_place(const std::string& given, const std::vector<std::string>& addresses);
+
 /// The first address that answers; if none answers, the first of the list. A single address is not tried.
 std::string first_that_answers(const std::vector<std::string>& addresses,
                                const std::function<bool(const std::string& address)>& answers);

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/report/nodes/facts_report.h"
 #include "engine/report/text/text_table.h"
@@ -14,6 +15,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kIndent = 2;
+constexpr std::size_t kLongestErrors = 1000;
 
 /// "200 Gb/s", "100 Mb/s"
 std::string speed_text(const std::optional<int>& mbps) {
@@ -65,14 +67,14 @@ const RdmaFirmwareFacts* firmware_of(const Facts& facts, const std::string& devi
   return found == all.end() ? nullptr : &*found;
 }
 
-/// The counters that are not zero: "symbol_error 3"; "none".
+/// The counters that are not zero: "symbol_error 3"; "none". Cut, because each port of a device has a copy.
 std::string errors_text(const RdmaFirmwareFacts* firmware) {
   if (firmware == nullptr) return "";
   std::vector<std::string> counted;
   for (const auto& [name, count] : firmware->errors) {
     if (count != 0) counted.push_back(printable(name) + " " + std::to_string(count));
   }
-  return counted.empty() ? "none" : join(counted, ", ");
+  return counted.empty() ? "none" : cut_text(join(counted, ", "), kLongestErrors);
 }
 
 TextTable rdma_table(const Facts& facts) {
@@ -80,11 +82,12 @@ TextTable rdma_table(const Facts& facts) {
   for (const RdmaDeviceFacts& device : facts.rdma_devices) {
     const RdmaFirmwareFacts* firmware = firmware_of(facts, device.name);
     const std::string version = firmware == nullptr ? "" : printable(firmware->firmware);
+    const std::string errors = errors_text(firmware);
     for (const RdmaPortFacts& port : device.port_facts) {
       table.add({printable(device.name), std::to_string(port.number), printable(port.state), printable(port.rate),
-                 port.active_mtu ? std::to_string(*port.active_mtu) : "", version, errors_text(firmware)});
+                 port.active_mtu ? std::to_string(*port.active_mtu) : "", version, errors});
     }
-    if (device.port_facts.empty()) table.add({printable(device.name), "", "", "", "", version, errors_text(firmware)});
+    if (device.port_facts.empty()) table.add({printable(device.name), "", "", "", "", version, errors});
   }
   return table;
 }

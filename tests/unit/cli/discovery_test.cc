@@ -24,4 +24,10 @@ TEST_CASE("discovery: the only address of a machine is not probed") {
   CHECK_FALSE(asked);
 }
 
+TEST_CASE("discovery: the user sees every address at which a machine may be contacted") {
+  CHECK(shown_place("10.0.0.11:2222", {"10.0.0.11", "10.0.0.66"}) == "10.0.0.11:2222, or 10.0.0.66");
+  CHECK(shown_place("10.0.0.11", {"10.0.0.11"}) == "10.0.0.11");
+  CHECK(shown_place("192.168.100.12", {}) == "192.168.100.12");
+}
+
 }  // namespace sparkplan

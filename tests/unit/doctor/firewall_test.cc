@@ -1,4 +1,7 @@
 // The fabric packets that a node's packet filter accepts, by the verdicts of its chains.
+#include <chrono>
+
+#include "engine/doctor/examinations.h"
 #include "tests/support/catch.h"
 #include "tests/unit/doctor/capture.h"
 #include "tests/unit/doctor/findings.h"
@@ -58,6 +61,41 @@ TEST_CASE("doctor: a node with thousands of texts has findings of bounded length
     INFO(finding.row->id);
     if (!finding.between_nodes) CHECK(finding.seen.size() <= 1500);
   }
+}
+
+TEST_CASE("doctor: a node with thousands of addresses costs less than five seconds") {
+  CapturedNode one = test::captured_node(test::read_capture("spark.txt"));
+  for (LinkFacts& link : one.facts.links) {
+    for (int i = 0; i < 40'000; ++i) {
+      link.addresses.push_back("10.9." + std::to_string(i / 250) + "." + std::to_string(i % 250 + 1) + "/32");
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_FALSE(examine({{one.examined()}, false, 0}).empty());
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+}
+
+TEST_CASE("doctor: complaints of one row have a bounded length") {
+  Complaints complaints;
+  for (int i = 0; i < 1000; ++i) complaints.add(std::string(1000, 'x'));
+  const Verdict verdict = complaints.as(CheckStatus::kFail);
+  CHECK(verdict.seen.size() < 70'000);
+  CHECK(verdict.seen.ends_with("; ..."));
+}
+
+TEST_CASE("doctor: a row that compares nodes cuts the value of each node") {
+  const auto capture = test::read_capture("spark.txt");
+  CapturedNode one = test::captured_node(capture);
+  CapturedNode other = test::captured_node(test::as_second_node(capture));
+  for (int i = 0; i < 200; ++i) {
+    RdmaFirmwareFacts device;
+    device.firmware = std::to_string(i) + std::string(200, '.');
+    one.facts.extended->rdma_firmware.push_back(device);
+  }
+  const auto findings = examine({{one.examined(), other.examined()}, false, 0});
+  const Finding& finding = test::finding_of(findings, "differs-firmware");
+  CHECK(finding.status == CheckStatus::kWarn);
+  CHECK(finding.seen.size() < 1000);
 }
 
 TEST_CASE("doctor: a node that is to forward packets is told which node reports the route") {

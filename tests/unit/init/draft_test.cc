@@ -60,6 +60,26 @@ TEST_CASE("network storage is mentioned in a comment and left out") {
   CHECK_FALSE(contains(text, "UUID=1"));
 }
 
+TEST_CASE("a machine with thousands of network mounts and interfaces keeps the others from no file") {
+  auto second = bare_spark(2);
+  second.facts->extended.emplace();
+  const std::string options = "_netdev," + std::string(8000, 'x');
+  for (int i = 0; i < 4000; ++i) {
+    const std::string number = std::to_string(i);
+    second.facts->extended->fstab.push_back({"server:/" + std::string(4000, 'd'), "/mnt/" + number, "nfs", options});
+    LinkFacts link;
+    link.name = "en" + number + std::string(250, 'x') + "np1";
+    link.addresses = {"10.9.0.1/24"};
+    second.facts->links.push_back(link);
+  }
+  const auto draft = attempt({bare_spark(1), second});
+  REQUIRE(draft);
+  CHECK(draft->text.size() < 100'000);
+  CHECK(contains(draft->text, "It has 3984 more."));
+  CHECK(contains(draft->text, "spark-02 has more."));
+  CHECK(loaded(draft->text).nodes.size() == 2);
+}
+
 TEST_CASE("different machines are reported in a remark") {
   auto second = bare_spark(2);
   second.facts->memory_total_bytes /= 2;

@@ -74,4 +74,23 @@ TEST_CASE("texts that exceed the total size when indented are left out, with a r
   CHECK(loaded(draft->text).nodes.size() == 4);
 }
 
+TEST_CASE("a long text of one machine takes no section of the others from the file") {
+  auto machines = applied(
+      loaded("version: 1\nname: lab\nfiles: [{path: /etc/motd, content: \"hello\\n\"}]\n"
+             "nodes: [{name: n1, address: 10.0.0.1}, {name: n2, address: 10.0.0.2}, {name: n3, address: 10.0.0.3}]\n"));
+  std::string text;
+  while (text.size() < 500'000) text += "a\n";
+  machines[1].manifest->resources.emplace(
+      ResourceId{"file", "/etc/long"},
+      ManagedResource{Value::map({{"content", text}, {"mode", "0644"}, {"uid", 0}, {"gid", 0}}), {}});
+  const auto draft = attempt(machines);
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.not-written"));
+  CHECK_FALSE(contains(draft->text, "/etc/long"));
+  for (const NodeSpec& node : loaded(draft->text).nodes) {
+    INFO(node.name.str());
+    CHECK(node.sections.at("files").list_items()->front().text_or("path", "") == "/etc/motd");
+  }
+}
+
 }  // namespace sparkplan::test

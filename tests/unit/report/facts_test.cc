@@ -157,4 +157,13 @@ TEST_CASE("bytes are shown in the unit that fits") {
   CHECK(bytes_text(std::int64_t{3} << 40) == "3 TiB");
 }
 
+TEST_CASE("facts: long error counters of a device with many ports are cut in each row") {
+  Facts facts = spark();
+  RdmaFirmwareFacts& firmware = facts.extended.emplace(extended()).rdma_firmware.front();
+  for (int i = 0; i < 200; ++i) firmware.errors[std::to_string(i) + std::string(500, 'x')] = 1;
+  facts.rdma_devices.front().port_facts.resize(100, facts.rdma_devices.front().port_facts.front());
+  for (RdmaPortFacts& port : facts.rdma_devices.front().port_facts) port.gids.clear();
+  CHECK(facts_text({"spark-01", &facts}, {}).size() < 500'000);
+}
+
 }  // namespace sparkplan

@@ -337,6 +337,19 @@ TEST_CASE("a claim that a node repeats counts once", "[reported]") {
   CHECK(left[2].source == other_source.source);
 }
 
+TEST_CASE("of thousands of claims on a resource the first twenty are kept, and those on others", "[reported]") {
+  ObservedState observed;
+  auto& claims = observed.types["sysctl"].foreign;
+  for (int i = 0; i < 2000; ++i) {
+    claims.push_back({{"sysctl", "vm.swappiness"}, "persistent", "7", "a:" + std::to_string(i), "wins"});
+  }
+  claims.push_back({{"sysctl", "vm.dirty_ratio"}, "persistent", "7", "a:1", "wins"});
+  REQUIRE(check_observed({{"sysctl", {"vm.swappiness", "vm.dirty_ratio"}}}, builtin_registry(), observed));
+  const auto& left = observed.types.at("sysctl").foreign;
+  REQUIRE(left.size() == 21);
+  CHECK(left.back().id.name == "vm.dirty_ratio");
+}
+
 TEST_CASE("an observation of another shape is refused with its path", "[reported]") {
   const auto refused = [](const std::string& type, const std::string& name, Value value) {
     ObservedState observed;

@@ -51,6 +51,14 @@ TEST_CASE("netplan: wider and narrower routes collide too, whatever their origin
   CHECK(found({route("wg0", "192.168.100.7/32")}).size() == 1);
 }
 
+TEST_CASE("netplan: of thousands of routes that collide, a node has the first findings") {
+  std::vector<RouteFacts> routes;
+  for (int i = 0; i < 1000; ++i) routes.push_back(route("veth" + std::to_string(i), "192.168.100.0/25"));
+  const auto findings = found(routes);
+  REQUIRE(findings.size() == 64);
+  CHECK(findings.front().message.find("veth0") != std::string::npos);
+}
+
 TEST_CASE("netplan: default routes, other networks, IPv6 and the fabric's own routes do not collide") {
   CHECK(found({route("enP7s7", "0.0.0.0/0", "10.0.0.1"), route("tun0", "0.0.0.0/1", "10.8.0.1"),
                route("tun0", "128.0.0.0/1", "10.8.0.1"), route("enP7s7", "10.0.0.0/24"), route("enP7s7", "::/0"),
