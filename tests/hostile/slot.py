@@ -194,7 +194,7 @@ class Slot:
 def make_validators():
     import jsonschema
     validators = {}
-    for name in ("report", "history", "facts", "doctor", "verify", "verify-history", "sync", "job", "tune"):
+    for name in ("report", "history", "facts", "doctor", "verify", "status", "verify-history", "sync", "job", "tune"):
         schema = json.loads((world.ROOT / f"schemas/{name}.schema.json").read_text())
         validators[name] = jsonschema.Draft7Validator(schema)
     return validators
