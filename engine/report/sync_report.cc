@@ -55,8 +55,10 @@ NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {
     case ContentStatus::kPresent:
       if (node.stopped) return {'!', "present; sent no more: " + printable(node.stopped->describe()), "", {}};
       return {'=', node.is_source ? "source" : "present", "", {}};
-    case ContentStatus::kMissing:
     case ContentStatus::kUnread:
+      if (node.comparison.in_sync()) return {' ', "not compared", "", {}};
+      [[fallthrough]];
+    case ContentStatus::kMissing:
       return {'~', lack_text(item, node.comparison), "", {}};
     case ContentStatus::kDiffers:
       return {'!', lack_text(item, node.comparison), "", {}};

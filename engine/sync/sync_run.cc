@@ -155,6 +155,9 @@ class SyncRun {
       if (std::all_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one.skipped; })) return std::nullopt;
       const bool from_here = report.item.is_from_controller();
       report.error = (from_here ? nodes_.back().shown->error : std::nullopt).value_or(no_source(report.item));
+      for (SyncNode& node : nodes_) {
+        if (!node.skipped && !has_failed(node)) node.shown->status = ContentStatus::kUnread;
+      }
       return std::nullopt;
     }
     report.nodes[*source].is_source = true;

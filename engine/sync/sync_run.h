@@ -20,7 +20,7 @@ enum class ContentStatus : std::uint8_t {
   kPresent,  ///< The node has everything, with equal digests; or it is the source.
   kMissing,  ///< Names are missing, and nothing differs.
   kDiffers,  ///< A name has other content.
-  kUnread,   ///< Equal by name and size; the content was not compared.
+  kUnread,   ///< Not compared: equal by name and size alone, or there was no source to compare with.
   kSent,     ///< This run brought it.
   kFailed,
   kUnreachable,

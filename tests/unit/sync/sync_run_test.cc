@@ -58,8 +58,9 @@ void say_read(Peer& peer, std::int64_t bytes) {
 }
 
 struct Bench {
-  explicit Bench(std::size_t count) : nodes(count), cluster(test::on_a_switch(count)) {
-    const Value record = Value::map({{"path", "/srv/models/one"}});
+  explicit Bench(std::size_t count, const std::string& from = "") : nodes(count), cluster(test::on_a_switch(count)) {
+    Value record = Value::map({{"path", "/srv/models/one"}});
+    if (!from.empty()) record.set("from", from);
     Value records{Value::List{}};
     records.push_back(record);
     for (NodeSpec& node : cluster.nodes) node.sections.emplace("models", records);
@@ -79,6 +80,18 @@ struct Bench {
 };
 
 }  // namespace
+
+TEST_CASE("sync run: where the source was not read, no other node is called present") {
+  Bench bench(3, "spark-01");
+  bench.options.patience.total = std::chrono::milliseconds(300);
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 1, "s")});
+  bench.nodes[0].reaction = [](const CopyCommand& /*command*/, Peer& /*self*/) {};
+  const auto report = bench.run();
+  CHECK(report.items[0].error);
+  CHECK(report.items[0].nodes[0].status == ContentStatus::kUnreachable);
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kUnread);
+  CHECK(report.items[0].nodes[2].status == ContentStatus::kUnread);
+}
 
 TEST_CASE("sync run: progress without end does not hold a listing") {
   Bench bench(3);
