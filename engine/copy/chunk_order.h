@@ -22,8 +22,8 @@ struct Wanted {
   bool local = false;  ///< The file that is to be replaced may contain it at the same place.
 };
 
-/// The same chunks, with those of up to four large files in turns. The kernel lets one thread at a time write to a
-/// file, so the connections write to several. Chunks of a file stay in order; those of small files stay together.
+/// Orders all chunks so that up to four large files take turns. The kernel lets one thread at a time write to a file,
+/// so the connections write to several files. The chunks of a file stay in order, and a small file stays together.
 std::deque<Wanted> in_turns(const std::deque<Wanted>& wanted);
 
 }  // namespace sparkplan::copy

@@ -17,8 +17,8 @@ constexpr int kCoresOfASpark = 20;
 /// MiB. Less than the 119 to 122 GiB that Linux shows of a Spark's 128 GB: Slurm drains a node that has less than this.
 constexpr int kMemoryOfASpark = 117760;
 
-/// Slurm gives a task the variables of the shell in which srun was typed, the same on all nodes. This program of each
-/// task prints those of its own node, which login shells have there, as Slurm takes them: literally, one per line.
+/// Slurm gives a task the variables of the shell in which srun was typed, the same on all nodes. Slurm starts
+/// this program before each task. It prints the variables that login shells have on the node, one per line, unquoted.
 /// Slurm runs no task if the program fails, so a node without the file is no failure. Source: slurm.conf(5),
 /// TaskProlog; src/slurmd/slurmstepd/task.c.
 constexpr std::string_view kTaskProlog = R"(#!/bin/sh

@@ -22,8 +22,8 @@ std::string project_name(const std::string& name) {
   return project;
 }
 
-/// False where NCCL is told to use sockets only, and where neither `nccl` nor a fabric is declared: docker starts no
-/// container with a device that the node lacks.
+/// False with `mode: socket`, and without both `nccl` and a fabric: docker starts no container with a device that the
+/// node lacks.
 bool uses_rdma(const NodeSpec& node) {
   const auto nccl = node.sections.find("nccl");
   if (nccl != node.sections.end()) return nccl->second.text_or("mode", "safe") != "socket";

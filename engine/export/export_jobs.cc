@@ -36,7 +36,7 @@ Variables nccl_field_of(const Cluster& cluster, const NodeSpec& node, const Regi
   return variables;
 }
 
-/// What a shell of the node exports for its rank.
+/// The lines by which a shell of the node exports the variables of its rank.
 std::string exports_of_node(const Cluster& cluster, const NodeSpec& node, const Hosts& hosts, const Registry& registry,
                             const std::string& indent) {
   Variables variables = nccl_variables_of(cluster, node, registry);

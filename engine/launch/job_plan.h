@@ -54,8 +54,8 @@ struct JobMember {
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<const Facts*>& facts, const Cluster& cluster);
 
-/// The name of the node at each address that its connections may have: for ranks, of each half, and of SSH. An address
-/// of several nodes is that of the first one.
+/// The name of the node at each address that its connections may have: for ranks, of each half, and of SSH. If several
+/// nodes have an address, it belongs to the first of them.
 std::map<std::string, std::string> nodes_by_address(const std::vector<JobMember>& members);
 
 /// The variables that the cluster implies for every rank of a node: those of `profile_env` and of the fabric. Secrets

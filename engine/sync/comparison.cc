@@ -26,7 +26,7 @@ bool same_content(const CopyEntry& one, const CopyEntry& other) {
   return one.kind != CopyKind::kFile || one.size == 0 || (!one.sum.empty() && one.sum == other.sum);
 }
 
-/// What the source would let other users do with a name of the node, as words behind the name; empty: nothing.
+/// Words for the rights that other users would get by the source's mode and owner. Empty: they would get none.
 std::string_view rights_beyond(const CopyEntry& source, const CopyEntry& node, bool owner_is_declared) {
   constexpr int kGroupWrites = 0020;
   constexpr int kOthersWrite = 0002;

@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-/// What an answer to one ICMP echo must repeat. A machine that did not receive the request cannot know it.
+/// The answer to one ICMP echo must repeat these values. A machine that did not receive the request cannot know it.
 struct EchoMark {
   std::uint16_t id = 0;
   std::uint16_t sequence = 0;

@@ -32,8 +32,8 @@ bool all_were_asked(const Report& report, const Cluster& cluster) {
   });
 }
 
-/// What the user must edit with the line of the node, if the nodes that stay cannot keep their topology. Empty
-/// otherwise. The rule is the loader's: it would refuse the file without that line.
+/// Names the edit that has to go with the node's line, if the nodes that stay cannot keep their topology. Empty
+/// otherwise. The loader has this rule: it would refuse the file without the line.
 std::string edit_beside_the_node(const NodeName& name, const Cluster& with_released) {
   if (with_released.find(name) == nullptr || with_released.nodes.size() < 2) return "";
   const auto& sections = with_released.nodes.front().sections;

@@ -24,7 +24,7 @@ struct NcclGround {
   std::string library = {};             ///< The file that --library names; empty: none.
   std::string image = {};               ///< The image that --image names; empty: none.
   std::string host_nccl = {};           ///< Of a single node: the NCCL that its loader finds; empty: none, or unknown.
-  std::vector<std::string> other_nodes = {};  ///< Those that report other hardware, where some are DGX Sparks.
+  std::vector<std::string> other_nodes = {};  ///< Nodes that report other hardware, where some are DGX Sparks.
 
   std::size_t rank_count() const { return ranks.empty() ? nodes.size() : ranks.size(); }
   const std::string& name_of(std::size_t place) const { return ranks.empty() ? nodes.at(place) : ranks.at(place); }

@@ -177,7 +177,7 @@ TEST_CASE("init: an existing file is never replaced without being asked to", "[i
   INFO(terminal.transcript());
   CHECK(code == 0);
   CHECK(contains(controller.text("new.yaml"), "address: 10.77.0.1"));
-  // What is no schema of sparkplan stays.
+  // A file that is no schema of sparkplan stays.
   CHECK(controller.text("cluster.schema.json") == "mine as well\n");
   CHECK(contains(terminal.transcript(), "cluster.schema.json is no schema of sparkplan"));
 }

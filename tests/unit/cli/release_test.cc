@@ -1,4 +1,6 @@
 // `release` with a name that no node has: the program itself, with a directory as its node.
+#include <string>
+
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
@@ -9,6 +11,16 @@ namespace {
 using test::contains;
 using test::ScratchDirectory;
 using test::sparkplan;
+
+/// Applies the file, and releases n2. The words of the release.
+std::string words_of_release(const ScratchDirectory& folder, const std::string& file) {
+  folder.write("/cluster.yaml", file);
+  const std::string path = (folder / "/cluster.yaml").string();
+  REQUIRE(sparkplan({"apply", "--yes", path}).exit_status == 0);
+  const auto output = sparkplan({"release", "n2", "--yes", "-f", path});
+  CHECK(output.exit_status == 0);
+  return output.standard_error;
+}
 
 }  // namespace
 
@@ -34,16 +46,11 @@ TEST_CASE("release: of one of two nodes names what to edit with the line of the 
       if (direct) file += ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + number + "/24}]}";
       file += "}\n";
     }
-    folder.write("/cluster.yaml", file);
-    const std::string path = (folder / "/cluster.yaml").string();
-    REQUIRE(sparkplan({"apply", "--yes", path}).exit_status == 0);
-    const auto output = sparkplan({"release", "n2", "--yes", "-f", path});
-    INFO(output.standard_error);
-    CHECK(output.exit_status == 0);
-    CHECK(contains(output.standard_error, "still contains this node"));
-    CHECK(contains(output.standard_error, "Topology direct connects exactly two nodes: when you remove n2 from ") ==
-          direct);
-    CHECK(contains(output.standard_error, "also remove `fabric` or add another node.") == direct);
+    const std::string said = words_of_release(folder, file);
+    INFO(said);
+    CHECK(contains(said, "still contains this node"));
+    CHECK(contains(said, "Topology direct connects exactly two nodes: when you remove n2 from ") == direct);
+    CHECK(contains(said, "also remove `fabric` or add another node.") == direct);
   }
 }
 
@@ -57,17 +64,12 @@ TEST_CASE("release: a ring that shrinks to two nodes needs another topology, and
       file += "  - {name: " + name + ", transport: local, root: " + (folder / ("/" + name)).string() +
               ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(number) + "/24}]}}\n";
     }
-    folder.write("/cluster.yaml", file);
-    const std::string path = (folder / "/cluster.yaml").string();
-    REQUIRE(sparkplan({"apply", "--yes", path}).exit_status == 0);
-    const auto output = sparkplan({"release", "n2", "--yes", "-f", path});
-    INFO(output.standard_error);
-    CHECK(output.exit_status == 0);
-    CHECK(contains(output.standard_error, "still contains this node"));
-    CHECK(contains(output.standard_error, "Topology ring needs at least three nodes: when you remove n2 from ") ==
+    const std::string said = words_of_release(folder, file);
+    INFO(said);
+    CHECK(contains(said, "still contains this node"));
+    CHECK(contains(said, "Topology ring needs at least three nodes: when you remove n2 from ") == (count == 3));
+    CHECK(contains(said, "also write `topology: direct` or `topology: dual-cable`, or add another node.") ==
           (count == 3));
-    CHECK(contains(output.standard_error,
-                   "also write `topology: direct` or `topology: dual-cable`, or add another node.") == (count == 3));
   }
 }
 

@@ -220,7 +220,7 @@ struct EarlyCase {
     return content;
   }
 
-  /// What the controller sends once the source has told it the digest.
+  /// The controller sends this record when it knows the digest.
   std::string record() const {
     return std::string(8, '\0') + std::string(reinterpret_cast<const char*>(right.data()), right.size());
   }

@@ -1,4 +1,4 @@
-// What other users, earlier syncs and a false source leave for the files that a sync has begun.
+// Unfinished files that other users, earlier syncs and a false source have left.
 #include <sys/stat.h>
 #include <unistd.h>
 

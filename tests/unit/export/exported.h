@@ -15,7 +15,7 @@
 #include "engine/process/child_process.h"
 #include "tests/support/catch.h"
 
-/// What the cases of the formats share.
+/// Shared by the cases of the formats.
 namespace sparkplan::test {
 
 /// Two Sparks on one cable.
@@ -47,7 +47,7 @@ inline std::string exported(const std::string& yaml, const std::string& format, 
   return exported_with_remarks(yaml, format, only).text;
 }
 
-/// A file in a folder of its own, which ends with the object.
+/// A file in a new folder. The object removes both.
 class File {
  public:
   explicit File(const std::string& text) {

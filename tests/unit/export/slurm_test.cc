@@ -1,4 +1,4 @@
-// The format slurm: the nodes, and the program that gives each task the variables of its own node.
+// The format slurm: the nodes, and the program that gives each task its node's variables.
 #include <map>
 #include <optional>
 #include <string>
@@ -71,7 +71,7 @@ TEST_CASE("export slurm: before a task, its node's own variables are printed as 
   REQUIRE(file);
   const File profile(*file);
   const File prolog(prolog_of(exported(kPair, "slurm"), profile.path()));
-  // Those of the node on which srun was typed.
+  // The variables of the node on which srun was typed.
   CHECK(said_by({"env", "VLLM_HOST_IP=192.168.100.11", "LD_LIBRARY_PATH=/usr/mine", "OTHER=x", "sh", prolog.path()}) ==
         "export LD_LIBRARY_PATH=/opt/my nccl:/usr/mine\n"
         "export NCCL_DEBUG_FILE=/tmp/it's $HOME\n"

@@ -1,4 +1,4 @@
-// What the answers of ranks amount to: sizes, one measurement from all times, and the table. No process is started.
+// From the answers of all ranks to sizes, one measurement and the table. No process is started.
 #include <cstdint>
 #include <limits>
 #include <string>

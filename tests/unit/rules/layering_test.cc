@@ -175,7 +175,7 @@ TEST_CASE("tests/unit has a folder for each room of engine, and no other") {
   std::set<std::string> rooms = folders_in("engine");
   // Build files, declarations alone, and what the tests of job, copy and nccl start as programs.
   for (const char* untested : {"cmake", "packaging", "node", "carried"}) CHECK(rooms.erase(untested) == 1);
-  // Those of the types, and those that read the sources.
+  // The folder of the types, and the folder of the cases that read the sources.
   rooms.insert({"resources", "rules"});
   CHECK(folders_in("tests/unit") == rooms);
 }
