@@ -35,7 +35,7 @@ std::string printable_words(std::string_view text);
 std::string in_quotes(std::string_view text);
 
 /// The candidate with the smallest edit distance, if that is small enough for a typing error: at most a third of the
-/// longer word, at least 1.
+/// longer word, at least 1. Words of over 256 bytes have none.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 /// A unified diff with 3 lines of context, headed "--- label" / "+++ label"; empty when equal.

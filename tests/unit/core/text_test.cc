@@ -181,6 +181,13 @@ TEST_CASE("Two swapped letters count as one error, and two changed letters as tw
   CHECK_FALSE(nearest("mxx", Names{"mtu"}));
 }
 
+TEST_CASE("nearest() compares no word of over 256 bytes, because the time grows with the square of the length") {
+  const std::string longest(256, 'a');
+  CHECK(nearest(longest, Names{longest.substr(1)}) == longest.substr(1));
+  CHECK_FALSE(nearest(longest + "a", Names{longest}));
+  CHECK_FALSE(nearest(longest, Names{longest + "a"}));
+}
+
 TEST_CASE("nearest() returns the first of equally distant candidates") {
   CHECK(nearest("port", Names{"sort", "fort"}) == "sort");
   CHECK(nearest("port", Names{"sort", "port"}) == "port");
