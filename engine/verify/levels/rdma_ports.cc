@@ -117,10 +117,10 @@ std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context) {
 
 std::int64_t bytes_on_wire(std::int64_t messages, std::int64_t message_bytes, const RdmaEndpoint& one,
                            const RdmaEndpoint& other) {
-  constexpr std::int64_t kLargest = 4096;
+  constexpr std::int64_t kLargestMtu = 4096;
   const std::int64_t wanted = std::min(one.mtu, other.mtu);
   std::int64_t mtu = 256;
-  while (mtu < kLargest && mtu < wanted) mtu *= 2;
+  while (mtu < kLargestMtu && mtu < wanted) mtu *= 2;
   return roce_bytes(messages, message_bytes, mtu);
 }
 
