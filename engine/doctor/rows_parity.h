@@ -40,7 +40,9 @@ inline constexpr auto kParityRows = std::to_array<DoctorRow>({
      "rm /etc/machine-id, systemd-machine-id-setup, reboot", "/etc/machine-id"},
     {"shared-host-key", "several nodes have the same SSH host key",
      "they were cloned from one image; each of them can impersonate the others",
-     "rm /etc/ssh/ssh_host_*, ssh-keygen -A, `sparkplan trust NODE`", "/etc/ssh/ssh_host_*_key.pub"},
+     "log in to both, as a node can report any key; on a copy: rm /etc/ssh/ssh_host_*, ssh-keygen -A, `sparkplan "
+     "trust NODE`",
+     "/etc/ssh/ssh_host_*_key.pub"},
 });
 
 }  // namespace sparkplan

@@ -102,9 +102,9 @@ class Judge {
   }
 
   void judge_gpus() {
-    std::set<int> counts;
+    std::vector<std::string> with;
     for (const PreflightNode& node : nodes_) {
-      counts.insert(count_gpus(node.answers));
+      if (count_gpus(node.answers) > 0) with.push_back(node.spec->name.str());
       std::vector<std::string> processes;
       for (const auto line : split_lines(node.answers.gpu_processes)) {
         if (names_process(trim(line)) && processes.size() < kMostShown) {
@@ -114,13 +114,13 @@ class Judge {
       if (processes.empty()) continue;
       fail("gpu", node, "the GPU is in use by " + join(processes, "; "), "wait for these processes, or end them");
     }
-    if (counts.size() > 1) {
-      for (const PreflightNode& node : nodes_) {
-        if (count_gpus(node.answers) == 0)
-          fail("gpu", node, "it has no GPU, other nodes have one", "run nvidia-smi there");
-      }
+    for (const PreflightNode& node : nodes_) {
+      if (with.empty() || count_gpus(node.answers) > 0) continue;
+      // One of them may only claim its GPU: the user has to know whose claim fails this node.
+      fail("gpu", node, "it has no GPU, and " + fold_names(with) + (with.size() == 1 ? " reports one" : " report one"),
+           "run nvidia-smi there");
     }
-    if (counts == std::set<int>{0}) {
+    if (with.empty()) {
       checks_.push_back(check_of("gpu", names_of(nodes_), CheckStatus::kSkip, "no node has a GPU"));
     } else {
       pass("gpu", "free");

@@ -271,7 +271,7 @@ class TuneRun {
     }
     for (const NcclMeasurement& one : outcome.measured) {
       trial.points.push_back({one.collective, one.bytes, one.seconds});
-      if (one.wrong > 0) trial.trouble = "wrong data on " + shown_text(one.first_wrong);
+      if (one.wrong > 0) trial.trouble = "wrong data, found on " + shown_text(one.first_wrong);
     }
     if (trial.trouble.empty() && trial.points.empty()) trial.trouble = "nothing was measured";
     if (!outcome.left_running.empty()) {

@@ -13,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint32_t kWritableByGroup = 0020;
 constexpr std::uint32_t kWritableByOthers = 0002;
 constexpr std::uint32_t kSticky = 01000;
 
@@ -132,8 +133,8 @@ tl::unexpected<Error> refused(const fs::path& directory, const std::string& why,
   return failure(ErrorCode::kRefused, directory.string() + " " + why, std::move(hint));
 }
 
-/// True if the directory exists.
-Result<bool> check_directory(const fs::path& directory, const NodeReader& node) {
+/// True if the directory exists. `is_last`: it holds the file itself.
+Result<bool> check_directory(const fs::path& directory, bool is_last, const NodeReader& node) {
   SPARK_TRY(const auto status, if_there(node.status(directory)));
   if (!status) return false;
   if (status->kind == FileStatus::Kind::kSymlink) {
@@ -145,8 +146,16 @@ Result<bool> check_directory(const fs::path& directory, const NodeReader& node) 
                    "belongs to user ID " + std::to_string(status->uid) + ", who could replace it with a symbolic link",
                    "choose a directory owned by root");
   }
-  if ((status->mode & kWritableByOthers) != 0 && (status->mode & kSticky) == 0) {
+  const bool may_rename = (status->mode & kSticky) == 0;
+  if ((status->mode & kWritableByOthers) != 0 && may_rename) {
     return refused(directory, "is writable by all users", "chmod o-w it, or choose another");
+  }
+  // A member could replace the next directory by a link while the run goes on. In the last one, root follows no link.
+  if ((status->mode & kWritableByGroup) != 0 && status->gid != 0 && may_rename && !is_last) {
+    return refused(directory,
+                   "is writable by group ID " + std::to_string(status->gid) +
+                       ", whose members could replace a directory in it with a symbolic link",
+                   "chmod g-w it, or choose another");
   }
   return true;
 }
@@ -174,7 +183,7 @@ Result<bool> check_directories(const std::string& path, const NodeReader& node) 
   fs::path so_far = "/";
   for (const fs::path& part : directory.relative_path()) {
     so_far /= part;
-    SPARK_TRY(const bool there, check_directory(so_far, node));
+    SPARK_TRY(const bool there, check_directory(so_far, so_far == directory, node));
     if (!there) return false;
   }
   return true;

@@ -22,8 +22,8 @@ std::optional<Objection> objection_to(const std::string& path);
 
 /// I/O, read-only. Checks every existing directory on the path: root must own it, because any other owner could place a
 /// link there. True if the last one exists.
-/// Errors: kRefused, naming the directory, also for a link and for one that all users can write; as
-/// NodeReader::status().
+/// Errors: kRefused, naming the directory, also for a link, and for one in which all users or a group's members could
+/// place one; as NodeReader::status().
 Result<bool> check_directories(const std::string& path, const NodeReader& node);
 
 /// The unit that reads the drop-ins of `is_of_logind()`.

@@ -36,6 +36,12 @@ void FakeNode::add_symlink(const std::string& path, std::string target) {
 
 void FakeNode::add_directory(const std::string& path) { entries_[path] = Entry{Kind::kDirectory, {}, {}, {}}; }
 
+void FakeNode::add_directory_of_group(const std::string& path, std::uint32_t mode, std::uint32_t gid) {
+  add_directory(path);
+  entries_[path].file.mode = mode;
+  entries_[path].file.gid = gid;
+}
+
 void FakeNode::add_special(const std::string& path) { entries_[path] = Entry{Kind::kSpecial, {}, {}, {}}; }
 
 void FakeNode::add_kernel_file(const std::string& path, KernelFile file) {

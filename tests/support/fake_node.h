@@ -39,6 +39,7 @@ class FakeNode final : public Node {
                 std::uint32_t gid = 0);
   void add_symlink(const std::string& path, std::string target);
   void add_directory(const std::string& path);
+  void add_directory_of_group(const std::string& path, std::uint32_t mode, std::uint32_t gid);
   /// A device or socket.
   void add_special(const std::string& path);
   void add_kernel_file(const std::string& path, KernelFile file);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -93,9 +94,9 @@ void PairMatrix::set(std::size_t from, std::size_t to, const PairCell& cell, boo
 }
 
 void PairMatrix::put(const Check& check) {
-  PairCell cell{check.unit.empty() ? std::nullopt : check.value, check.threshold, check.status};
   const std::size_t from = place_of(check.nodes[0]);
   const std::size_t to = place_of(check.nodes[1]);
+  const PairCell cell{check.unit.empty() ? std::nullopt : check.value, check.threshold, check.status, from};
   set(from, to, cell, false);
   set(to, from, cell, true);
   if (cell.value && (!best_ || is_better(*cell.value, *best_))) best_ = cell.value;
@@ -116,24 +117,35 @@ int PairMatrix::shade(const PairCell& cell) const {
   return shade;
 }
 
+/// Of two values in the middle, the worse one.
+double PairMatrix::median_of(std::vector<double> values) const {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end(), [this](double a, double b) { return is_better(b, a); });
+  return *middle;
+}
+
 bool PairMatrix::is_slow(std::size_t node, bool as_receiver) const {
-  std::vector<double> others;
+  std::map<std::size_t, std::vector<double>> others;  // By reporter.
+  std::set<std::size_t> neighbours;
   std::optional<double> best;
   for (std::size_t from = 0; from < nodes_.size(); ++from) {
     for (std::size_t to = 0; to < nodes_.size(); ++to) {
       const PairCell* cell = at(from, to);
       if (cell == nullptr || !cell->value) continue;
       if (from != node && to != node) {
-        others.push_back(*cell->value);
-      } else if ((as_receiver ? to : from) == node && (!best || is_better(*cell->value, *best))) {
-        best = cell->value;
+        others[cell->reporter].push_back(*cell->value);
+      } else if ((as_receiver ? to : from) == node) {
+        neighbours.insert(as_receiver ? from : to);
+        if (!best || is_better(*cell->value, *best)) best = cell->value;
       }
     }
   }
-  if (!best || others.empty()) return false;
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-  std::nth_element(others.begin(), middle, others.end());
-  return is_time() ? *best * kAsGoodAsOthers > *middle : *best < *middle * kAsGoodAsOthers;
+  const std::size_t reporters = level_ == Level::kNccl ? 1 : 2;
+  if (neighbours.size() < 2 || others.size() < reporters) return false;
+  std::vector<double> usual;
+  for (auto& [reporter, values] : others) usual.push_back(median_of(std::move(values)));
+  const double expected = median_of(std::move(usual));
+  return is_time() ? *best * kAsGoodAsOthers > expected : *best < expected * kAsGoodAsOthers;
 }
 
 std::vector<PairMatrix> pair_matrices(const std::vector<Check>& checks) {

@@ -15,6 +15,7 @@ struct PairCell {
   std::optional<double> value;
   std::optional<double> threshold;
   CheckStatus status = CheckStatus::kSkip;
+  std::size_t reporter = 0;  ///< The first node of the check: it has measured the value, and could claim any.
 };
 
 /// The number of shades of cells: 0 is as good as expected, the last one is less than half of that.
@@ -40,7 +41,9 @@ class PairMatrix {
   /// From 0 to kShades - 1: how far the cell is from its threshold, else from the best cell. `cell` has a value.
   int shade(const PairCell& cell) const;
   /// True if even the best value that the node sends (or `as_receiver`: receives) is more than a tenth worse than the
-  /// median of the measurements between the other nodes. False for fewer than three nodes.
+  /// median of what the other nodes report about each other. Two of them have to report a value, and the node needs two
+  /// neighbours: no single other node can make it slow by a claim. A value of NCCL is the worst of all ranks, so one
+  /// report is enough there. False for fewer than three nodes.
   bool is_slow(std::size_t node, bool as_receiver) const;
   /// True if less is better.
   bool is_time() const { return unit_ == "us"; }
@@ -49,6 +52,7 @@ class PairMatrix {
   std::size_t place_of(const std::string& name);
   void set(std::size_t from, std::size_t to, const PairCell& cell, bool only_if_empty);
   bool is_better(double a, double b) const { return is_time() ? a < b : a > b; }
+  double median_of(std::vector<double> values) const;
 
   Level level_;
   std::string what_;

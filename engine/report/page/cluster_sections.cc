@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/core/bounded_text.h"
 #include "engine/report/checks/check_report.h"
@@ -110,15 +112,14 @@ std::string end_text(const DrawnCabling& cabling, const DrawnEnd& end) {
   return cabling.nodes[end.node] + " " + end.port + (end.address.empty() ? "" : ", " + end.address);
 }
 
-/// The version that most nodes have; of several, the first.
-std::string usual_version(const std::vector<NodeSnapshot>& snapshots, std::size_t column) {
+/// The version of more than half of the nodes. Nothing without one: of two nodes, none has the right one.
+std::optional<std::string> usual_version(const std::vector<NodeSnapshot>& snapshots, std::size_t column) {
   std::map<std::string, std::size_t> counts;
-  std::string usual;
   for (const NodeSnapshot& one : snapshots) {
     const std::string& text = one.versions[column].text;
-    if (++counts[text] > counts[usual] || usual.empty()) usual = text;
+    if (++counts[text] * 2 > snapshots.size()) return text;
   }
-  return usual;
+  return std::nullopt;
 }
 
 bool has_text(const std::vector<NodeSnapshot>& snapshots, std::size_t column) {
@@ -183,7 +184,7 @@ void add_versions(Page& page, const std::vector<NodeSnapshot>& snapshots) {
     shown.push_back(column);
     columns.push_back(snapshots.front().versions[column].label);
   }
-  std::vector<std::string> usual;
+  std::vector<std::optional<std::string>> usual;
   for (const std::size_t column : shown) usual.push_back(usual_version(snapshots, column));
   bool differs = false;
   std::size_t written = 0;
@@ -204,7 +205,7 @@ void add_versions(Page& page, const std::vector<NodeSnapshot>& snapshots) {
     }
     rows.close().newline();
   }
-  body.element("p", differs ? "\u2260 marks what differs from most nodes." : "All nodes have the same versions.");
+  body.element("p", differs ? "\u2260 marks what most nodes do not have." : "All nodes have the same versions.");
   body.newline();
   open_table(body, "plain", "Versions per node", columns);
   body.append(std::move(rows));

@@ -148,10 +148,11 @@ std::string scarce_memory(const NcclOutcome& outcome, const NcclGround& ground) 
   return "the free memory that " + ground.name_of(*least) + " reports";
 }
 
+/// The rank that finds wrong elements has received them from another one.
 void put_wrong_data(const NcclMeasurement& measured, Check& check) {
   diagnose(check, CheckStatus::kFail, "nccl-wrong-data",
            std::to_string(measured.wrong) + " wrong elements" + (measured.in_place ? " in place" : "") +
-               ", the first on " + measured.first_wrong);
+               ", found first on " + measured.first_wrong + "; any rank may have sent them");
 }
 
 /// A time has no known limit: it is compared with earlier runs.
@@ -170,6 +171,17 @@ std::string sockets_text(const NcclOutcome& outcome, const NcclGround& ground) {
     if (over_sockets(outcome.transports[i])) names.push_back(ground.name_of(i));
   }
   return names.empty() || names.size() == ground.rank_count() ? "" : "TCP on " + fold_names(names);
+}
+
+/// "1 HCA on spark-02": the ranks that report the fewest devices, unless all do.
+std::string devices_text(const NcclOutcome& outcome, const NcclGround& ground, std::size_t fewest) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(outcome.transports.size(), ground.rank_count()); ++i) {
+    const NcclTransport& transport = outcome.transports[i];
+    if (transport.channels_ib > 0 && transport.devices.size() == fewest) names.push_back(ground.name_of(i));
+  }
+  if (names.empty() || names.size() == ground.rank_count()) return "";
+  return std::to_string(fewest) + (fewest == 1 ? " HCA on " : " HCAs on ") + fold_names(names);
 }
 
 void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome, const NcclGround& ground,
@@ -201,7 +213,9 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
         " (without a known value: " + fold_names(ground.other_nodes) + " reports other hardware than a DGX Spark)";
   }
   if (measured.wrong > 0) return put_wrong_data(measured, check);
-  put_judgement(judge_nccl_bandwidth(seen), sockets_text(outcome, ground), check);
+  const bool fewer = !seen.over_sockets && seen.hcas_used > 0 && seen.hcas_used < seen.hcas_wanted;
+  const std::string who = fewer ? devices_text(outcome, ground, seen.hcas_used) : sockets_text(outcome, ground);
+  put_judgement(judge_nccl_bandwidth(seen), who, check);
   const bool usual_ring = ground.sparks && ground.ring && ground.nodes.size() > 2 && !ground.threshold;
   if (usual_ring && check.status == CheckStatus::kPass && measured.bandwidth.bus < kUsualRingBusBandwidth) {
     check.text += fmt::format(" (most rings reach {:.1f} GB/s)", kUsualRingBusBandwidth);

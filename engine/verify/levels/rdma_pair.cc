@@ -226,10 +226,9 @@ class PairMeasurement {
         explain(check, end(forward, true), half_of(*ways[i], forward, true).device->name, written.error());
         return false;
       }
-      const RdmaWay& way = *ways[i]->way;
-      const auto mtu = std::min(way.from->port->active_mtu.value_or(0), way.to->port->active_mtu.value_or(0));
       counts[i].payload = static_cast<double>(written->messages * kMessageBytes);
-      counts[i].expected = static_cast<double>(roce_bytes(written->messages, kMessageBytes, mtu));
+      counts[i].expected =
+          static_cast<double>(bytes_on_wire(written->messages, kMessageBytes, *ways[i]->from, *ways[i]->to));
       sum += gigabits(*written);
       best = std::max(best, ways[i]->best);
     }

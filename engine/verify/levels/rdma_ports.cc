@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/core/text.h"
 #include "engine/doctor/rdma_bands.h"
 
 namespace sparkplan {
@@ -17,9 +18,18 @@ const RdmaDeviceFacts* device_of(const ObservedPort& half, const Facts& facts) {
   return found == facts.rdma_devices.end() ? nullptr : &*found;
 }
 
-bool any_rdma_device(const VerifyContext& context) {
-  return std::any_of(context.nodes.begin(), context.nodes.end(),
-                     [](const VerifyNode& node) { return node.facts != nullptr && !node.facts->rdma_devices.empty(); });
+/// The nodes that report an RDMA device; none of them if they are fewer than half. One of several may only claim its
+/// device, and the others would fail without theirs.
+std::vector<std::string> nodes_with_devices(const VerifyContext& context) {
+  std::vector<std::string> names;
+  std::size_t read = 0;
+  for (const VerifyNode& node : context.nodes) {
+    if (node.facts == nullptr || node.halves.empty()) continue;
+    ++read;
+    if (!node.facts->rdma_devices.empty()) names.push_back(node.name());
+  }
+  if (names.size() * 2 < read) names.clear();
+  return names;
 }
 
 std::string described(const RdmaDeviceFacts& device, const RdmaPortFacts& port, const ObservedPort& half) {
@@ -48,7 +58,7 @@ void judge_connection(Check& check, const RdmaHalf& half, const VerifyNode& node
 }
 
 void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node, const ObservedPort& half,
-           bool expected) {
+           const std::vector<std::string>& others) {
   Check& check = found.check;
   const auto fail = [&](RowId row, const std::string& details) { diagnose(check, CheckStatus::kFail, row, details); };
   if (node.facts == nullptr || node.lost) {
@@ -59,7 +69,11 @@ void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node
   const RdmaDeviceFacts* device = device_of(half, *node.facts);
   if (device == nullptr) {
     const auto missing = node.name() + " has no RDMA device on " + half.interface;
-    if (expected || is_dgx_spark(*node.facts)) return fail("rdma-no-device", missing);
+    if (is_dgx_spark(*node.facts) || !node.facts->rdma_devices.empty()) return fail("rdma-no-device", missing);
+    if (!others.empty()) {
+      const std::string who = fold_names(others) + (others.size() == 1 ? " reports one" : " report one");
+      return fail("rdma-no-device", missing + ", and " + who);
+    }
     check.cause = "no RDMA device";
     check.fix = "without RDMA hardware, `--level tcp` measures the network";
     return;
@@ -87,18 +101,27 @@ void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node
 }  // namespace
 
 std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context) {
-  const bool expected = any_rdma_device(context);
+  const std::vector<std::string> others = nodes_with_devices(context);
   std::vector<std::vector<RdmaHalf>> all;
   for (const VerifyNode& node : context.nodes) {
     std::vector<RdmaHalf> halves;
     for (const ObservedPort& half : node.halves) {
       RdmaHalf found{skipped(Level::kRdma, {node.name()}, half.label(), "")};
-      judge(found, context, node, half, expected);
+      judge(found, context, node, half, others);
       halves.push_back(std::move(found));
     }
     all.push_back(std::move(halves));
   }
   return all;
+}
+
+std::int64_t bytes_on_wire(std::int64_t messages, std::int64_t message_bytes, const RdmaEndpoint& one,
+                           const RdmaEndpoint& other) {
+  constexpr std::int64_t kLargestMtu = 4096;
+  const std::int64_t wanted = std::min(one.mtu, other.mtu);
+  std::int64_t mtu = 256;
+  while (mtu < kLargestMtu && mtu < wanted) mtu *= 2;
+  return roce_bytes(messages, message_bytes, mtu);
 }
 
 bool is_gid_of(const std::string& gid, const std::string& address) {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "engine/verify/verify_context.h"
+#include "engine/wire/rdma_messages.h"
 
 namespace sparkplan {
 
@@ -17,8 +20,13 @@ struct RdmaHalf {
 /// - a device exists and its port is active;
 /// - the port has the GID of the half's address;
 /// - on a Spark, the PCIe lanes and the link speed are complete.
-/// A device that no node has is no failure, except on a Spark.
+/// Except on a Spark, the lack of a device is a failure only if at least half of the nodes report one; it names them.
 std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context);
+
+/// Pure. The bytes on the wire of RDMA writes between two ends. The MTU is the one that the queue pairs use: an end may
+/// name a small one, and then both send more headers. Source: mtu_of() in engine/agent/kernel/rdma_end.cc.
+std::int64_t bytes_on_wire(std::int64_t messages, std::int64_t message_bytes, const RdmaEndpoint& one,
+                           const RdmaEndpoint& other);
 
 /// Pure. True for the GID that RoCE v2 derives from the IPv4 address. The other node writes to that address, so a node
 /// may name only its own address. Source: RFC 4291, 2.5.5.2.

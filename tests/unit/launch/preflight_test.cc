@@ -132,10 +132,12 @@ TEST_CASE("another driver or NCCL on one node fails, with the versions by node")
   CHECK(nodes.check("nccl").status == CheckStatus::kFail);
 }
 
-TEST_CASE("without any GPU its checks are skipped; on one node alone, that fails") {
+TEST_CASE("without any GPU its checks are skipped; on one node alone, that fails and names the nodes with one") {
   Nodes nodes;
   nodes.nodes[1].answers.has_gpu_tool = false;
   CHECK(nodes.check("gpu").status == CheckStatus::kFail);
+  CHECK(nodes.check("gpu").nodes == std::vector<std::string>{"spark-02"});
+  CHECK(nodes.check("gpu").text == "it has no GPU, and spark-01 reports one");
   nodes.nodes[0].answers.has_gpu_tool = false;
   CHECK(nodes.check("gpu").status == CheckStatus::kSkip);
   for (auto& facts : nodes.facts) facts.host.gpu_driver.clear();

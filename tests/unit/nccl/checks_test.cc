@@ -89,6 +89,16 @@ TEST_CASE("an unused HCA explains a low value, and is a warning on machines with
   CHECK(first_of(outcome(8), ground).status == CheckStatus::kPass);
 }
 
+TEST_CASE("a rank that reports fewer HCAs than the others is named") {
+  auto run = outcome(8);
+  run.transports[1].devices = {"a"};
+  CHECK(row_of(first_of(run)) == "nccl-one-half");
+  CHECK(first_of(run).cause.starts_with("1 HCA on spark-02: "));
+  run.transports[0].devices = {"a"};
+  CHECK(row_of(first_of(run)) == "nccl-one-half");
+  CHECK_FALSE(first_of(run).cause.starts_with("1 HCA"));
+}
+
 TEST_CASE("a node that reports other hardware is named where a known value no longer judges all") {
   auto ground = two_sparks();
   ground.sparks = false;
@@ -360,13 +370,15 @@ TEST_CASE("an image without NCCL fails, and the fix is another image") {
   CHECK(check.fix == "name an image that has NCCL 2.21.5 or later");
 }
 
-TEST_CASE("wrong data fails at any value") {
+TEST_CASE("wrong data fails at any value, and no node is blamed for what it has received") {
   auto run = outcome(24);
   run.measured[0].wrong = 2;
   run.measured[0].first_wrong = "spark-02: element 17 is 3, not 6";
   const auto check = first_of(run);
   CHECK(row_of(check) == "nccl-wrong-data");
-  CHECK(check.cause.find("element 17") != std::string::npos);
+  CHECK(check.cause.starts_with(
+      "2 wrong elements, found first on spark-02: element 17 is 3, not 6; any rank may have sent them: "));
+  CHECK(check.fix.starts_with("take the machine that all failing pairs share out of use"));
 }
 
 TEST_CASE("a failed run reports its reason once, and later checks are skipped") {

@@ -1,9 +1,11 @@
-// The last line of `verify`, and the shades of its matrices.
+// The last line of `verify`, the shades of its matrices, and what a page marks at a node.
 #include "engine/report/checks/verify_verdict.h"
 
 #include "engine/report/checks/check_report.h"
 #include "engine/report/checks/matrix.h"
+#include "engine/report/page/html_report.h"
 #include "tests/support/catch.h"
+#include "tests/support/has.h"
 #include "tests/unit/report/page_samples.h"
 
 namespace sparkplan {
@@ -92,6 +94,63 @@ TEST_CASE("a node is slow if its best value is worse than what the others reach 
   // Without a third node there is nothing to compare with.
   const PairMatrix two = pair_matrices({pair_check(Level::kTcp, "a", "b", "A", 1, "Gb/s")}).at(0);
   CHECK_FALSE(two.is_slow(0, false));
+}
+
+TEST_CASE("no node is called slow by what a single other node claims") {
+  const std::vector<std::string> nodes{"a", "b", "c"};
+  // Of each value, the sender is the reporter. `b` claims what no network has, or next to nothing.
+  for (const double claim : {1e9, 0.001}) {
+    std::vector<Check> checks;
+    for (const auto& from : nodes) {
+      for (const auto& to : nodes) {
+        if (from != to) checks.push_back(pair_check(Level::kTcp, from, to, "A", from == "b" ? claim : 100, "Gb/s"));
+      }
+    }
+    const PairMatrix matrix = pair_matrices(checks).at(0);
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      INFO(nodes[node] << " " << claim);
+      CHECK_FALSE(matrix.is_slow(node, true));
+      CHECK(matrix.is_slow(node, false) == (nodes[node] == "b" && claim < 1));
+    }
+  }
+  // At the end of a line, `a` has one neighbour.
+  const PairMatrix line =
+      pair_matrices(
+          {pair_check(Level::kTcp, "b", "a", "A", 1, "Gb/s"), pair_check(Level::kTcp, "a", "b", "A", 1, "Gb/s"),
+           pair_check(Level::kTcp, "b", "c", "A", 100, "Gb/s"), pair_check(Level::kTcp, "c", "b", "A", 100, "Gb/s")})
+          .at(0);
+  CHECK_FALSE(line.is_slow(0, true));
+  CHECK_FALSE(line.is_slow(0, false));
+  // One report on both directions.
+  const PairMatrix times = pair_matrices({pair_check(Level::kRdma, "a", "b", "A/latency", 2, "us"),
+                                          pair_check(Level::kRdma, "a", "c", "A/latency", 2, "us"),
+                                          pair_check(Level::kRdma, "b", "c", "A/latency", 0.001, "us")})
+                               .at(0);
+  CHECK_FALSE(times.is_slow(0, false));
+  // All ranks have to agree on a value of NCCL that is better.
+  const PairMatrix nccl = pair_matrices({pair_check(Level::kNccl, "a", "b", "all_reduce", 10, "GB/s"),
+                                         pair_check(Level::kNccl, "a", "c", "all_reduce", 10, "GB/s"),
+                                         pair_check(Level::kNccl, "b", "c", "all_reduce", 20, "GB/s")})
+                              .at(0);
+  CHECK(nccl.is_slow(0, false));
+  CHECK_FALSE(nccl.is_slow(1, false));
+}
+
+TEST_CASE("a version is marked if most nodes do not have it, and of two that differ both are") {
+  const auto page_of = [](int nodes) {
+    const Cluster cluster = testing::sample_cluster(nodes);
+    VerifyReport report;
+    report.snapshots = testing::sample_snapshots(cluster);
+    return to_html(report, {cluster, "1.2.3"});
+  };
+  // The second node has another kernel.
+  const std::string two = page_of(2);
+  CHECK(test::has(two, "\u2260 6.11.0-1016-nvidia"));
+  CHECK(test::has(two, "\u2260 6.14.0-1013-nvidia"));
+  const std::string three = page_of(3);
+  CHECK(test::has(three, "\u2260 6.11.0-1016-nvidia"));
+  CHECK_FALSE(test::has(three, "\u2260 6.14.0-1013-nvidia"));
+  CHECK(test::has(three, "marks what most nodes do not have."));
 }
 
 TEST_CASE("a sweep of two nodes is in no matrix") {

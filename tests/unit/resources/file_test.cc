@@ -58,6 +58,22 @@ TEST_CASE("file: a link or another user's directory in the path is refused and n
   CHECK(mentions(check_directories("/etc/file/x", node).error().message, "/etc/file is not a directory"));
 }
 
+TEST_CASE("file: a directory in which a group's members could put a link in place of the next one is refused") {
+  FakeNode node;
+  node.add_directory_of_group("/srv/lab", 02775, 1001);
+  node.add_directory_of_group("/srv/lab/app", 0755, 0);
+  const auto below = check_directories("/srv/lab/app/app.conf", node);
+  REQUIRE_FALSE(below);
+  CHECK(below.error().code == ErrorCode::kRefused);
+  CHECK(mentions(below.error().message, "/srv/lab is writable by group ID 1001, whose members could replace"));
+  // Of the directory itself no part is looked up again.
+  CHECK(check_directories("/srv/lab/app.conf", node).value());
+  node.add_directory_of_group("/srv/lab", 03775, 1001);
+  CHECK(check_directories("/srv/lab/app/app.conf", node).value());
+  node.add_directory_of_group("/srv/lab", 0775, 0);
+  CHECK(check_directories("/srv/lab/app/app.conf", node).value());
+}
+
 TEST_CASE("file: while packages are pending, a missing file waits for them, and an existing file does not") {
   const auto loaded = load_cluster(
       "version: 1\nname: lab\nssh: {user: nvidia}\nfiles:\n  - {path: /etc/app/app.conf, content: a}\n"

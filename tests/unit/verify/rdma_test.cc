@@ -1,5 +1,7 @@
 // The rdma level's decisions without a machine: bytes on the wire, and measurable devices.
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 #include "engine/doctor/doctor_table.h"
 #include "engine/doctor/rdma_bands.h"
@@ -160,6 +162,43 @@ TEST_CASE("Without RDMA nothing is measured and nothing fails, except on a Spark
   for (const Check& check : verify_rdma(context)) {
     CHECK(check.status == CheckStatus::kSkip);
     CHECK_FALSE(check.cause.empty());
+  }
+}
+
+TEST_CASE("One node's claim to have RDMA devices fails no other node, and two that differ are both named") {
+  TwoSparks sparks;
+  const auto without_rdma = [&](std::size_t at) {
+    sparks.facts[at].rdma_devices.clear();
+    for (LinkFacts& link : sparks.facts[at].links) link.rdma_devices.clear();
+  };
+  for (Facts& facts : sparks.facts) facts.product = "KVM";
+  without_rdma(1);
+  auto halves = rdma_halves(sparks.context());
+  CHECK(halves[1][0].check.status == CheckStatus::kFail);
+  CHECK(halves[1][0].check.cause.starts_with("spark-02 has no RDMA device on enp1s0f1np1, and spark-01 reports one: "));
+  // The third node has none either: one of three may only claim its device.
+  sparks.cluster.nodes.push_back({*NodeName::parse("spark-03"), 3, {}, {}, {}, {}, {}, {}, {}, {}});
+  sparks.facts.push_back(sparks.facts[1]);
+  halves = rdma_halves(sparks.context());
+  CHECK(halves[0][0].check.status == CheckStatus::kPass);
+  for (const std::size_t honest : {1U, 2U}) {
+    CHECK(halves[honest][0].check.status == CheckStatus::kSkip);
+    CHECK(halves[honest][0].check.cause == "no RDMA device");
+  }
+}
+
+TEST_CASE("A small MTU that one end names is no retransmission of the other end") {
+  RdmaEndpoint honest;
+  honest.mtu = 4096;
+  RdmaEndpoint other;
+  for (const std::int64_t mtu : {0, 1, 256, 1024, 4096, 1 << 30}) {
+    INFO(mtu);
+    other.mtu = mtu;
+    const std::int64_t used = std::clamp<std::int64_t>(mtu, 256, 4096);
+    const auto sent = static_cast<double>(roce_bytes(1000, 65536, used));
+    const auto expected = static_cast<double>(bytes_on_wire(1000, 65536, honest, other));
+    CHECK(expected == sent);
+    CHECK_FALSE(judge_counted_bytes(sent, 65536.0 * 1000, expected).row);
   }
 }
 
