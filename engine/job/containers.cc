@@ -13,6 +13,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
+#include "engine/model/container_image.h"
 
 namespace sparkplan::job {
 namespace {

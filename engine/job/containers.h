@@ -10,11 +10,6 @@
 
 namespace sparkplan::job {
 
-/// The label of all containers of a job, with its id as the value.
-inline constexpr const char* kContainerLabel = "sparkplan.job";
-/// The label of the container of one rank, with its number as the value.
-inline constexpr const char* kRankLabel = "sparkplan.rank";
-
 /// The standard output of a program, at most 64 KiB. Nothing: it could not be started, failed, or was killed at the
 /// deadline.
 std::optional<std::string> output_of(const std::vector<std::string>& argv, std::chrono::milliseconds patience);
