@@ -111,10 +111,11 @@ bool PlanRun::go_stale(PlannedNode& planned, const ResourceType& type, const std
         id, stale("the data of " + join(changed, ", ") + " for " + name + " changed since the plan was made"));
   }
   bool found = false;
+  const auto changes = changes_by_id(planned.plan);
   for (const auto& [id, error] : stale_ones) {
     // Resources in sync stay as they are.
     const bool planned_before = find_resource(before.resources, id) != nullptr;
-    if (planned_before && find_change(planned.plan, id) == nullptr) continue;
+    if (planned_before && !changes.contains(id)) continue;
     found = planned.outcomes.go_stale(id, error) || found;
   }
   if (after.refused && !before.refused) session_.give_up(planned.node, *after.refused);
