@@ -22,6 +22,7 @@ inline std::map<ResourceId, const Change*> changes_by_id(const NodePlan& plan) {
   return changes;
 }
 
+/// Null without one.
 inline const Resource* find_resource(const std::vector<Resource>& resources, const ResourceId& id) {
   const auto found = std::ranges::find_if(resources, [&](const Resource& resource) { return resource.id == id; });
   return found == resources.end() ? nullptr : &*found;
