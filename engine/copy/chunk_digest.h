@@ -17,6 +17,7 @@ namespace sparkplan::copy {
 /// The SHA-256 of a chunk. All zeros: not known.
 using Digest = std::array<std::uint8_t, kCopyDigestBytes>;
 
+/// False for a digest that has not arrived or was not computed.
 inline bool is_known(const Digest& digest) { return digest != Digest{}; }
 
 /// Source: FIPS 180-4. Uses the processor's instructions for it.
@@ -35,6 +36,7 @@ class ChunkHash {
   bool whole_ = false;
 };
 
+/// 64 hexadecimal digits, in lower case.
 std::string hex(const Digest& digest);
 /// The inverse of hex(); a zero digest for other texts.
 Digest digest_from_hex(std::string_view text);

@@ -132,6 +132,10 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
   std::deque<Travelling> arrived;
   Result<void> outcome;
   bool is_refused = false;
+  const auto is_connected = [&] { return stream->is_connected(); };
+  const auto deliver = [&](const Travelling& chunk) {
+    return content_.deliver(chunk.wanted, chunk.bytes, chunk.digest, is_connected);
+  };
   while (outcome) {
     // With a chunk in hand, the wait for the last chunks would be a wait for itself.
     outcome = ask(*stream, asked, arrived.empty());
@@ -149,8 +153,7 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
       return asked.empty() || arrived.size() > kMostInHand || content_.knows_digest(arrived.front().wanted.id);
     };
     while (outcome && !arrived.empty() && is_due()) {
-      Travelling& chunk = arrived.front();
-      outcome = content_.deliver(chunk.wanted, chunk.bytes, chunk.digest);
+      outcome = deliver(arrived.front());
       is_refused = !outcome;
       if (outcome) arrived.pop_front();
     }
@@ -158,10 +161,7 @@ Result<void> ChunkFetcher::fetch(std::size_t place) {
   give_all_back(asked);
   // A chunk that has arrived needs no connection any more. One that was refused would only be awaited or compared
   // again.
-  while (!is_refused && !arrived.empty() &&
-         content_.deliver(arrived.front().wanted, arrived.front().bytes, arrived.front().digest)) {
-    arrived.pop_front();
-  }
+  while (!is_refused && !arrived.empty() && deliver(arrived.front())) arrived.pop_front();
   give_all_back(arrived);
   return outcome;
 }

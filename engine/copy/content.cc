@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 #include "engine/copy/chunk_buffer.h"
 #include "engine/copy/file_bytes.h"
@@ -14,7 +15,12 @@
 namespace sparkplan::copy {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::chrono::seconds kLongestWaitForDigest{120};
+/// Once the chunk's sender has gone. A digest that is on its way arrives sooner.
+constexpr std::chrono::seconds kWaitWithoutSender{3};
+constexpr std::chrono::milliseconds kSenderGlance{500};
 
 std::uint32_t number_at(const std::string& bytes, std::size_t at) {
   std::uint32_t number = 0;
@@ -168,11 +174,20 @@ bool Content::take_from_old_file(const Wanted& wanted) {
   return opened && read_at(opened->get(), *bytes, offset_of(wanted.id)) && deliver(wanted, bytes);
 }
 
-Result<void> Content::await_digest(ChunkId id, Digest& digest) {
+Result<void> Content::await_digest(ChunkId id, Digest& digest, const std::function<bool()>& is_connected) {
   std::unique_lock lock(mutex_);
   const auto known = [&] { return stopped_ || error_ || is_known(files_[id.file].digests[id.chunk]); };
-  if (!changed_.wait_for(lock, kLongestWaitForDigest, known)) {
-    return failure(ErrorCode::kUnreachable, "the digest of a chunk did not arrive in time");
+  auto end = Clock::now() + kLongestWaitForDigest;
+  bool has_sender = true;
+  while (!changed_.wait_until(lock, std::min(end, Clock::now() + kSenderGlance), known)) {
+    const auto now = Clock::now();
+    if (has_sender && is_connected && !is_connected()) {
+      has_sender = false;
+      end = std::min<Clock::time_point>(end, now + kWaitWithoutSender);
+    }
+    if (now < end) continue;
+    return failure(ErrorCode::kUnreachable,
+                   has_sender ? "the digest of a chunk did not arrive in time" : "the other node ended the connection");
   }
   if (stopped_ || error_) return failure(ended_error());
   digest = files_[id.file].digests[id.chunk];
@@ -189,10 +204,11 @@ Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<
   return deliver(wanted, std::move(bytes), digest);
 }
 
-Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest) {
+Result<void> Content::deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest,
+                              const std::function<bool()>& is_connected) {
   const ChunkId id = wanted.id;
   Digest right{};
-  SPARK_CHECK(await_digest(id, right));
+  SPARK_CHECK(await_digest(id, right, is_connected));
   if (digest != right) {
     return failure(ErrorCode::kVerifyFailed, "chunk " + std::to_string(id.chunk) + " of " +
                                                  shown_text(entries_[id.file].path) + " has another digest");

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,8 +62,10 @@ class Content {
   /// Verifies a chunk against the digest from the controller, and writes it if write_early() has not.
   /// Errors: kVerifyFailed (the digest differs), kInterrupted, kFailed.
   Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes);
-  /// As above. `digest`: of the bytes.
-  Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest);
+  /// As above. `digest`: of the bytes. `is_connected`: whether the chunk's sender is still there; asked during a wait.
+  /// One that has gone may be the node that computes the digests: then the wait is short.
+  Result<void> deliver(const Wanted& wanted, std::shared_ptr<std::vector<char>> bytes, const Digest& digest,
+                       const std::function<bool()>& is_connected = {});
   /// False: deliver() would wait for the digest from the controller.
   bool knows_digest(ChunkId id) const;
   /// Writes a chunk whose digest has not come from the controller, so that an interruption does not lose it. The chunk
@@ -108,7 +111,7 @@ class Content {
   Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
   Result<void> put_in_file(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
   void set_verified(const Wanted& wanted);
-  Result<void> await_digest(ChunkId id, Digest& digest);
+  Result<void> await_digest(ChunkId id, Digest& digest, const std::function<bool()>& is_connected);
   void note_digest(ChunkId id, const Digest& digest);
   void put_in_cache(ChunkId id, ChunkBytes bytes);
   ChunkBytes from_cache(ChunkId id) const;

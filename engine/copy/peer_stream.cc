@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -162,6 +163,12 @@ Result<void> PeerStream::receive_raw(char* into, std::size_t size) {
     size -= static_cast<std::size_t>(count);
   }
   return {};
+}
+
+bool PeerStream::is_connected() const {
+  // Unlike a read of no bytes, these events show behind bytes that are not read yet.
+  pollfd state{socket_.get(), POLLRDHUP, 0};
+  return ::poll(&state, 1, 0) <= 0;
 }
 
 void PeerStream::shut_down() const { ::shutdown(socket_.get(), SHUT_RDWR); }

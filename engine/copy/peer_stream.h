@@ -37,6 +37,8 @@ class PeerStream {
   Result<void> send(std::string_view bytes);
   /// Fills `into`. Errors: kUnreachable, also at the end of the stream; kVerifyFailed (a record was forged).
   Result<void> receive(char* into, std::size_t size);
+  /// False once the other node has ended the connection, or does not answer the kernel. Does not wait.
+  bool is_connected() const;
   /// Ends all waits, from any thread.
   void shut_down() const;
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "engine/core/bounded_text.h"
+#include "engine/core/file_descriptor.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -17,8 +18,7 @@ void keep(CopyPruned& pruned, const std::string& path) {
   if (pruned.kept.size() < kMostKept) pruned.kept.push_back(path);
 }
 
-Result<void> remove_name(const Tree& tree, const std::string& path) {
-  SPARK_TRY(const auto parent, tree.open_parent(path));
+Result<void> remove_from(const FileDescriptor& parent, const std::string& path) {
   if (::unlinkat(parent.get(), name_of(path).c_str(), 0) == 0 || errno == ENOENT) return {};
   return failure(system_error("remove " + shown_text(path), errno));
 }
@@ -33,7 +33,9 @@ Result<void> prune_file(const Tree& tree, const std::string& path, const FileSta
   }
   ++pruned.files;
   pruned.bytes += stamp.size;
-  return remove ? remove_name(tree, path) : Result<void>();
+  if (!remove) return {};
+  SPARK_TRY(const auto parent, tree.open_parent(path));
+  return remove_from(parent, path);
 }
 
 Result<void> prune_link(const Tree& tree, const std::string& path, const std::string& target, bool remove,
@@ -48,7 +50,7 @@ Result<void> prune_link(const Tree& tree, const std::string& path, const std::st
     return {};
   }
   ++pruned.files;
-  return remove ? remove_name(tree, path) : Result<void>();
+  return remove ? remove_from(*parent, path) : Result<void>();
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ std::vector<std::string> words_of(std::string_view text);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
+/// False for what code_point_at() calls broken.
 bool is_valid_utf8(std::string_view text);
 
 /// Makes text from a node or from the YAML safe for a terminal. Control characters become pictures ("\x1b" -> U+241B),

@@ -46,6 +46,7 @@ inline SourceRange place_of(const Value& record, std::string_view key) {
   return value != nullptr ? value->where : record.where;
 }
 
+/// The place of the key itself; an unknown one without it.
 inline SourceRange key_place_of(const Value& map, std::string_view key) {
   const auto* entry = map.find_entry(key);
   return entry != nullptr ? entry->key_where : SourceRange{};
@@ -66,6 +67,7 @@ inline std::vector<std::string> texts_in(const Value* list) {
   return texts;
 }
 
+/// The inverse of texts_in().
 inline Value list_of_texts(const std::vector<std::string>& texts) {
   Value list(Value::List{});
   for (const std::string& text : texts) list.push_back(text);

@@ -14,6 +14,7 @@
 /// The parts of examine().
 namespace sparkplan {
 
+/// The outcome of a row, with what was seen; of a skipped row, the reason.
 struct Verdict {
   CheckStatus status = CheckStatus::kPass;
   std::string seen;
@@ -51,6 +52,7 @@ struct Examination {
   Fields reads{};
 };
 
+/// One list per file, each as long as the program runs.
 std::span<const Examination> link_examinations();
 std::span<const Examination> network_examinations();
 std::span<const Examination> rdma_examinations();

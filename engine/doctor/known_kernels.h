@@ -17,6 +17,7 @@ inline constexpr std::array<std::string_view, 2> kKernelsThatLoseMemory{"7.0.0-1
 /// Their hot-plug driver switches the ConnectX-7 off. Source: NVIDIA's developer forum, t/374275.
 inline constexpr std::array<std::string_view, 2> kKernelsThatLoseTheAdapter{"6.17.0-1021-", "6.17.0-1029-"};
 
+/// True if the release begins with one of `releases`.
 inline bool is_one_of(std::string_view release, std::span<const std::string_view> releases) {
   return std::any_of(releases.begin(), releases.end(), [&](auto start) { return release.starts_with(start); });
 }

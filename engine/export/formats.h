@@ -48,6 +48,7 @@ ExportedText slurm(const Cluster& cluster, const Hosts& hosts, const Hosts& sele
 std::string prometheus(const Cluster& cluster, const Hosts& hosts);
 ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry);
 
+/// For launchers of jobs.
 std::string hostfile(const Hosts& hosts, const Hosts& selected);
 ExportedText environment(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText torchrun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
@@ -55,6 +56,7 @@ ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& sel
 ExportedText vllm(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText ray(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 
+/// For jobs in containers.
 ExportedText docker(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 ExportedText compose(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry);
 

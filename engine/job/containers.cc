@@ -9,10 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
+#include "engine/job/shown_record.h"
+#include "engine/model/container_image.h"
 
 namespace sparkplan::job {
 namespace {
@@ -96,6 +99,19 @@ void kill_and_remove(const std::string& engine, const std::vector<std::string>& 
 
 bool is_engine(const std::string& engine) { return engine == "docker" || engine == "podman"; }
 
+/// "RANK PID" of each container, one a line.
+std::string listed_processes(const std::string& engine, const std::string& id, milliseconds patience) {
+  if (!is_engine(engine) || id.empty()) return "";
+  const auto end = Clock::now() + patience;
+  const auto ids = containers_of(engine, id, patience);
+  if (!ids || ids->empty()) return "";
+  std::vector<std::string> argv{
+      engine,      "inspect",  "--type",
+      "container", "--format", "{{index .Config.Labels \"" + std::string(kRankLabel) + "\"}} {{.State.Pid}}"};
+  argv.insert(argv.end(), ids->begin(), ids->end());
+  return output_of(argv, left_until(end)).value_or("");
+}
+
 }  // namespace
 
 std::optional<std::string> output_of(const std::vector<std::string>& argv, milliseconds patience) {
@@ -121,19 +137,39 @@ std::optional<std::string> output_of(const std::vector<std::string>& argv, milli
   return text;
 }
 
-std::map<int, pid_t> container_processes(const std::string& engine, const std::string& id, milliseconds patience) {
+int ask_for_processes(const std::string& engine, const std::string& id, milliseconds patience) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // Handlers of this process write to its pipe, and its streams and the ranks' inputs must not stay open here.
+    for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDERR_FILENO);
+    if (::dup2(ends[1], STDOUT_FILENO) < 0) ::_exit(EXIT_FAILURE);
+    hide_record();
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);
+    const std::string text = listed_processes(engine, id, patience);
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const auto count = ::write(STDOUT_FILENO, rest.data(), rest.size());
+      if (count <= 0) ::_exit(EXIT_FAILURE);
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    }
+    ::_exit(EXIT_SUCCESS);
+  }
+  ::close(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  if (child > 0) return ends[0];
+  ::close(ends[0]);
+  return -1;
+}
+
+std::map<int, pid_t> processes_in(std::string_view answer) {
   std::map<int, pid_t> processes;
-  if (!is_engine(engine) || id.empty()) return processes;
-  const auto end = Clock::now() + patience;
-  const auto ids = containers_of(engine, id, patience);
-  if (!ids || ids->empty()) return processes;
-  std::vector<std::string> argv{
-      engine,      "inspect",  "--type",
-      "container", "--format", "{{index .Config.Labels \"" + std::string(kRankLabel) + "\"}} {{.State.Pid}}"};
-  argv.insert(argv.end(), ids->begin(), ids->end());
-  const auto text = output_of(argv, left_until(end));
-  if (!text) return processes;
-  for (const auto line : split_lines(*text)) {
+  // A number that is cut would be another one.
+  for (const auto line : split_lines(answer.substr(0, answer.rfind('\n') + 1))) {
     const auto words = words_of(line);
     if (words.size() != 2) continue;
     const auto rank = parse_number<int>(words[0]);

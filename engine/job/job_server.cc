@@ -28,6 +28,8 @@ constexpr milliseconds kLastPatience{1000};
 constexpr milliseconds kLongestWait{200};
 /// For the processes of containers. Less than the controller waits for the answer to a look.
 constexpr milliseconds kEngineAnswers{1500};
+constexpr milliseconds kEngineEnds{200};
+constexpr std::size_t kMostLookText = std::size_t{64} << 10;
 constexpr int kFailedStatus = 70;
 
 int signal_pipe = -1;       // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): signal handlers need it.
@@ -81,6 +83,7 @@ JobServer::JobServer(int input, int output, JobLimits limits)
 
 JobServer::~JobServer() {
   close_stream(signals_);
+  close_stream(look_);
   for (RankProcess& rank : ranks_) {
     for (int* stream : {&rank.input, &rank.output, &rank.error, &rank.report}) close_stream(*stream);
   }
@@ -126,6 +129,7 @@ bool JobServer::output_is_open() const {
 void JobServer::wait_for_events() {
   std::vector<pollfd> waiting{{signals_, POLLIN, 0}, {lost_ ? -1 : input_, POLLIN, 0}};
   waiting.push_back({pending_.empty() || lost_ ? -1 : output_, POLLOUT, 0});
+  waiting.push_back({look_, POLLIN, 0});
   const std::size_t first = waiting.size();
   for (const RankProcess& rank : ranks_) {
     waiting.push_back({has_room() ? rank.output : -1, POLLIN, 0});
@@ -136,6 +140,7 @@ void JobServer::wait_for_events() {
   if (::poll(waiting.data(), waiting.size(), static_cast<int>(kLongestWait.count())) <= 0) return;
   if (waiting[1].revents != 0) read_commands();
   if (waiting[2].revents != 0) write_pending();
+  if (waiting[3].revents != 0) read_look();
   for (std::size_t i = 0; i < ranks_.size() && first + 3 * i + 2 < waiting.size(); ++i) {
     if (waiting[first + 3 * i].revents != 0) read_output(ranks_[i], ranks_[i].output, false);
     if (waiting[first + 3 * i + 1].revents != 0) read_output(ranks_[i], ranks_[i].error, true);
@@ -172,9 +177,7 @@ void JobServer::take(const JobCommand& command) {
     return start(*started);
   }
   if (const auto* input = std::get_if<RankInput>(&command)) return take_input(*input);
-  if (std::holds_alternative<LookAtJob>(command) && job_) {
-    return send(look_at_job(job_->id, ranks_, container_processes(job_->containers.engine, job_->id, kEngineAnswers)));
-  }
+  if (std::holds_alternative<LookAtJob>(command) && job_) return begin_look();
   if (!std::holds_alternative<StopJob>(command)) return;
   if (!job_) return fail(make_error(ErrorCode::kInvalidInput, "there is no job to stop"));
   begin_end(RankEnding::kStopped, milliseconds(job_->grace_ms));
@@ -217,6 +220,7 @@ void JobServer::check_clocks() {
   const auto now = Clock::now();
   if (!lost_ && !finished_ && now - heard_ > limits_.silence) lose_controller();
   if (!lost_ && !finished_ && pending_.empty() && now - spoke_ >= limits_.heartbeat) send(JobAlive{});
+  if (!failed_ && now >= look_before_) end_look();
   if (job_ && job_->time_limit_ms > 0 && !ending_ && now - started_ >= milliseconds(job_->time_limit_ms)) {
     begin_end(RankEnding::kTimeLimit, milliseconds(job_->grace_ms));
   }
@@ -289,6 +293,27 @@ void JobServer::take_input(const RankInput& input) {
   write_input(*rank);
 }
 
+void JobServer::begin_look() {
+  end_look();
+  look_before_ = Clock::now() + kEngineAnswers + kEngineEnds;
+  if (!job_->containers.engine.empty()) look_ = ask_for_processes(job_->containers.engine, job_->id, kEngineAnswers);
+  if (look_ < 0) send(look_at_job(job_->id, ranks_, {}));
+}
+
+void JobServer::read_look() {
+  std::array<char, 4096> buffer{};
+  const auto count = ::read(look_, buffer.data(), buffer.size());
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0 || look_text_.size() > kMostLookText) return end_look();
+  look_text_.append(buffer.data(), static_cast<std::size_t>(count));
+}
+
+void JobServer::end_look() {
+  if (look_ < 0) return;
+  close_stream(look_);
+  send(look_at_job(job_->id, ranks_, processes_in(std::exchange(look_text_, ""))));
+}
+
 void JobServer::begin_end(RankEnding why, milliseconds grace) {
   const auto kill_at = Clock::now() + grace;
   // A lost controller shortens a grace that has begun already.
@@ -321,6 +346,7 @@ void JobServer::kill_all() {
 void JobServer::finish() {
   // The output of background processes that a rank has left ends with them.
   if (!swept_) kill_all();
+  close_stream(look_);  // No answer may follow the last message.
   for (RankProcess& rank : ranks_) {
     for (const bool error : {false, true}) {
       int& stream = error ? rank.error : rank.output;

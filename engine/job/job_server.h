@@ -52,6 +52,10 @@ class JobServer {
   void note_end(RankProcess& rank, int status);
   void read_output(RankProcess& rank, int& stream, bool error);
   void take_input(const RankInput& input);
+  /// The engine of containers may take a while. Output and signs of life go on meanwhile.
+  void begin_look();
+  void read_look();
+  void end_look();
   void begin_end(RankEnding why, std::chrono::milliseconds grace);
   void kill_late_ranks(Clock::time_point now);
   void kill_all();
@@ -71,6 +75,9 @@ class JobServer {
   std::optional<RankEnding> ending_;                ///< Why this program ends the ranks.
   std::optional<Clock::time_point> kill_at_;        ///< The end of the grace.
   std::optional<Clock::time_point> finish_before_;  ///< The controller has to fetch the last message until then.
+  int look_ = -1;  ///< The answer of the engine to a look under way; see ask_for_processes().
+  std::string look_text_;
+  Clock::time_point look_before_;  ///< Then the look is answered without the rest.
   std::vector<pid_t> left_;
   std::vector<std::string> containers_left_;
   Clock::time_point heard_;

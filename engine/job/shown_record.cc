@@ -34,4 +34,8 @@ void show_record(const JobRecord& record) {
   std::memcpy(record_room, text.data(), text.size());
 }
 
+void hide_record() {
+  if (record_room != nullptr) std::memset(record_room, ' ', kJobRecordRoom);
+}
+
 }  // namespace sparkplan::job

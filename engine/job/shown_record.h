@@ -15,4 +15,7 @@ void take_room(char* room);
 /// Overwrites the room. Does nothing without one.
 void show_record(const JobRecord& record);
 
+/// Blanks the room, in a child that works for this process: the job is shown once.
+void hide_record();
+
 }  // namespace sparkplan::job

@@ -7,12 +7,17 @@
 
 #include "engine/core/named_enum.h"
 
-/// Container engines, and their words about images. Everything here is pure.
+/// Container engines, their words about images, and the labels of our containers. Everything here is pure.
 namespace sparkplan {
 
 /// Named as the programs are called.
 enum class ContainerEngine : std::uint8_t { kDocker, kPodman };
 constexpr EnumNames<2> names_of(ContainerEngine /*engine*/) { return {"docker", "podman"}; }
+
+/// The label of all containers of a job, with its id as the value.
+inline constexpr const char* kContainerLabel = "sparkplan.job";
+/// The label of the container of one rank, with its number as the value.
+inline constexpr const char* kRankLabel = "sparkplan.rank";
 
 /// The 64 digits of an image's id, which an engine prints as "sha256:0123..." or "0123..."; nothing for other texts.
 std::optional<std::string> image_id_from(std::string_view text);

@@ -39,6 +39,7 @@ inline constexpr std::string_view kSavedPlanFormat = "1.0";
 inline constexpr std::size_t kMostPlanBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMostPlanValues = std::size_t{4} << 20;
 
+/// True above either limit. Does not parse the text.
 bool is_too_large(std::string_view text);
 
 /// True for a text that is, or was meant to be, a saved plan instead of a cluster.yaml.

@@ -37,6 +37,7 @@ std::string ownership_header(std::string_view comment = "#");
 /// True for the kinds that the engine reads and writes itself. The type handles all others.
 bool is_text_artifact(const ArtifactId& artifact);
 
+/// The inverse of decode_file_content().
 Value encode(const FileContent& content);
 /// Errors: kInvalidInput.
 Result<FileContent> decode_file_content(const Value& value);

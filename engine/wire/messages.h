@@ -70,6 +70,7 @@ struct NumberedReply {
 void list_fields(FieldVisitor& field, Hello& hello);
 void list_fields(FieldVisitor& field, NumberedRequest& numbered);
 
+/// The inverse of decode_reply().
 Value encode(const NumberedReply& reply);
 /// Errors: kInvalidInput, also for an unknown request or an unknown field of a request.
 Result<NumberedRequest> decode_request(const Value& value);

@@ -40,6 +40,7 @@ struct Setting {
 
   bool operator==(const Setting&) const = default;
 };
+/// The desired value of a variable, and back. A value of another kind counts as missing.
 Value encode(const Setting& setting);
 Setting decode_setting(const Value& value);
 

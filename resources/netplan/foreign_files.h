@@ -97,6 +97,7 @@ std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<
 std::vector<Definition> definitions_of(const std::string& interface, const std::vector<LinkFacts>& links,
                                        const ForeignFiles& foreign);
 
+/// What a node exports, and back. Missing or wrong fields become empty.
 Value encode(const ForeignFiles& files);
 ForeignFiles decode_foreign_files(const Value& value);
 

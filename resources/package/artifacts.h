@@ -24,6 +24,7 @@ inline constexpr std::string_view kHeldVersionKind = "package_held_version";
 /// `apt-mark hold`.
 inline constexpr std::string_view kHoldKind = "package_hold";
 
+/// By the name of the package; the kinds are those above.
 ArtifactId package_artifact(const std::string& name);
 ArtifactId version_artifact(const std::string& name);
 ArtifactId held_version_artifact(const std::string& name);

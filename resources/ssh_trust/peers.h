@@ -46,6 +46,7 @@ std::set<std::string> source_addresses(const Peer& peer, bool local);
 /// One known_hosts line per host key; nothing while no valid key is known.
 std::optional<std::vector<std::string>> known_hosts_of(const Peer& peer, const std::string& cluster);
 
+/// The names and addresses at which the peer is reached: its own first, then those of the fabric, each once.
 std::vector<Destination> destinations_of(const Peer& peer);
 
 /// Finds homes of one user that are the same directory on several nodes. Both nodes must describe it alike and show the

@@ -10,6 +10,7 @@
 /// Turns resources into steps for their units. Everything in this header is pure.
 namespace sparkplan::systemd_unit {
 
+/// The unit's state, and not its files.
 ArtifactId unit_artifact(std::string_view name);
 
 /// Reasons why a unit cannot become as desired. Each affects only some fields. observe() reports each reason as an

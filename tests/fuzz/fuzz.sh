@@ -70,7 +70,7 @@ seeds() { # TARGET DIRECTORY
       # The names of the readers.
       while read -r name; do
         printf '%s\n' "$name" >"$2/$name"
-      done < <(grep -oh '{"[a-z_]*", read_' tests/fuzz/byte_readers.cc tests/fuzz/node_file_readers.cc | cut -d '"' -f 2)
+      done < <(grep -oh '{"[a-z_]*", read_' tests/fuzz/text_readers.cc tests/fuzz/node_file_readers.cc | cut -d '"' -f 2)
       ;;
     node | plan | run | agent)
       for folder in resources/*/cases/*/; do

@@ -1,10 +1,10 @@
 // Every foreign text, read by the function that parses it: files of a node, output of its programs, messages on a bus
 // and in a network. An input is the reader's name, a newline, and the text.
-#include "tests/fuzz/byte_readers.h"
 #include "tests/fuzz/named_input.h"
+#include "tests/fuzz/text_readers.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  sparkplan::fuzz::read_with(sparkplan::fuzz::byte_readers(), data, size);
+  sparkplan::fuzz::read_with(sparkplan::fuzz::text_readers(), data, size);
   return 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/fuzz/byte_readers.h"
+#include "tests/fuzz/text_readers.h"
 
 namespace sparkplan::fuzz {
 

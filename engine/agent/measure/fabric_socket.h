@@ -15,9 +15,11 @@
 /// Sockets that use a single interface. For the files that measure between nodes.
 namespace sparkplan {
 
+/// Without options.
 inline constexpr std::size_t kIpHeaderBytes = 20;
 inline constexpr std::size_t kUdpHeaderBytes = 8;
 
+/// Nothing for a text that is no IPv4 address.
 inline std::optional<sockaddr_in> socket_address(const std::string& address, std::int64_t port) {
   sockaddr_in parsed{};
   parsed.sin_family = AF_INET;
@@ -26,6 +28,7 @@ inline std::optional<sockaddr_in> socket_address(const std::string& address, std
   return parsed;
 }
 
+/// The form that system calls take.
 inline const sockaddr* generic(const sockaddr_in& address) { return reinterpret_cast<const sockaddr*>(&address); }
 inline sockaddr* generic(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
 

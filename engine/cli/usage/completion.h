@@ -14,6 +14,7 @@ const std::vector<std::string>& completion_shells();
 /// the shell itself provides. Empty for an unknown shell.
 std::string completion_script(const std::string& shell, const ProgramUsage& program);
 
+/// The parts of completion_script().
 std::string bash_completion(const ProgramUsage& program);
 std::string zsh_completion(const ProgramUsage& program);
 std::string fish_completion(const ProgramUsage& program);

@@ -91,7 +91,7 @@ std::vector<std::string> container_words(ContainerEngine engine, const std::stri
   std::vector<std::string> words{std::string(to_string(engine)), "run", "--rm", "--pull=never"};
   const auto put = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
   put({"--name", "sparkplan-" + id + "-rank-" + number});
-  put({"--label", "sparkplan.job=" + id, "--label", "sparkplan.rank=" + number});
+  put({"--label", kContainerLabel + ("=" + id), "--label", kRankLabel + ("=" + number)});
   // Else `podman rm --force` waits ten seconds for the end of a container.
   if (engine == ContainerEngine::kPodman) put({"--stop-timeout", "0"});
   const auto flags = job_container_flags(engine, hardware);

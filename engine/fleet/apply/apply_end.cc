@@ -23,10 +23,10 @@ bool same_resources(const std::map<ResourceId, ManagedResource>& a, const std::m
 
 EffectRequest effect_request(const PlannedNode& planned, const Registry& registry) {
   EffectRequest request;
+  const auto changes = changes_by_id(planned.plan);
   for (const auto& resource : planned.desired) {
     const auto* type = registry.find(resource.id.type);
-    const bool settled =
-        planned.plan.resulting.contains(resource.id) && find_change(planned.plan, resource.id) == nullptr;
+    const bool settled = planned.plan.resulting.contains(resource.id) && !changes.contains(resource.id);
     if (type == nullptr || !type->info().checks_effect || !settled) continue;
     request.desired[resource.id.type].emplace(resource.id.name, resource.desired);
   }
@@ -134,9 +134,10 @@ NodeReport ApplyRun::report_on(const ApplyNode& applied) const {
   report.plan.blocked = planned.plan.blocked;
   if (node.skipped || node.not_contacted || node.forgotten) return report;
   bool all_done = true;
+  const LeftToDo left = left_to_do(planned.plan);
   for (const auto& change : shown.changes) {
     if (change.origin == Origin::kForeign) continue;
-    const Outcome outcome = planned.outcomes.reported(change.id, planned.plan, node.error.has_value());
+    const Outcome outcome = planned.outcomes.reported(change.id, left, node.error.has_value());
     report.outcomes[change.id] = outcome;
     all_done = all_done && outcome == Outcome::kDone;
   }

@@ -50,10 +50,12 @@ void fill_in(Change& change, const Change& learned) {
 
 /// Completes waiting changes of the approved plan with the values of a later stage.
 void fill_in(NodePlan& shown, const NodePlan& later) {
+  const auto later_changes = changes_by_id(later);
   for (auto& change : shown.changes) {
-    const auto* learned = find_change(later, change.id);
-    if (learned == nullptr || change.origin == Origin::kForeign || !contains(shown.waiting, change.id)) continue;
-    fill_in(change, *learned);
+    const auto learned = later_changes.find(change.id);
+    if (learned == later_changes.end() || change.origin == Origin::kForeign) continue;
+    if (!contains(shown.waiting, change.id)) continue;
+    fill_in(change, *learned->second);
     const auto value = later.after_steps.find(change.id);
     if (value != later.after_steps.end()) shown.after_steps.insert_or_assign(value->first, value->second);
   }
@@ -231,11 +233,12 @@ void ApplyRun::send_steps(ApplyNode& applied, const std::vector<Step>& steps) {
 
 /// An exit status proves nothing: the node has to show each finished change, unless another value is desired by now.
 void ApplyRun::fail_invisible_changes(PlannedNode& planned, const std::vector<Resource>& before) {
+  const auto changes = changes_by_id(planned.plan);
   for (const auto& [id, change] : planned.outcomes.all()) {
     if (!change.carried_out) continue;
     const bool still_desired = same_desired(find_resource(before, id), find_resource(planned.desired, id));
     const bool waits = contains(planned.plan.waiting, id);
-    if (find_change(planned.plan, id) == nullptr || waits || !still_desired) continue;
+    if (!changes.contains(id) || waits || !still_desired) continue;
     planned.outcomes.fail(
         id, Error{ErrorCode::kVerifyFailed, "it was applied, but the node still differs", {}, std::nullopt, ""});
   }

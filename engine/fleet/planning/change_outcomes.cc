@@ -6,15 +6,15 @@
 #include "engine/fleet/planning/plan_lookup.h"
 
 namespace sparkplan {
-namespace {
 
-/// A change that needs a failed one is blocked, and no list of changes contains it.
-bool is_left_to_do(const NodePlan& plan, const ResourceId& id) {
-  const bool blocked = std::ranges::any_of(plan.blocked, [&](const BlockedResource& one) { return one.id == id; });
-  return blocked || find_change(plan, id) != nullptr;
+LeftToDo left_to_do(const NodePlan& plan) {
+  LeftToDo left;
+  left.waiting.insert(plan.waiting.begin(), plan.waiting.end());
+  for (const auto& [id, change] : changes_by_id(plan)) left.all.insert(id);
+  // A change that needs a failed one is blocked, and no list of changes contains it.
+  for (const BlockedResource& blocked : plan.blocked) left.all.insert(blocked.id);
+  return left;
 }
-
-}  // namespace
 
 const ChangeOutcome& ChangeOutcomes::of(const ResourceId& id) const {
   static const ChangeOutcome nothing;
@@ -102,13 +102,13 @@ std::size_t ChangeOutcomes::progress() const {
   return count;
 }
 
-Outcome ChangeOutcomes::reported(const ResourceId& id, const NodePlan& left, bool lost) const {
+Outcome ChangeOutcomes::reported(const ResourceId& id, const LeftToDo& left, bool lost) const {
   const ChangeOutcome& change = of(id);
   if (change.failure) return Outcome::kFailed;
   if (change.sent) return Outcome::kUnknown;
   if (!change.carried_out && lost) return Outcome::kNotDone;
-  const bool finished = change.carried_out && !contains(left.waiting, id);
-  return !finished && is_left_to_do(left, id) ? Outcome::kNotDone : Outcome::kDone;
+  const bool finished = change.carried_out && !left.waiting.contains(id);
+  return !finished && left.all.contains(id) ? Outcome::kNotDone : Outcome::kDone;
 }
 
 }  // namespace sparkplan

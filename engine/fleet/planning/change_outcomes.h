@@ -23,6 +23,13 @@ struct ChangeOutcome {
   std::set<ArtifactId> artifacts = {};  ///< Written by its finished steps.
 };
 
+/// The resources that a plan still changes, and of these the ones that wait.
+struct LeftToDo {
+  std::set<ResourceId> all;
+  std::set<ResourceId> waiting;
+};
+LeftToDo left_to_do(const NodePlan& plan);
+
 /// The outcome of each change of one node, from the approval to the report. Each phase advances it. Failures and
 /// finished changes never go away, so a run with a hostile node ends.
 class ChangeOutcomes {
@@ -53,8 +60,8 @@ class ChangeOutcomes {
   bool wrote() const { return wrote_; }
   /// Grows with each change that is carried out or fails.
   std::size_t progress() const;
-  /// For the report. `left` is the newest plan; `lost` is true if the node takes no further part.
-  Outcome reported(const ResourceId& id, const NodePlan& left, bool lost) const;
+  /// For the report. `left` is of the newest plan; `lost` is true if the node takes no further part.
+  Outcome reported(const ResourceId& id, const LeftToDo& left, bool lost) const;
 
  private:
   std::map<ResourceId, ChangeOutcome> changes_;

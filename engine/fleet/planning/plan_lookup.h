@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "engine/model/plan.h"
@@ -12,13 +13,16 @@ inline bool contains(const std::vector<ResourceId>& ids, const ResourceId& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// The change that the plan would carry out for the resource; null without one.
-inline const Change* find_change(const NodePlan& plan, const ResourceId& id) {
-  const auto found = std::ranges::find_if(
-      plan.changes, [&](const Change& change) { return change.id == id && change.origin != Origin::kForeign; });
-  return found == plan.changes.end() ? nullptr : &*found;
+/// The changes that the plan would carry out, by their resources. Valid as long as the plan.
+inline std::map<ResourceId, const Change*> changes_by_id(const NodePlan& plan) {
+  std::map<ResourceId, const Change*> changes;
+  for (const Change& change : plan.changes) {
+    if (change.origin != Origin::kForeign) changes.emplace(change.id, &change);
+  }
+  return changes;
 }
 
+/// Null without one.
 inline const Resource* find_resource(const std::vector<Resource>& resources, const ResourceId& id) {
   const auto found = std::ranges::find_if(resources, [&](const Resource& resource) { return resource.id == id; });
   return found == resources.end() ? nullptr : &*found;

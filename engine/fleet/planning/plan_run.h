@@ -34,7 +34,8 @@ class PlanRun : public Planning {
   std::map<ResourceId, ManagedResource> managed_after(const PlannedNode& node) const override;
   std::string undone_run(const PlannedNode&) const override { return ""; }
   bool rolls_back() const override { return false; }
-  bool is_due_to_others(const PlannedNode& planned, const Diagnostic& finding) const override;
+  std::vector<Diagnostic> due_to_others(const PlannedNode& planned,
+                                        const std::vector<Diagnostic>& findings) const override;
 
  private:
   void compile();

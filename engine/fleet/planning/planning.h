@@ -62,8 +62,11 @@ class Planning {
   /// The run that is rolled back on this node; empty when the file is applied.
   virtual std::string undone_run(const PlannedNode& node) const = 0;
   virtual bool rolls_back() const = 0;
-  /// True for a finding about this node that follows only from what other nodes report.
-  virtual bool is_due_to_others(const PlannedNode& /*node*/, const Diagnostic& /*finding*/) const { return false; }
+  /// Those of the findings about this node that follow only from what other nodes report.
+  virtual std::vector<Diagnostic> due_to_others(const PlannedNode& /*node*/,
+                                                const std::vector<Diagnostic>& /*findings*/) const {
+    return {};
+  }
 
   FleetSession& session() const { return session_; }
   /// In the order of FleetSession::nodes().

@@ -79,8 +79,9 @@ void PlanRun::remark_left_out() {
   for (const PlannedNode& planned : nodes_) {
     if (!planned.node.active() || !planned.implied) continue;
     const auto whole = plan_of(planned, std::nullopt).changes;
+    const auto planned_changes = changes_by_id(planned.plan);
     const auto left_out = std::count_if(whole.begin(), whole.end(), [&](const Change& change) {
-      return change.origin != Origin::kForeign && find_change(planned.plan, change.id) == nullptr;
+      return change.origin != Origin::kForeign && !planned_changes.contains(change.id);
     });
     if (left_out == 0) continue;
     session_.remark(planned.node, Severity::kNote, "release.left-out",

@@ -1,10 +1,12 @@
 #include "engine/fleet/planning/saved_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/core/diagnostic.h"
 #include "engine/plan/held_plan.h"
@@ -115,9 +117,13 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
       if (finding.node == node.name() && !contains(now, finding))
         warn(session, node, "plan.finding_gone", "a finding in the plan no longer applies: " + finding.message);
     }
-    for (const Diagnostic& finding : planning.findings()) {
-      if (finding.node != node.name() || contains(saved.report.diagnostics, finding)) continue;
-      if (planning.is_due_to_others(planned, finding)) {
+    std::vector<Diagnostic> added;
+    std::ranges::copy_if(planning.findings(), std::back_inserter(added), [&](const Diagnostic& finding) {
+      return finding.node == node.name() && !contains(saved.report.diagnostics, finding);
+    });
+    const auto due_to_others = planning.due_to_others(planned, added);
+    for (const Diagnostic& finding : added) {
+      if (contains(due_to_others, finding)) {
         leave_out_concerned(planned, find_node(saved, node.name())->plan, finding);  // Other nodes are skipped by now.
       } else {
         session.give_up(planned.node, stale("a finding is not in the plan: " + finding.message));

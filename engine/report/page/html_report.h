@@ -19,6 +19,7 @@ struct PageContext {
   std::string version;  ///< Of sparkplan.
 };
 
+/// Of `verify` and `doctor`: a whole page.
 std::string to_html(const VerifyReport& report, const PageContext& context);
 std::string to_html(const DoctorReport& report, const PageContext& context);
 /// Of `plan`. Values of settings whose names say that they are secret are hidden.

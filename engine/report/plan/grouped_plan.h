@@ -22,6 +22,7 @@ struct GroupedPlan {
   std::vector<ChangeGroup> blocked;
 };
 
+/// Pure. Nodes with the same change share a group.
 GroupedPlan grouped_plan(const Report& report);
 
 /// "add", "change", "remove" or "foreign".

@@ -14,6 +14,7 @@
 #include "engine/model/collective.h"
 #include "engine/remote/programs/agent_client.h"
 #include "engine/verify/levels/nccl_container.h"
+#include "engine/verify/levels/nccl_measurement.h"
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan {
@@ -60,22 +61,6 @@ struct NcclRunOptions {
   std::function<void(std::string_view doing)> progress;
 };
 
-/// One operation at one size, over all ranks.
-struct NcclMeasurement {
-  Collective collective = Collective::kAllReduce;
-  std::int64_t asked_bytes = 0;
-  std::int64_t bytes = 0;  ///< Less than requested if memory is short.
-  int iterations = 0;
-  double seconds = 0;  ///< For one iteration: the mean of all ranks, as in nccl-tests. See `early`.
-  CollectiveBandwidth bandwidth;
-  std::int64_t wrong = 0;   ///< Wrong elements on all ranks; of one rank at most as many as it receives.
-  std::string first_wrong;  ///< With the name of the node.
-  bool in_place = false;
-  /// A rank that reports a shorter time than an operation can have that ends on all ranks together. Then `seconds` is
-  /// the longest time. Empty: none.
-  std::string early = {};
-};
-
 enum class NcclTrouble : std::uint8_t {
   kConnection,     ///< A rank could not be started, or its connection broke.
   kFault,          ///< A rank reports why it cannot go on.
@@ -115,23 +100,7 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
 /// Pure. True for an answer that a rank may give in `phase`. The rank that makes the unique id must send one.
 bool fits_phase(const RankAnswer& answer, NcclPhase phase, bool makes_id);
 
-/// Pure. The first rank whose own result has another size than `run` asks for; nothing without one. The size follows
-/// from the command, so that no rank is judged by what another one reports.
-std::optional<std::size_t> place_of_other_size(const RunCollective& run, const std::vector<CollectiveResult>& results);
-
-/// Pure. The ranks' results of one run, all of the asked size, as one measurement. `names` are those of the ranks.
-/// Wrong elements on one rank stand, whatever the others report.
-NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_bytes,
-                               const std::vector<CollectiveResult>& results, const std::vector<std::string>& names);
-
-/// Pure. The free memory that one rank may count on: ranks on GPUs without their own memory share their node's.
-std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node);
-
 /// Pure. The rank with the least memory, the first of equal ones: it limits the sizes of all. Nothing without ranks.
 std::optional<std::size_t> place_of_least_memory(const NcclOutcome& outcome);
-
-/// Pure. The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
-/// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.
-std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes);
 
 }  // namespace sparkplan

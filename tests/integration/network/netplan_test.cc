@@ -4,55 +4,18 @@
 #include "tests/integration/lab/controller.h"
 #include "tests/integration/lab/host.h"
 #include "tests/integration/lab/links.h"
+#include "tests/integration/lab/netplan_host.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
 namespace {
 
-/// The halves of a Spark's first port.
-const std::string kOtherA = "enp1s0f0np0";
-const std::string kOtherB = "enP2p1s0f0np0";
-
-/// A host with an unconfigured fabric, before and after a case.
-class FabricHost {
- public:
-  explicit FabricHost(int number) : host_(number) { reset(); }
-  FabricHost(const FabricHost&) = delete;
-  FabricHost& operator=(const FabricHost&) = delete;
-  ~FabricHost() {
-    try {
-      reset();
-    } catch (const std::exception&) {  // The case has failed already; the next case resets the host again.
-    }
-  }
-  const Host& operator*() const { return host_; }
-  const Host* operator->() const { return &host_; }
-
-  int mtu(const std::string& interface) const { return mtu_of(host_, interface); }
-  Addresses addresses(const std::string& interface) const { return addresses_of(host_, interface); }
-  bool is_up(const std::string& interface) const { return test::is_up(host_, interface); }
-  bool full_frame_reaches(const std::string& address) const { return test::full_frame_reaches(host_, address); }
-
- private:
-  void reset() const {
-    host_.shell("rm -f /etc/netplan/*.yaml /run/netplan/*.yaml; netplan generate; networkctl reload; for half in " +
-                kHalfA + " " + kHalfB + " " + kOtherA + " " + kOtherB +
-                "; do ip address flush dev $half; ip link set dev $half down mtu 1500; done");
-  }
-  Host host_;
-};
-
 const std::string kDirect = "fabric: {topology: direct, port: 1}\n";
 const std::string kSwitch = "fabric: {topology: switch, port: 1}\n";
 
-/// All files in configuration directories, with inode and times: one line each.
-std::string configuration(const Host& host) {
-  return host.shell("find /etc /root /home /run/systemd/network -printf '%p %i %m %u %T@ %C@\\n' | sort");
-}
-
 void play_direct_fabric(const std::string& user) {
-  const FabricHost first(1);
-  const FabricHost second(2);
+  const NetplanHost first(1);
+  const NetplanHost second(2);
   const Controller controller;
   controller.cluster(kDirect + nodes_of_lab(2, user));
   const auto plan = controller.run({"plan", "--json"});
@@ -81,8 +44,8 @@ TEST_CASE("netplan: two nodes on one cable, as the SSH user root") { play_direct
 TEST_CASE("netplan: two nodes on one cable, as an ordinary user with sudo") { play_direct_fabric("operator"); }
 
 TEST_CASE("netplan: a cable in different ports on different nodes") {
-  const FabricHost first(1);
-  const FabricHost second(2);
+  const NetplanHost first(1);
+  const NetplanHost second(2);
   Lab::get().plug(2, kOtherA, kHalfA);
   Lab::get().plug(2, kOtherB, kHalfB);
   const Controller controller;
@@ -109,7 +72,7 @@ nodes:
 }
 
 TEST_CASE("netplan: a port beside the fabric has an address of the management network, a gateway and routes") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   Lab::get().plug(1, kOtherA, "mgmt0");
   const Controller controller;
   const std::string nodes = "ssh: {user: root}\nnodes:\n  - name: spark-01\n    address: 10.77.0.1\n";
@@ -145,7 +108,7 @@ TEST_CASE("netplan: a port beside the fabric has an address of the management ne
 }
 
 TEST_CASE("netplan: the management interface keeps its protection among the ports beside the fabric") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   controller.cluster(R"(
 sysctl: {net.core.somaxconn: 8192}
@@ -161,7 +124,7 @@ nodes:
 }
 
 TEST_CASE("netplan: the fabric survives a reboot") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
@@ -172,7 +135,7 @@ TEST_CASE("netplan: the fabric survives a reboot") {
 }
 
 TEST_CASE("netplan: a change of a link by hand is drift, named and repaired") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
@@ -190,7 +153,7 @@ TEST_CASE("netplan: a change of a link by hand is drift, named and repaired") {
 }
 
 TEST_CASE("netplan: a line added to the managed file by hand is drift of that file") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   controller.cluster(kSwitch + nodes_of_lab(1));
   require_exit(controller.run({"apply", "--yes"}), 0);
@@ -204,9 +167,9 @@ TEST_CASE("netplan: a line added to the managed file by hand is drift of that fi
 }
 
 TEST_CASE("netplan: growth from two nodes to three keeps the addresses of the two") {
-  const FabricHost first(1);
-  const FabricHost second(2);
-  const FabricHost third(3);
+  const NetplanHost first(1);
+  const NetplanHost second(2);
+  const NetplanHost third(3);
   const Controller controller;
   controller.cluster(kDirect + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
@@ -220,7 +183,7 @@ TEST_CASE("netplan: growth from two nodes to three keeps the addresses of the tw
 }
 
 TEST_CASE("netplan: removing the section restores the links") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   first->shell("ip link set " + kHalfA + " up && ip address add 10.5.5.5/24 dev " + kHalfA);
   controller.cluster(kSwitch + nodes_of_lab(1));
@@ -238,8 +201,8 @@ TEST_CASE("netplan: removing the section restores the links") {
 }
 
 TEST_CASE("netplan: a change of the connection's own interface is refused, and the node stays unchanged") {
-  const FabricHost first(1);
-  const FabricHost second(2);
+  const NetplanHost first(1);
+  const NetplanHost second(2);
   const Controller controller;
   controller.cluster(R"(
 sysctl: {net.core.somaxconn: 8192}
@@ -260,26 +223,8 @@ nodes:
   CHECK(second.addresses(kHalfA) == Addresses{"192.168.177.12/24"});
 }
 
-TEST_CASE("netplan: an interface that another file defines is refused, or left to that file") {
-  const FabricHost first(1);
-  const Controller controller;
-  const std::string foreign = "network:\n  version: 2\n  ethernets:\n    " + kHalfA + ": {link-local: [ipv4]}\n";
-  first->write("/etc/netplan/40-cx7.yaml", foreign, 0600);
-  controller.cluster(kSwitch + nodes_of_lab(1));
-  const auto refused = controller.run({"apply", "--yes"});
-  require_exit(refused, 9);
-  CHECK(contains(refused.out + refused.err, "/etc/netplan/40-cx7.yaml:4"));
-  require_bare_links(*first);
-
-  controller.cluster("fabric: {topology: switch, adopt: keep}\n" + nodes_of_lab(1));
-  require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK(first->text("/etc/netplan/40-cx7.yaml") == foreign);
-  CHECK(first.addresses(kHalfB) == Addresses{"192.168.101.11/24"});
-  CHECK_FALSE(contains(first->text(kFabricFile).value(), kHalfA + ":"));
-}
-
 TEST_CASE("netplan: a subnet with another route is refused with node and route, and a port may be moved") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   first->shell("ip route add 192.168.101.128/25 dev mgmt0");
   controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
@@ -303,52 +248,8 @@ TEST_CASE("netplan: a subnet with another route is refused with node and route, 
   require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
 }
 
-TEST_CASE("netplan: another file's definition of an interface is taken over, and restored on removal") {
-  const FabricHost first(1);
-  const Controller controller;
-  const std::string other = "/etc/netplan/40-cx7.yaml";
-  const std::string text = "# of a guide\nnetwork:\n  version: 2\n  ethernets:\n    " + kHalfA +
-                           ":\n      addresses: [10.50.0.1/24]  # by hand\n      mtu: 4200\n    eth9: {dhcp4: true}\n";
-  first->write(other, text);
-  first->shell("chmod 600 " + other + " && netplan apply");
-  REQUIRE(eventually([&] { return first.addresses(kHalfA) == Addresses{"10.50.0.1/24"}; }));
-  controller.cluster(kSwitch + nodes_of_lab(1));
-  require_exit(controller.run({"apply", "--yes"}), 9);
-  CHECK(first->text(other) == text);
-
-  controller.cluster("fabric: {topology: switch, port: 1, adopt: take-over}\n" + nodes_of_lab(1));
-  require_exit(controller.run({"apply", "--yes"}), 0);
-  require_fabric_links(*first);
-  CHECK_FALSE(contains(first->shell("netplan get ethernets." + kHalfA), "10.50.0.1"));
-  CHECK(contains(first->shell("netplan get ethernets.eth9"), "dhcp4: true"));
-  CHECK(first->shell("stat -c %a " + other) == "600");
-  const auto before = configuration(*first);
-  require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
-  require_exit(controller.run({"apply", "--yes"}), 0);
-  CHECK(configuration(*first) == before);
-
-  // A later change of the user to this file is kept.
-  first->append(other, "    eth8: {dhcp4: true}\n");
-  controller.cluster(nodes_of_lab(1));
-  require_exit(controller.run({"apply", "--yes", "--yes-prune"}), 0);
-  CHECK(first->text(other) == text + "    eth8: {dhcp4: true}\n");
-  CHECK(eventually([&] { return first.addresses(kHalfA) == Addresses{"10.50.0.1/24"}; }));
-}
-
-TEST_CASE("netplan: a foreign file that is not YAML is named, and all other changes are made") {
-  const FabricHost first(1);
-  const Controller controller;
-  first->write("/etc/netplan/50-broken.yaml", "network:\n  ethernets: {eth0: [dhcp4: true\n", 0600);
-  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + kSwitch + nodes_of_lab(1));
-  const auto run = controller.run({"apply", "--yes"});
-  require_exit(run, 4);
-  CHECK(contains(run.out + run.err, "/etc/netplan/50-broken.yaml"));
-  CHECK(first->sysctl("net.core.somaxconn") == "8192");
-  require_bare_links(*first);
-}
-
 TEST_CASE("netplan: a definition that netplan refuses is found before any write") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   // Valid YAML that netplan refuses.
   first->write("/etc/netplan/50-odd.yaml", "network:\n  version: 2\n  ethernets:\n    eth9: {no-such-key: true}\n",
@@ -362,7 +263,7 @@ TEST_CASE("netplan: a definition that netplan refuses is found before any write"
 }
 
 TEST_CASE("netplan: a missing interface excludes only itself") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   controller.cluster(R"(
 sysctl: {net.core.somaxconn: 8192}
@@ -385,7 +286,7 @@ nodes:
 }
 
 TEST_CASE("netplan: an MTU that the driver refuses restores the link and the file") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   // A macvlan's MTU cannot exceed the MTU of its parent interface.
   first->shell("ip link add link " + kHalfA + " name vfab type macvlan");
@@ -406,7 +307,7 @@ nodes:
 }
 
 TEST_CASE("netplan: a link-local half assigns itself an address") {
-  const FabricHost first(1);
+  const NetplanHost first(1);
   const Controller controller;
   controller.cluster(R"(
 fabric: {topology: custom}

@@ -111,66 +111,6 @@ TEST_CASE("copy processes: a chain of four brings every file, and a second run s
   CHECK(again.received == 0);
 }
 
-namespace {
-
-constexpr std::int64_t kChunksOfEach = 2;  // Of each connection.
-
-struct Held {
-  std::vector<CopyDigests> digests;
-  std::int64_t received = 0;  ///< At least.
-};
-
-/// A source with one file, and a receiver that gets no digest until it can receive nothing more.
-Held receive_without_digests(Chain& chain, const Trees& trees) {
-  // A connection may have asked for a third chunk, which it does not receive.
-  constexpr auto kWanted = (kChunksOfEach * static_cast<std::int64_t>(kStreams) - 2) * kCopyChunk;
-  fs::remove_all(trees.paths[0]);
-  write_file(trees.paths[0] / "large", random_text(static_cast<std::size_t>(kChunksOfEach * kCopyChunk) * kStreams, 3));
-  REQUIRE(chain.begin(trees.paths, false));
-  Held held;
-  const auto end = Clock::now() + kEnough;
-  while (held.received < kWanted && Clock::now() < end) {
-    if (const auto answer = chain.programs[0].answer()) {
-      if (const auto* digests = std::get_if<CopyDigests>(&*answer)) held.digests.push_back(*digests);
-    }
-    if (const auto answer = chain.programs[1].answer()) {
-      if (const auto* progress = std::get_if<CopyProgress>(&*answer)) held.received = progress->received_bytes;
-    }
-  }
-  CHECK(held.received >= kWanted);
-  return held;
-}
-
-}  // namespace
-
-TEST_CASE("copy processes: while the digest of a chunk is on its way, its connection receives the next one") {
-  const Trees trees(2);
-  Chain chain;
-  const Held held = receive_without_digests(chain, trees);
-  for (const CopyDigests& digests : held.digests) chain.programs[1].send(digests);
-  CHECK(chain.run(kEnough));
-  const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
-  CHECK(equal);
-}
-
-TEST_CASE("copy processes: after an interruption at most one chunk per connection is sent again") {
-  const Trees trees(2);
-  std::int64_t received = 0;
-  {
-    Chain chain;
-    received = receive_without_digests(chain, trees).received;
-    for (Program& program : chain.programs) program.kill();
-  }
-  Chain again;
-  REQUIRE(again.begin(trees.paths, false));
-  CHECK(again.run(kEnough));
-  constexpr std::int64_t kHeaders = 10'000;
-  constexpr auto kMost = (kChunksOfEach + 1) * static_cast<std::int64_t>(kStreams) * kCopyChunk;
-  CHECK(received + again.received < kMost + kHeaders);
-  const bool equal = read_file(trees.paths[1] / "large") == read_file(trees.paths[0] / "large");
-  CHECK(equal);
-}
-
 TEST_CASE("copy processes: of a large file with few changes, only the changed chunk is sent") {
   const Trees trees(2);
   const auto large = trees.paths[0] / "large";

@@ -86,51 +86,59 @@ TEST_CASE("merged routes skip the row route-elsewhere, unless another route deci
   CHECK(seen().seen == "192.168.100.0/25 goes through tun0, not enp1s0f1np1");
 }
 
+namespace {
+
+using RowsByField = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// The rows that a field decides, of HostFacts and of ExtendedFacts.
+const RowsByField kOfHost{
+    {"bios_date", {"bios-old"}},
+    {"gpu_driver",
+     {"driver-old", "differs-driver", "nccl-no-gpu", "driver-unsupported", "cdi-stale", "reboot-pending"}},
+    {"kernel_command_line", {"kernel-handover", "kernel-next-bad"}},
+    {"memory_available_bytes", {"contiguous-memory-lost", "memory-short"}},
+    {"routes", {"route-default", "route-elsewhere", "route-link-down"}},
+    {"network_profiles", {"profile-dhcp"}},
+    {"netplan_files", {"netplan-mode", "netplan-refuses"}},
+    {"bios_version", {"bios-old", "differs-bios"}},
+    {"nvme_host_nqn", {"shared-host-nqn"}},
+    {"host_keys", {"shared-host-key"}}};
+const RowsByField kOfExtended{
+    {"netplan_merged", {"netplan-refuses"}},
+    {"firewall", {"firewall-drops", "forward-drops"}},
+    {"units",
+     {"earlyoom-runs", "half-switched-off", "memlock-service", "docker-group", "container-runtime-missing",
+      "gpu-clock-capped"}},
+    {"containers.may_use_docker", {"docker-group"}},
+    {"containers.toolkit", {"container-runtime-missing"}},
+    {"containers.runtimes", {"container-runtime-missing"}},
+    {"containers.cdi_specs", {"container-runtime-missing", "cdi-stale"}},
+    {"gpu", {"gpu-clock-stuck", "gpu-throttled"}},
+    {"memory_pressure", {"memory-pressure"}},
+    {"swap", {"swap-used"}},
+    {"shared_memory", {"shm-small", "shm-full"}},
+    {"software.kernels", {"kernel-next-bad", "reboot-pending"}},
+    {"software.reboot_required", {"reboot-pending"}},
+    {"software.packages", {"reboot-pending", "holds-missing", "driver-packages-mixed"}},
+    {"software.upgrades_itself", {"holds-missing"}},
+    {"clock_synchronised", {"clock-not-synchronised"}},
+    {"removes_ipc", {"logins-end-jobs"}},
+    {"login.linger", {"logins-end-jobs"}},
+    {"sshd", {"sshd-without-pam"}},
+    {"fstab", {"fstab-unstable-device", "fstab-without-nofail"}},
+    {"nvme", {"nvme-not-live"}},
+    {"sysctl", {"rp-filter-strict", "forward-drops"}},
+    {"rdma_firmware", {"rdma-errors", "differs-firmware"}},
+    {"login.locked_memory", {"memlock-login"}},
+    {"modules_at_boot", {"peermem-at-boot"}},
+    {"nccl_files", {"nccl-half-left-out", "nccl-gid-index-set", "nccl-without-rdma", "nccl-login-shells-only"}},
+    {"login.environment", {"nccl-half-left-out", "nccl-preloaded", "nccl-unknown-variable"}},
+    {"own_name_addresses", {"host-name-loopback"}},
+    {"nccl_profile", {"nccl-login-shells-only", "gloo-interface-absent", "framework-elsewhere"}}};
+
+}  // namespace
+
 TEST_CASE("a row whose data is unread names the reason and gives no verdict") {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> host{
-      {"bios_date", {"bios-old"}},
-      {"gpu_driver",
-       {"driver-old", "differs-driver", "nccl-no-gpu", "driver-unsupported", "cdi-stale", "reboot-pending"}},
-      {"kernel_command_line", {"kernel-handover", "kernel-next-bad"}},
-      {"memory_available_bytes", {"contiguous-memory-lost", "memory-short"}},
-      {"routes", {"route-default", "route-elsewhere", "route-link-down"}},
-      {"network_profiles", {"profile-dhcp"}},
-      {"netplan_files", {"netplan-mode", "netplan-refuses"}},
-      {"bios_version", {"bios-old", "differs-bios"}},
-      {"nvme_host_nqn", {"shared-host-nqn"}},
-      {"host_keys", {"shared-host-key"}}};
-  const std::vector<std::pair<std::string, std::vector<std::string>>> extended{
-      {"netplan_merged", {"netplan-refuses"}},
-      {"firewall", {"firewall-drops", "forward-drops"}},
-      {"units",
-       {"earlyoom-runs", "half-switched-off", "memlock-service", "docker-group", "container-runtime-missing",
-        "gpu-clock-capped"}},
-      {"containers.may_use_docker", {"docker-group"}},
-      {"containers.toolkit", {"container-runtime-missing"}},
-      {"containers.runtimes", {"container-runtime-missing"}},
-      {"containers.cdi_specs", {"container-runtime-missing", "cdi-stale"}},
-      {"gpu", {"gpu-clock-stuck", "gpu-throttled"}},
-      {"memory_pressure", {"memory-pressure"}},
-      {"swap", {"swap-used"}},
-      {"shared_memory", {"shm-small", "shm-full"}},
-      {"software.kernels", {"kernel-next-bad", "reboot-pending"}},
-      {"software.reboot_required", {"reboot-pending"}},
-      {"software.packages", {"reboot-pending", "holds-missing", "driver-packages-mixed"}},
-      {"software.upgrades_itself", {"holds-missing"}},
-      {"clock_synchronised", {"clock-not-synchronised"}},
-      {"removes_ipc", {"logins-end-jobs"}},
-      {"login.linger", {"logins-end-jobs"}},
-      {"sshd", {"sshd-without-pam"}},
-      {"fstab", {"fstab-unstable-device", "fstab-without-nofail"}},
-      {"nvme", {"nvme-not-live"}},
-      {"sysctl", {"rp-filter-strict", "forward-drops"}},
-      {"rdma_firmware", {"rdma-errors", "differs-firmware"}},
-      {"login.locked_memory", {"memlock-login"}},
-      {"modules_at_boot", {"peermem-at-boot"}},
-      {"nccl_files", {"nccl-half-left-out", "nccl-gid-index-set", "nccl-without-rdma", "nccl-login-shells-only"}},
-      {"login.environment", {"nccl-half-left-out", "nccl-preloaded", "nccl-unknown-variable"}},
-      {"own_name_addresses", {"host-name-loopback"}},
-      {"nccl_profile", {"nccl-login-shells-only", "gloo-interface-absent", "framework-elsewhere"}}};
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   const CapturedNode other = test::captured_node(test::as_second_node(capture));
@@ -146,12 +154,12 @@ TEST_CASE("a row whose data is unread names the reason and gives no verdict") {
       CHECK(found->seen == (found->between_nodes ? "spark-01: no permission" : "no permission"));
     }
   };
-  for (const auto& [field, rows] : host) {
+  for (const auto& [field, rows] : kOfHost) {
     one.facts.host.unreadable = {{field, "no permission"}};
     expect_skips(field, rows);
   }
   one.facts.host.unreadable.clear();
-  for (const auto& [field, rows] : extended) {
+  for (const auto& [field, rows] : kOfExtended) {
     one.facts.extended->unreadable = {{field, "no permission"}};
     expect_skips(field, rows);
   }

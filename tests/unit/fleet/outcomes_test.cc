@@ -34,12 +34,12 @@ TEST_CASE("a change is done when all its steps are done") {
   ChangeOutcomes outcomes;
   const std::vector<Step> steps{step_of("a", {kFirst}), step_of("b", {kFirst, kSecond})};
   outcomes.send(steps);
-  CHECK(outcomes.reported(kFirst, plan_with({kFirst}), true) == Outcome::kUnknown);
+  CHECK(outcomes.reported(kFirst, left_to_do(plan_with({kFirst})), true) == Outcome::kUnknown);
   outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kUndone)}, false});
   CHECK_FALSE(outcomes.of(kFirst).carried_out);
   CHECK(outcomes.of(kFirst).artifacts.size() == 1);
   CHECK(outcomes.wrote());
-  CHECK(outcomes.reported(kFirst, plan_with({kFirst}), false) == Outcome::kNotDone);
+  CHECK(outcomes.reported(kFirst, left_to_do(plan_with({kFirst})), false) == Outcome::kNotDone);
   CHECK(outcomes.reported(kFirst, {}, false) == Outcome::kDone);
   CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kNotDone);
   outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kDone)}, false});

@@ -1,9 +1,13 @@
 // The end of containers, with a program in place of the engine; and jobs whose ranks are its clients.
 #include "engine/job/containers.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -92,6 +96,22 @@ Words calls_of(const FakeEngine& engine) {
   return words;
 }
 
+std::map<int, pid_t> processes_of(const std::string& engine, const std::string& id, milliseconds patience) {
+  const int answer = job::ask_for_processes(engine, id, patience);
+  REQUIRE(answer >= 0);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  pollfd waiting{answer, POLLIN, 0};
+  while (::poll(&waiting, 1, 20'000) == 1) {
+    const auto count = ::read(answer, buffer.data(), buffer.size());
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  ::close(answer);
+  ::waitpid(-1, nullptr, 0);
+  return job::processes_in(text);
+}
+
 pid_t parent_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(file, line);) {
@@ -117,17 +137,21 @@ TEST_CASE("the first process of each rank's container is asked of the engine, an
   const FakeEngine engine(
       "case $1 in ps) echo abc1; echo abc2 ;; "
       "inspect) printf '%s\\n' '0 4711' '1 0' 'x 12' '2 99 3' '-1 5' '3 -7' '4 1' '5 4712' '' ;; esac\n");
-  CHECK(job::container_processes("docker", "j-1", seconds(20)) == std::map<int, pid_t>{{0, 4711}, {5, 4712}});
+  CHECK(processes_of("docker", "j-1", seconds(20)) == std::map<int, pid_t>{{0, 4711}, {5, 4712}});
   CHECK(engine.calls().find("{{index .Config.Labels \"sparkplan.rank\"}} {{.State.Pid}} abc1 abc2\n") !=
         std::string::npos);
 }
 
+TEST_CASE("an answer of the engine that is cut gives no other process") {
+  CHECK(job::processes_in("0 4711\n5 47") == std::map<int, pid_t>{{0, 4711}});
+}
+
 TEST_CASE("without an answer of the engine, and without containers, a look has no process of a container") {
   const FakeEngine broken("case $1 in ps) echo abc1 ;; *) echo '0 4711'; exit 1 ;; esac\n");
-  CHECK(job::container_processes("docker", "j-1", seconds(20)).empty());
-  CHECK(job::container_processes("", "j-1", seconds(20)).empty());
+  CHECK(processes_of("docker", "j-1", seconds(20)).empty());
+  CHECK(processes_of("", "j-1", seconds(20)).empty());
   const FakeEngine none;
-  CHECK(job::container_processes("podman", "j-1", seconds(20)).empty());
+  CHECK(processes_of("podman", "j-1", seconds(20)).empty());
   CHECK(none.calls().find("inspect") == std::string::npos);
 }
 

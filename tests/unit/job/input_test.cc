@@ -1,4 +1,4 @@
-// Standard input of ranks, as `verify --image` speaks with a program in a container.
+// Standard input and output of ranks, as `verify --image` speaks with a program in a container.
 #include <unistd.h>
 
 #include <chrono>
@@ -10,6 +10,7 @@
 
 #include "engine/remote/programs/job_client.h"
 #include "tests/support/catch.h"
+#include "tests/unit/job/fake_engine.h"
 #include "tests/unit/job/programs.h"
 
 namespace sparkplan {
@@ -22,7 +23,7 @@ using std::chrono::seconds;
 /// A job of one rank on a local node.
 class OneRank {
  public:
-  OneRank(std::vector<std::string> argv, bool input) : nodes_(test::local_nodes(1)) {
+  OneRank(std::vector<std::string> argv, bool input, const std::string& engine = "") : nodes_(test::local_nodes(1)) {
     auto opened = JobClient::open(nodes_[0], {});
     REQUIRE(opened);
     client_.emplace(*std::move(opened));
@@ -30,14 +31,21 @@ class OneRank {
     start.id = "test-" + std::to_string(::getpid()) + "-input";
     start.ranks.push_back({0, std::move(argv), {}, input});
     start.grace_ms = 100;
+    start.containers.engine = engine;
     REQUIRE(client_->send(start));
   }
 
   void put(std::string bytes, int rank = 0) { (void)client_->send(RankInput{rank, std::move(bytes)}); }
+  void look() { (void)client_->send(LookAtJob{}); }
   void stop() { (void)client_->send(StopJob{}); }
   /// Reads until the output is `text`, or the job has ended.
   std::string output_until(const std::string& text) {
     while (output_ != text && !ended()) read();
+    return output_;
+  }
+  /// Reads until the answer to a look. Returns the output before it.
+  std::string output_until_seen() {
+    while (!seen && !ended()) read();
     return output_;
   }
   void finish() {
@@ -45,6 +53,7 @@ class OneRank {
   }
 
   bool finished = false;
+  std::optional<JobSeen> seen;
   std::optional<Error> failed;
   std::optional<RankEnded> end;
 
@@ -56,6 +65,7 @@ class OneRank {
       failed = answer.error();
     } else if (*answer) {
       if (const auto* output = std::get_if<RankOutput>(&**answer)) output_ += output->bytes;
+      if (const auto* looked = std::get_if<JobSeen>(&**answer)) seen = *looked;
       if (const auto* rank = std::get_if<RankEnded>(&**answer)) end = *rank;
       if (const auto* failure = std::get_if<JobFailure>(&**answer)) failed = failure->error;
       finished = finished || std::holds_alternative<JobFinished>(**answer);
@@ -97,6 +107,19 @@ TEST_CASE("a rank that closes its input goes on until it is stopped") {
   CHECK(rank.finished);
   REQUIRE(rank.end);
   CHECK(rank.end->ending == RankEnding::kStopped);
+}
+
+TEST_CASE("the output of a rank does not wait for a look whose container engine does not answer") {
+  const test::FakeEngine engine("test -e ../asked || { : >../asked; exec sleep 1000; }; test $1 = ps && ls; true\n");
+  OneRank rank({"cat"}, true, "podman");
+  rank.look();
+  rank.put("meanwhile");
+  CHECK(rank.output_until_seen() == "meanwhile");
+  REQUIRE(rank.seen);
+  CHECK(rank.seen->ranks.size() == 1);
+  rank.stop();
+  rank.finish();
+  CHECK(rank.finished);
 }
 
 TEST_CASE("input for a rank that the job does not have fails the job") {

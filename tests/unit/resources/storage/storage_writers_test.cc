@@ -1,4 +1,7 @@
 // Volumes that several nodes can reach: their writers, under all names of the volume.
+#include <map>
+#include <string>
+
 #include "engine/domain/storage/mount_table.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
@@ -31,35 +34,45 @@ void mount_btrfs(FakeNode& node, const std::string& source, const std::string& o
   node.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a " + options + " - btrfs " + source + " " + options + "\n");
 }
 
+/// Two nodes with one volume, which the second one is to mount writable.
+struct WriterAndIdle {
+  WriterAndIdle()
+      : loaded(
+            load_cluster("version: 1\nname: lab\nnodes:\n  - {name: s1, address: a, storage: " + volume("ext4", "ro") +
+                             "}\n  - {name: s2, address: b, storage: " + volume("ext4", "rw") + "}\n",
+                         "f", builtin_registry())) {
+    install_fake_storage(writer);
+    writer.put_file("/fake/servers/vol", "nvme1n1");
+    connect_subsystem(writer, "vol", "10.0.0.9", 4420);
+    add_mount(writer, "/dev/nvme1n1", "/mnt/a", "ext4", "rw");
+    install_fake_storage(idle);
+    REQUIRE(loaded.cluster);
+  }
+  const NodeSpec& second() const { return loaded.cluster->nodes.at(1); }
+  const Value& section() const { return second().sections.at("storage"); }
+  /// The node of that name exports what `node` shows.
+  void tell(const std::string& name, const FakeNode& node) {
+    const auto told = type.exports(section(), node);
+    REQUIRE(told);
+    exports[name]["mount"] = *told;
+  }
+  Desired desired() const { return type.desired(ClusterView{*loaded.cluster, second(), exports}, section(), {}); }
+
+  const ResourceType& type = *builtin_registry().find("mount");
+  FakeNode writer;
+  FakeNode idle;
+  const LoadedCluster loaded;
+  std::map<std::string, NodeExports> exports;
+};
+
 }  // namespace
 
 TEST_CASE("a node does not mount a volume writable while another node writes to it", "[storage]") {
-  FakeNode writer;
-  install_fake_storage(writer);
-  writer.put_file("/fake/servers/vol", "nvme1n1");
-  connect_subsystem(writer, "vol", "10.0.0.9", 4420);
-  add_mount(writer, "/dev/nvme1n1", "/mnt/a", "ext4", "rw");
-  FakeNode idle;
-  install_fake_storage(idle);
-  const LoadedCluster loaded =
-      load_cluster("version: 1\nname: lab\nnodes:\n  - {name: s1, address: a, storage: " + volume("ext4", "ro") +
-                       "}\n  - {name: s2, address: b, storage: " + volume("ext4", "rw") + "}\n",
-                   "f", builtin_registry());
-  REQUIRE(loaded.cluster);
-  const ResourceType& type = *builtin_registry().find("mount");
-  const Cluster& cluster = *loaded.cluster;
-  const Value& section = cluster.nodes.at(1).sections.at("storage");
-  std::map<std::string, NodeExports> exports;
-  const auto tell = [&](const std::string& name, const FakeNode& node) {
-    const auto told = type.exports(section, node);
-    REQUIRE(told);
-    exports[name]["mount"] = *told;
-  };
-  const auto desired = [&] { return type.desired(ClusterView{cluster, cluster.nodes.at(1), exports}, section, {}); };
+  WriterAndIdle nodes;
   SECTION("the other node writes") {
-    tell("s1", writer);
-    tell("s2", idle);
-    const Desired found = desired();
+    nodes.tell("s1", nodes.writer);
+    nodes.tell("s2", nodes.idle);
+    const Desired found = nodes.desired();
     CHECK(found.resources.empty());
     CHECK(found.incomplete);
     REQUIRE(found.diagnostics.size() == 1);
@@ -67,16 +80,49 @@ TEST_CASE("a node does not mount a volume writable while another node writes to 
     CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
   }
   SECTION("the other node departs and still writes") {
-    tell("s1", idle);
-    tell("s2", idle);
-    tell("s7", writer);
-    const Desired found = desired();
+    nodes.tell("s1", nodes.idle);
+    nodes.tell("s2", nodes.idle);
+    nodes.tell("s7", nodes.writer);
+    const Desired found = nodes.desired();
     CHECK(found.resources.empty());
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().hint == "release that node first: `sparkplan release s7`");
   }
+  SECTION("the other node's list is too long") {
+    nodes.tell("s2", nodes.idle);
+    Value links = Value::list();
+    for (int i = 0; i < 5000; ++i) links.push_back("/dev/x" + std::to_string(i));
+    nodes.exports["s1"]["mount"] = Value::map({{"writes", links}, {"places", Value::map()}});
+    REQUIRE(nodes.desired().diagnostics.size() == 1);
+    CHECK(nodes.desired().diagnostics.front().code == "mount.maybe-other-writer");
+  }
+  SECTION("the other node cannot list its volumes") {
+    nodes.writer.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a rw - btrfs /dev/mapper/a rw\n");
+    REQUIRE_FALSE(nodes.type.exports(nodes.section(), nodes.writer));
+    nodes.tell("s2", nodes.idle);
+    nodes.exports["s1"] = {};
+    REQUIRE(nodes.desired().diagnostics.size() == 1);
+    CHECK(nodes.desired().diagnostics.front().code == "mount.maybe-other-writer");
+  }
+  SECTION("the other node has stopped") {
+    nodes.tell("s1", nodes.idle);
+    nodes.tell("s2", nodes.idle);
+    CHECK(nodes.desired().resources.size() == 1);
+    CHECK(nodes.desired().diagnostics.empty());
+  }
+  SECTION("the other node is an image") {
+    FakeNode image;
+    image.set_live(false);
+    nodes.tell("s1", image);
+    nodes.tell("s2", nodes.idle);
+    CHECK(nodes.desired().diagnostics.empty());
+  }
+}
+
+TEST_CASE("a node does not mount a volume writable while another node would write to it again", "[storage]") {
+  WriterAndIdle nodes;
   SECTION("the other node's unit would write once the server is back") {
-    writer.put_file("/proc/self/mountinfo", "");
+    nodes.writer.put_file("/proc/self/mountinfo", "");
     StorageMount unmounted;
     unmounted.target = "/mnt/a";
     unmounted.kind = StorageKind::kNvmeTcp;
@@ -84,11 +130,11 @@ TEST_CASE("a node does not mount a volume writable while another node writes to 
     unmounted.what = nvme_device_link(*unmounted.nvme);
     unmounted.type = "ext4";
     const auto finds = [&](bool live) {
-      writer.set_live(live);
-      writer.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(unmounted));
-      tell("s1", writer);
-      tell("s2", idle);
-      const Desired found = desired();
+      nodes.writer.set_live(live);
+      nodes.writer.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(unmounted));
+      nodes.tell("s1", nodes.writer);
+      nodes.tell("s2", nodes.idle);
+      const Desired found = nodes.desired();
       CHECK(found.resources.size() == (found.diagnostics.empty() ? 1U : 0U));
       return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
     };
@@ -100,12 +146,12 @@ TEST_CASE("a node does not mount a volume writable while another node writes to 
     CHECK(finds(true).empty());
   }
   SECTION("the other node's fstab would write") {
-    writer.put_file("/proc/self/mountinfo", "");
+    nodes.writer.put_file("/proc/self/mountinfo", "");
     const auto finds = [&](const std::string& line) {
-      writer.put_file("/etc/fstab", "# lines\n" + line + "\n");
-      tell("s1", writer);
-      tell("s2", idle);
-      const Desired found = desired();
+      nodes.writer.put_file("/etc/fstab", "# lines\n" + line + "\n");
+      nodes.tell("s1", nodes.writer);
+      nodes.tell("s2", nodes.idle);
+      const Desired found = nodes.desired();
       return found.diagnostics.empty() ? std::string() : found.diagnostics.front().message;
     };
     const std::string would = "s1 would write again, through /etc/fstab:2, to \"nvme_tcp vol namespace 1\"";
@@ -115,81 +161,56 @@ TEST_CASE("a node does not mount a volume writable while another node writes to 
     CHECK(finds(link + "ext4 noauto,x-systemd.automount 0 0").starts_with(would));
     CHECK(finds("/dev/nvme1n1 /mnt/b ext4 defaults 0 0").starts_with(would));
     CHECK(finds("UUID=\"a-b\" /mnt/b ext4 defaults 0 0").empty());
-    CHECK(display(exports["s1"]["mount"]).find("/dev/disk/by-uuid/a-b") != std::string::npos);
+    CHECK(display(nodes.exports["s1"]["mount"]).find("/dev/disk/by-uuid/a-b") != std::string::npos);
     CHECK(finds(link + "ext4 noauto 0 0").empty());
     CHECK(finds(link + "ext4 defaults,ro 0 0").empty());
     CHECK(finds(link + "gfs2 defaults 0 0").empty());
   }
-  SECTION("the other node cannot list its volumes") {
-    writer.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a rw - btrfs /dev/mapper/a rw\n");
-    REQUIRE_FALSE(type.exports(section, writer));
-    tell("s2", idle);
-    exports["s1"] = {};
-    REQUIRE(desired().diagnostics.size() == 1);
-    CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
-  }
-  SECTION("the other node's list is too long") {
-    tell("s2", idle);
-    Value links = Value::list();
-    for (int i = 0; i < 5000; ++i) links.push_back("/dev/x" + std::to_string(i));
-    exports["s1"]["mount"] = Value::map({{"writes", links}, {"places", Value::map()}});
-    REQUIRE(desired().diagnostics.size() == 1);
-    CHECK(desired().diagnostics.front().code == "mount.maybe-other-writer");
-  }
-  SECTION("the other node has stopped") {
-    tell("s1", idle);
-    tell("s2", idle);
-    CHECK(desired().resources.size() == 1);
-    CHECK(desired().diagnostics.empty());
-  }
-  SECTION("the other node is an image") {
-    FakeNode image;
-    image.set_live(false);
-    tell("s1", image);
-    tell("s2", idle);
-    CHECK(desired().diagnostics.empty());
-  }
+}
+
+TEST_CASE("a node does not mount a volume writable while an unreachable node may write to it", "[storage]") {
+  WriterAndIdle nodes;
   SECTION("the other node is unreachable") {
-    tell("s2", idle);
-    const Desired found = desired();
+    nodes.tell("s2", nodes.idle);
+    const Desired found = nodes.desired();
     CHECK(found.resources.empty());
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().code == "mount.maybe-other-writer");
   }
   SECTION("the other node has left the file and is unreachable") {
-    tell("s1", idle);
-    tell("s2", idle);
-    exports["s7"] = {};
-    const Desired found = desired();
+    nodes.tell("s1", nodes.idle);
+    nodes.tell("s2", nodes.idle);
+    nodes.exports["s7"] = {};
+    const Desired found = nodes.desired();
     CHECK(found.resources.size() == 1);
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().severity == Severity::kWarning);
   }
   SECTION("the other node is unreachable, and this node already has the mount") {
-    tell("s2", writer);
-    CHECK(desired().diagnostics.empty());
+    nodes.tell("s2", nodes.writer);
+    CHECK(nodes.desired().diagnostics.empty());
   }
   SECTION("the other node is unreachable, and this node has no writable mount yet") {
     const auto finds = [&] {
-      tell("s2", idle);
-      const Desired found = desired();
+      nodes.tell("s2", nodes.idle);
+      const Desired found = nodes.desired();
       return found.diagnostics.empty() ? std::string() : found.diagnostics.front().code;
     };
-    idle.put_file("/etc/fstab", "/dev/disk/by-id/sparkplan-nvme-vol-1 /mnt/old ext4 defaults 0 0\n");
+    nodes.idle.put_file("/etc/fstab", "/dev/disk/by-id/sparkplan-nvme-vol-1 /mnt/old ext4 defaults 0 0\n");
     CHECK(finds() == "mount.maybe-other-writer");
-    idle.erase("/etc/fstab");
-    const StorageMount ours = storage_mounts(section).front();
-    idle.put_file("/etc/systemd/system/mnt-old.mount", mount::render_unit(ours));
+    nodes.idle.erase("/etc/fstab");
+    const StorageMount ours = storage_mounts(nodes.section()).front();
+    nodes.idle.put_file("/etc/systemd/system/mnt-old.mount", mount::render_unit(ours));
     CHECK(finds() == "mount.maybe-other-writer");
-    idle.erase("/etc/systemd/system/mnt-old.mount");
+    nodes.idle.erase("/etc/systemd/system/mnt-old.mount");
     // Its server may be away: no other node can have been given the volume meanwhile.
-    idle.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(ours));
+    nodes.idle.put_file("/etc/systemd/system/mnt-a.mount", mount::render_unit(ours));
     CHECK(finds().empty());
   }
   SECTION("several nodes are unreachable: those in the file are listed first") {
-    tell("s2", idle);
-    exports["s7"] = {};
-    const Desired found = desired();
+    nodes.tell("s2", nodes.idle);
+    nodes.exports["s7"] = {};
+    const Desired found = nodes.desired();
     REQUIRE(found.diagnostics.size() == 2);
     CHECK(found.diagnostics.front().message.starts_with("cannot determine whether s1 "));
     CHECK(found.diagnostics.front().severity == Severity::kError);

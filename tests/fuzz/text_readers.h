@@ -14,7 +14,7 @@ using Readers = std::map<std::string, void (*)(std::string_view), std::less<>>;
 
 /// All readers. A new one needs the sources of its parser in CMakeLists.txt: whole rooms would take many times as long
 /// to compile.
-const Readers& byte_readers();
+const Readers& text_readers();
 
 /// One input: the reader's name, a newline, and the text. An unknown name reads nothing.
 void read_with(const Readers& readers, const std::uint8_t* data, std::size_t size);

@@ -1,5 +1,5 @@
 // Readers of binary messages, listings and the output of programs.
-#include "tests/fuzz/byte_readers.h"
+#include "tests/fuzz/text_readers.h"
 
 #include <sys/socket.h>
 
@@ -203,7 +203,7 @@ void read_any(std::string_view text) {
 
 bool has_line_break(std::string_view text) { return text.find_first_of("\n\r") != std::string_view::npos; }
 
-const Readers& byte_readers() {
+const Readers& text_readers() {
   static const Readers all = [] {
     Readers named{
         {"any", read_any},
