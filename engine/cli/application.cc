@@ -159,7 +159,9 @@ ExitCode run_application(int argc, char** argv) {
   }
   const auto code = line.command(*console);
   if (!code) console->error(code.error());
-  return code.value_or(ExitCode::kUsage);
+  const auto printed = console->check_output();
+  if (!printed) console->error(printed.error());
+  return printed ? code.value_or(ExitCode::kUsage) : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan
