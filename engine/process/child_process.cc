@@ -140,6 +140,8 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     }
+    // Ignored signals stay ignored across an exec. A script that writes to an ended reader would go on for ever.
+    ::signal(SIGPIPE, SIG_DFL);
     blocked.restore();
   };
   // With vfork, Boost does not reap a child whose exec failed.

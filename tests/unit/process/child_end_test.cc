@@ -100,4 +100,14 @@ TEST_CASE("a program's end is noticed when no descriptor is left to watch it") {
   CHECK(lasted < std::chrono::seconds(10));
 }
 
+TEST_CASE("a script that writes without end ends with its reader, although this process ignores SIGPIPE") {
+  void (*const before)(int) = ::signal(SIGPIPE, SIG_IGN);
+  const auto output = run_and_capture(std::vector<std::string>{"sh", "-c", "(while :; do echo y; done) | head -n 1"},
+                                      {std::chrono::seconds(10)});
+  ::signal(SIGPIPE, before);
+  REQUIRE(output);
+  CHECK(output->standard_output == "y\n");
+  CHECK(output->standard_error.empty());
+}
+
 }  // namespace sparkplan
