@@ -1,12 +1,7 @@
 // The records of a sync on a full disk. A limit of the size of files stands for it.
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,32 +12,13 @@
 #include "engine/core/digest.h"
 #include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
+#include "tests/support/largest_file.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan::copy {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// During its lifetime, no file of this process can have more bytes.
-class LargestFile {
- public:
-  explicit LargestFile(std::uintmax_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{static_cast<rlim_t>(bytes), before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  LargestFile(const LargestFile&) = delete;
-  LargestFile& operator=(const LargestFile&) = delete;
-  ~LargestFile() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 Digest digest_of_text(const std::string& text) { return digest_of(text.data(), text.size()); }
 
@@ -57,7 +33,7 @@ TEST_CASE("copy: behind a line that a full disk has cut off, no file gets the di
   REQUIRE(opened);
   std::optional<DigestIndex> index(*std::move(opened));
   {
-    const LargestFile full(fs::file_size(file) + 10);
+    const test::LargestFile full(fs::file_size(file) + 10);
     index->add("lost", stamp, 2, 0, digest_of_text("lost"));
   }
   for (const std::string name : {"one", "two", "three"}) index->add(name, stamp, 2, 0, digest_of_text(name));
@@ -81,7 +57,7 @@ TEST_CASE("copy: a journal that a full disk cuts off says why, and its last whol
     Journal journal;
     REQUIRE(journal.open(directory.get()));
     REQUIRE(journal.add("file", 0, digest));
-    const LargestFile full(fs::file_size(folder.path() / "journal") + 20);
+    const test::LargestFile full(fs::file_size(folder.path() / "journal") + 20);
     errno = 0;
     const auto added = journal.add("file", 1, digest);
     REQUIRE_FALSE(added);
