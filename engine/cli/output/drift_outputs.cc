@@ -169,10 +169,9 @@ bool is_still_at(int file, const std::string& path) {
 
 /// Opens the file and locks it for this process while it is open. Returns -1 and sets errno on failure. A user who may
 /// write to the directory can put a FIFO there, or hold the lock for ever.
-int open_alone(const std::string& path) {
-  constexpr std::chrono::seconds kPatience{3};
+int open_alone(const std::string& path, std::chrono::milliseconds patience) {
   constexpr std::chrono::milliseconds kPause{20};
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + patience;
   while (true) {
     const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (file < 0) return -1;
@@ -224,9 +223,9 @@ std::int64_t last_success_in(const std::string& metrics) {
   return 0;
 }
 
-Result<void> replace_textfile(const std::string& path, const std::string& text) {
+Result<void> replace_textfile(const std::string& path, const std::string& text, std::chrono::milliseconds patience) {
   const auto temporary = temporary_of(path).string();
-  const int file = open_alone(temporary);
+  const int file = open_alone(temporary, patience);
   if (file < 0) return failure(system_error("write " + path + " (through " + temporary + ")", errno));
   auto replaced = ::ftruncate(file, 0) == 0 && ::fchmod(file, 0644) == 0
                       ? write_all(file, text, path)

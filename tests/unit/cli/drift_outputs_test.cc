@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -186,7 +187,7 @@ TEST_CASE("neither a FIFO at the metrics file's temporary path nor a lock of it 
   REQUIRE(::unlink(temporary.c_str()) == 0);
   const FileDescriptor held(::open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   REQUIRE(::flock(held.get(), LOCK_EX) == 0);
-  const auto locked = replace_textfile(path, "x");
+  const auto locked = replace_textfile(path, "x", std::chrono::milliseconds(50));
   REQUIRE_FALSE(locked);
   CHECK(locked.error().sys_errno == ETIMEDOUT);
 }
