@@ -65,6 +65,8 @@ int main(int argc, char** argv) {
   // A controller that disconnects during an answer must not kill the agent during a step.
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
+  // A parent that ignores it passes that on. Then the system keeps no exit status of programs.
+  ::signal(SIGCHLD, SIG_DFL);
   ::umask(022);
   // Programs get a fixed environment, independent of sudo and sshd.
   ::setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);

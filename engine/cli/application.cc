@@ -15,6 +15,7 @@
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/usage/completion.h"
 #include "engine/cli/usage/usage_error.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 #include "engine/export/export.h"
 
@@ -125,6 +126,9 @@ Result<ExitCode> run_help(const std::string& command, Console& console) {
 }
 
 ExitCode run_application(int argc, char** argv) {
+  keep_standard_streams_open();
+  // A parent that ignores it passes that on. Then the system keeps no exit status of the programs that we start.
+  ::signal(SIGCHLD, SIG_DFL);
   // When a node's agent or a pager closes its pipe, report an error instead of dying by SIGPIPE.
   ::signal(SIGPIPE, SIG_IGN);
   CommandLine line;
@@ -155,7 +159,9 @@ ExitCode run_application(int argc, char** argv) {
   }
   const auto code = line.command(*console);
   if (!code) console->error(code.error());
-  return code.value_or(ExitCode::kUsage);
+  const auto printed = console->check_output();
+  if (!printed) console->error(printed.error());
+  return printed ? code.value_or(ExitCode::kUsage) : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

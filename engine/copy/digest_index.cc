@@ -149,7 +149,8 @@ DigestIndex::DigestIndex(DigestIndex&& other) noexcept
       origin_(std::move(other.origin_)),
       lines_(other.lines_),
       chunks_(other.chunks_),
-      file_(std::move(other.file_)) {}
+      file_(std::move(other.file_)),
+      is_cut_off_(other.is_cut_off_) {}
 
 Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
   DigestIndex index;
@@ -293,8 +294,9 @@ std::string DigestIndex::lines_of(const std::string& path, const Record& record)
 }
 
 void DigestIndex::write(const std::string& lines) {
-  // Without this line the file is read again one day; that is no reason to fail now.
-  if (file_.valid() && ::write(file_.get(), lines.data(), lines.size()) < 0) return;
+  // Without this line the file is read again one day; that is no reason to fail now. But lines name earlier ones by
+  // their number: behind one that is missing or cut off, files would get the digests of others.
+  if (file_.valid() && !is_cut_off_) is_cut_off_ = !write_fully(file_.get(), lines);
 }
 
 std::vector<Digest> DigestIndex::find(const std::string& path, const FileStamp& stamp, std::size_t chunks) const {

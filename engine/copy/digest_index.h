@@ -95,6 +95,7 @@ class DigestIndex {
   bool with_digests_ = true;  ///< See of_text().
   std::size_t chunks_ = 0;    ///< Of all records that were read.
   FileDescriptor file_;
+  bool is_cut_off_ = false;  ///< A line could not be written, as on a full disk: no more are.
 };
 
 /// The trees that have an index of this user, as far as syncs brought anything there, and the stages of images. At most

@@ -44,10 +44,7 @@ Result<void> Journal::open(int partial_folder) {
   read(text);
   // Also ends a line that a crash has cut off.
   const std::string begin = (text.empty() ? "" : "\n") + own + "\n";
-  if (::write(file_.get(), begin.data(), begin.size()) != static_cast<ssize_t>(begin.size())) {
-    return failure(system_error("write the journal of unfinished files", errno));
-  }
-  return {};
+  return write(begin);
 }
 
 void Journal::read(const std::string& text) {
@@ -88,7 +85,7 @@ Result<void> Journal::begin_again(const std::string& partial_name) {
 
 Result<void> Journal::write(const std::string& line) {
   const std::lock_guard lock(mutex_);
-  if (::write(file_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  if (write_fully(file_.get(), line)) return {};
   return failure(system_error("write the journal of unfinished files", errno));
 }
 

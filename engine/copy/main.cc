@@ -38,6 +38,8 @@ int main(int argc, char** argv) {
     return 64;
   }
   ::signal(SIGPIPE, SIG_IGN);
+  // A parent that ignores it passes that on. Then the system keeps no exit status of an engine.
+  ::signal(SIGCHLD, SIG_DFL);
   ::umask(022);
   work_in_background();
   if (::write(STDOUT_FILENO, kPreamble.data(), kPreamble.size()) < 0) return kInputEndedStatus;

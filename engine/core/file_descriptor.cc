@@ -1,5 +1,7 @@
 #include "engine/core/file_descriptor.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -27,6 +29,13 @@ bool write_fully(int file, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return true;
+}
+
+void keep_standard_streams_open() {
+  // A new descriptor has the lowest number that is free.
+  int number = STDIN_FILENO;
+  while (number >= STDIN_FILENO && number <= STDERR_FILENO) number = ::open("/dev/null", O_RDWR);
+  if (number > STDERR_FILENO) ::close(number);
 }
 
 }  // namespace sparkplan

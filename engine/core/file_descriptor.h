@@ -43,4 +43,8 @@ Result<std::string> read_up_to(int file, std::size_t most, const std::string& na
 /// I/O. False if write(2) failed: errno has the reason.
 bool write_fully(int file, std::string_view bytes);
 
+/// I/O. Opens /dev/null in the place of each standard stream that is closed. Without it, the next file or connection
+/// would get that number, and the program's own output or input would go there.
+void keep_standard_streams_open();
+
 }  // namespace sparkplan

@@ -52,6 +52,8 @@ int name_pipe = -1;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variable
 }  // namespace
 
 void start_guardian() {
+  // A parent that ignores it passes that on. Then the system keeps no exit status.
+  ::signal(SIGCHLD, SIG_DFL);
   std::array<int, 2> names{};
   if (::pipe2(names.data(), O_CLOEXEC | O_NONBLOCK) != 0) ::_exit(EXIT_FAILURE);
   // Orphans of the child become ours, and not those of init.

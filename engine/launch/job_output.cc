@@ -79,10 +79,15 @@ Result<int> OutputFiles::file_of(const OutputSource& source) {
   const auto found = files_.find(source);
   if (found != files_.end()) return found->second;
   const std::string path = folder_ + "/" + name_(source);
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (file < 0) return failure(system_error("write " + path, errno));
-  files_.emplace(source, file);
-  return file;
+  // O_NONBLOCK: in a folder of several users, one can make a FIFO of that name, which would wait for its reader.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  FileDescriptor file(::open(path.c_str(), kFlags, 0666));
+  if (!file.valid()) return failure(system_error("write " + path, errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return failure(system_error("write " + path, errno));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is not a regular file", "remove it");
+  if (::ftruncate(file.get(), 0) != 0) return failure(system_error("write " + path, errno));
+  return files_.emplace(source, file.release()).first->second;
 }
 
 Result<void> OutputFiles::make(const OutputSource& source) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/fleet/session/fan_out.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/launch/output_queue.h"
 #include "engine/plan/reach.h"
@@ -223,11 +224,16 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       report.nodes[i].name = jobs[i].node->name.str();
       report.nodes[i].address = shown_address(*jobs[i].node);
-      threads.emplace_back([&, i] {
+      auto started = add_thread(threads, [&, i] {
         NodeRun node(i, jobs[i], options, shared, report.nodes[i]);
         last_line([&] { node.run(); }, [&](Error error) { node.fail(std::move(error)); });
         if (starts_ranks(jobs[i])) --shared.at_work;
       });
+      if (started) continue;
+      // The others must not wait for this node.
+      NodeRun(i, jobs[i], options, shared, report.nodes[i]).fail(std::move(started).error());
+      if (options.together) (void)shared.wait_for_others(false, options.stop);
+      if (starts_ranks(jobs[i])) --shared.at_work;
     }
   }
   shared.watch.reset();

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -139,6 +140,8 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     }
+    // Ignored signals stay ignored across an exec. A script that writes to an ended reader would go on for ever.
+    ::signal(SIGPIPE, SIG_DFL);
     blocked.restore();
   };
   // With vfork, Boost does not reap a child whose exec failed.
@@ -168,27 +171,40 @@ void ChildProcess::close_standard_input() { impl_->input.replace(-1); }
 
 std::optional<int> ChildProcess::wait(std::chrono::milliseconds deadline) {
   if (impl_->exit_status) return impl_->exit_status;
-  pollfd ended{impl_->pid_descriptor.get(), POLLIN, 0};
+  constexpr int kPauseMs = 5;
+  constexpr int kUnknownStatus = 255;
   const auto end = Clock::now() + deadline;
-  while (::poll(&ended, 1, milliseconds_left(end)) == 0) {
+  pollfd ended{impl_->pid_descriptor.get(), POLLIN, 0};
+  while (true) {
+    const int left = milliseconds_left(end);
+    // Without its descriptor (this process may have too many open files), the child is looked at again and again.
+    const bool has_ended = ::poll(&ended, 1, ended.fd < 0 ? std::min(left, kPauseMs) : left) > 0;
+    int wait_status = 0;
+    const pid_t reaped = ::waitpid(impl_->child.id(), &wait_status, WNOHANG);
+    if (reaped != 0) {
+      // A caller takes 0 for a success. Where SIGCHLD is ignored, the system keeps no status.
+      note_end(reaped > 0 ? exit_status_of(wait_status) : kUnknownStatus);
+      return impl_->exit_status;
+    }
     if (Clock::now() >= end) return std::nullopt;
+    if (has_ended) ::poll(nullptr, 0, std::min(left, kPauseMs));  // A debugger has it first.
   }
-  int wait_status = 0;
-  while (::waitpid(impl_->child.id(), &wait_status, 0) < 0 && errno == EINTR) {
-  }
-  // Reaped here, because Boost's own timed waits rely on SIGCHLD; Boost must not wait again.
-  impl_->child.detach();
-  impl_->group.detach();
-  impl_->exit_status = exit_status_of(wait_status);
-  return impl_->exit_status;
 }
 
-void ChildProcess::kill() {
+/// Boost must not wait again: its own timed waits rely on SIGCHLD.
+void ChildProcess::note_end(int exit_status) {
+  impl_->child.detach();
+  impl_->group.detach();
+  impl_->exit_status = exit_status;
+}
+
+void ChildProcess::kill(std::chrono::milliseconds patience) {
   if (impl_->exit_status) return;
   // The child has its own process group, so its subprocesses are killed too.
   ::kill(-impl_->child.id(), SIGKILL);
   ::kill(impl_->child.id(), SIGKILL);
-  wait(std::chrono::hours(1));
+  // One that waits in the kernel for a device or a server ends only when the kernel lets it.
+  if (!wait(patience)) note_end(128 + SIGKILL);
 }
 
 namespace {

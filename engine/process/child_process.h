@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +42,7 @@ struct CaptureLimits {
 Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits = {});
 
 /// A running program with its three streams as pipes. It has its own process group, so that a Ctrl-C at the terminal
-/// does not reach it. Killed and reaped when the object is destroyed.
+/// does not reach it. kill() ends it when the object is destroyed.
 class ChildProcess {
  public:
   /// `program` is executed as it is (also /proc/self/fd/N); no search, no shell. `ends_with_us`: as in CaptureLimits.
@@ -59,13 +60,15 @@ class ChildProcess {
   int standard_error() const;
   void close_standard_input();
 
-  /// The exit status (128 + signal number), or nothing if it still runs after `deadline`.
+  /// The exit status (128 + signal number; 255 if the system does not tell it), or nothing if it still runs after
+  /// `deadline`.
   std::optional<int> wait(std::chrono::milliseconds deadline);
-  /// SIGKILL to its process group, then reaped.
-  void kill();
+  /// SIGKILL to its process group, then reaped. A child that does not end within `patience` is left to the system.
+  void kill(std::chrono::milliseconds patience = std::chrono::seconds(5));
 
  private:
   struct Impl;
+  void note_end(int exit_status);
   explicit ChildProcess(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

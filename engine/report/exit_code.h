@@ -10,7 +10,7 @@ namespace sparkplan {
 /// The exit status of the program. docs/commands.md has the contract.
 enum class ExitCode : int {
   kDone = 0,
-  kUsage = 1,      ///< Wrong usage, a refused question, or a broken invariant.
+  kUsage = 1,      ///< Wrong usage, a refused question, a lost result, or a broken invariant.
   kDifferent = 2,  ///< Changes, drift or pending changes, if the command was asked to report them with this code.
   kInvalidFile = 3,
   kNodeFailed = 4,  ///< A node failed or is unreachable.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "engine/fleet/session/fan_out.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/sync/transfer_run.h"
 
@@ -44,8 +45,9 @@ std::vector<TransferOutcome> Transfer::run() {
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < members_.size(); ++i) {
-      threads.emplace_back(
-          [this, i] { last_line([&] { attend(i); }, [&](Error error) { fail(i, std::move(error)); }); });
+      auto started = add_thread(
+          threads, [this, i] { last_line([&] { attend(i); }, [&](Error error) { fail(i, std::move(error)); }); });
+      if (!started) fail(i, std::move(started).error());
     }
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return over(); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "engine/cli/commands/commands.h"
@@ -35,7 +36,8 @@ bool destination_is_free(const std::string& file, bool& replace, const Interrupt
   if (file == kStandardOutput) return true;
   if (::lstat(file.c_str(), &status) != 0) {
     const auto directory = std::filesystem::path(file).parent_path();
-    if (directory.empty() || std::filesystem::is_directory(directory)) return true;
+    std::error_code unreadable;
+    if (directory.empty() || std::filesystem::is_directory(directory, unreadable)) return true;
     console.error(
         usage("there is no directory " + directory.string() + " for the file", "create it, or name another file"));
     return false;

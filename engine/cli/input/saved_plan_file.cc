@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "engine/cli/input/plan_signature.h"
@@ -113,7 +114,8 @@ Result<void> check_plan_destination(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     const auto directory = fs::path(path).parent_path();
-    if (directory.empty() || fs::is_directory(directory)) return {};
+    std::error_code unreadable;
+    if (directory.empty() || fs::is_directory(directory, unreadable)) return {};
     return failure(ErrorCode::kInvalidInput, "there is no directory " + directory.string() + " to save the plan in",
                    "create it, or name another file");
   }

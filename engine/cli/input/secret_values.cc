@@ -1,6 +1,7 @@
 #include "engine/cli/input/secret_values.h"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,9 @@ namespace {
 bool may_run(const std::vector<std::string>& commands, const Cluster& cluster, const std::stop_token& stop,
              const Console& console) {
   // A plan that was edited may name another directory, and a relative command then is another program.
-  const auto directory = std::filesystem::absolute(cluster.file).parent_path();
+  std::error_code gone;  // Of the working directory. A relative name is shown as it is then.
+  const auto whole = std::filesystem::absolute(cluster.file, gone);
+  const auto directory = (gone ? std::filesystem::path(cluster.file) : whole).parent_path();
   std::string text = "To read its secrets, this plan runs on this machine, in " + directory.string() + ":\n";
   for (const std::string& command : commands) text += "  " + command + "\n";
   console.question(text);

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "engine/cli/output/new_file.h"
 #include "engine/core/text.h"
@@ -165,16 +167,24 @@ bool is_still_at(int file, const std::string& path) {
          here.st_ino == there.st_ino;
 }
 
-/// Opens the file and locks it for this process while it is open. Returns -1 and sets errno on failure.
-int open_alone(const std::string& path) {
+/// Opens the file and locks it for this process while it is open. Returns -1 and sets errno on failure. A user who may
+/// write to the directory can put a FIFO there, or hold the lock for ever.
+int open_alone(const std::string& path, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kPause{20};
+  const auto end = std::chrono::steady_clock::now() + patience;
   while (true) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (file < 0) return -1;
     // On a file system without locks, two simultaneous runs may collide.
-    const bool alone = ::flock(file, LOCK_EX) == 0 || errno != EINTR;
-    if (alone && is_still_at(file, path)) return file;
+    const bool held = ::flock(file, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
+    if (!held && is_still_at(file, path)) return file;
     // The previous run has renamed the file: it is now the file that collectors read.
     ::close(file);
+    if (std::chrono::steady_clock::now() >= end) {
+      errno = ETIMEDOUT;
+      return -1;
+    }
+    if (held) std::this_thread::sleep_for(kPause);
   }
 }
 
@@ -213,9 +223,9 @@ std::int64_t last_success_in(const std::string& metrics) {
   return 0;
 }
 
-Result<void> replace_textfile(const std::string& path, const std::string& text) {
+Result<void> replace_textfile(const std::string& path, const std::string& text, std::chrono::milliseconds patience) {
   const auto temporary = temporary_of(path).string();
-  const int file = open_alone(temporary);
+  const int file = open_alone(temporary, patience);
   if (file < 0) return failure(system_error("write " + path + " (through " + temporary + ")", errno));
   auto replaced = ::ftruncate(file, 0) == 0 && ::fchmod(file, 0644) == 0
                       ? write_all(file, text, path)

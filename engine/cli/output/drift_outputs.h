@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,7 +32,8 @@ std::int64_t last_success_in(const std::string& metrics);
 
 /// Replaces a file by rename, mode 0644, so that a collector never reads an incomplete file. The text is prepared in
 /// .NAME.new in the same directory. node_exporter ignores that name, and a run reuses the file of a killed run.
-/// Simultaneous runs take turns. Errors: kFailed.
-Result<void> replace_textfile(const std::string& path, const std::string& text);
+/// Simultaneous runs take turns, and wait for at most `patience`. Errors: kFailed.
+Result<void> replace_textfile(const std::string& path, const std::string& text,
+                              std::chrono::milliseconds patience = std::chrono::seconds(30));
 
 }  // namespace sparkplan

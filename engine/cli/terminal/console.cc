@@ -6,8 +6,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "engine/cli/terminal/typed_input.h"
 #include "engine/core/number_format.h"
@@ -41,11 +44,6 @@ bool is_able_terminal(int descriptor) {
   return ::isatty(descriptor) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
 }
 
-void write_to(FILE* stream, std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stream);
-  std::fflush(stream);
-}
-
 }  // namespace
 
 int columns_of_output() { return terminal_width(STDOUT_FILENO); }
@@ -77,7 +75,19 @@ Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const st
 Console::Console(Console&&) noexcept = default;
 Console::~Console() = default;
 
-void Console::result(std::string_view text) const { write_to(stdout, without_commands(text)); }
+void Console::result(std::string_view text) const {
+  const std::string shown = without_commands(text);
+  const bool written = std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0;
+  // A reader that has closed its pipe, such as `head`, wants no more.
+  if (!written && errno != EPIPE && lost_output_ == 0) lost_output_ = errno;
+}
+
+Result<void> Console::check_output() const {
+  if (lost_output_ == 0) return {};
+  Error error = system_error("write the result to standard output", lost_output_);
+  error.hint = "the command itself was carried out";
+  return failure(std::move(error));
+}
 
 void Console::question(std::string_view text) const { screen_->print(text); }
 

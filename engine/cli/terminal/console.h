@@ -35,6 +35,8 @@ class Console {
   /// Prints to standard output. This function and all below make control characters and hidden characters visible,
   /// except colours (see without_commands()).
   void result(std::string_view text) const;
+  /// Errors: those of write(2), if a result could not be printed as a whole, as on a full disk.
+  Result<void> check_output() const;
   /// Prints the context of a question to standard error, also with --quiet.
   void question(std::string_view text) const;
   /// Like question(), for unsolicited text, at any moment and from any thread.
@@ -71,6 +73,7 @@ class Console {
 
   std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Screen> screen_ = std::make_unique<Screen>();
+  mutable int lost_output_ = 0;  ///< The errno of the first result that could not be printed.
   bool quiet_ = false;
   bool verbose_ = false;
   bool color_ = false;

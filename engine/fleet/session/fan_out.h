@@ -7,10 +7,26 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "engine/core/result.h"
+
 namespace sparkplan {
+
+/// Starts `work()` in one more thread. Errors: those of pthread_create(3), such as a system that allows no more
+/// threads.
+template <class Work>
+Result<void> add_thread(std::vector<std::jthread>& threads, Work work) {
+  try {
+    threads.emplace_back(std::move(work));
+  } catch (const std::system_error& refused) {
+    return failure(system_error("start a thread", refused.code().value()));
+  }
+  return {};
+}
 
 /// The interval of messages to a node that waits for slower ones, so that its agent keeps the connection.
 inline constexpr std::chrono::seconds kHeartbeat{10};
@@ -18,12 +34,13 @@ inline constexpr std::chrono::seconds kHeartbeat{10};
 /// Calls `work(item)` for every item on at most `workers` threads and returns when all are done. Each item belongs to
 /// one thread until the return. With as many workers as items, each thread has one item. A thread without work calls
 /// `keep_alive(item)` for its own items every `heartbeat`. Neither function may throw: work on a node's data is inside
-/// last_line(). If one throws, all other items are still worked on, and the first exception is rethrown.
+/// last_line(). If one throws, all other items are still worked on, and the first exception is rethrown. If the system
+/// allows fewer threads, these take all items in turn.
 template <class Items, class Work, class KeepAlive>
 void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
              std::chrono::milliseconds heartbeat = kHeartbeat) {
   const auto count = std::min(std::max<std::size_t>(workers, 1), items.size());
-  std::atomic<std::size_t> next{count};
+  std::atomic<std::size_t> next{0};
   std::size_t unfinished = items.size();
   std::mutex mutex;
   std::condition_variable finished;
@@ -33,6 +50,7 @@ void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
     if (!escaped) escaped = std::current_exception();
   };
   const auto loop = [&](std::size_t first) {
+    { const std::lock_guard all_have_started(mutex); }
     std::vector<typename Items::value_type*> mine;
     for (std::size_t i = first; i < items.size(); i = next++) {
       try {
@@ -57,7 +75,15 @@ void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < count; ++i) threads.emplace_back(loop, i);
+    threads.reserve(count);
+    {
+      // A thread that does not exist has no item of its own, or the others would wait for it.
+      const std::lock_guard starting(mutex);
+      while (threads.size() < count && add_thread(threads, [&loop, first = threads.size()] { loop(first); })) {
+      }
+      next = std::max<std::size_t>(threads.size(), 1);
+    }
+    if (threads.empty() && count > 0) loop(0);
   }
   if (escaped) std::rethrow_exception(escaped);
 }

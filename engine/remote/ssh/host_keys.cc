@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "engine/core/file_descriptor.h"
 #include "engine/process/own_user.h"
 #include "engine/remote/ssh/ssh_connection.h"
 
@@ -28,23 +29,19 @@ Result<std::string> remember_host_key(const OfferedHostKey& key) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     return failure(system_error("make " + directory.string(), errno));
   }
-  const int file = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
-  if (file < 0) return failure(system_error("open " + path, errno));
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+  if (!file.valid()) return failure(system_error("open " + path, errno));
   struct stat status {};
-  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file);
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return failure(ErrorCode::kInvalidInput, "the host key cannot be recorded: " + path + " is not a regular file",
                    "see UserKnownHostsFile in ~/.ssh/config, or pin the key as `host_key` of the node");
   }
   std::string line = key.known_hosts_line + "\n";
   // The last existing line may lack its newline; our line must not be joined to it.
-  const auto size = ::lseek(file, 0, SEEK_END);
   char last = '\n';
-  if (size > 0 && ::pread(file, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, "\n");
-  const auto written = ::write(file, line.data(), line.size());
-  const int error = errno;
-  ::close(file);
-  if (written != static_cast<ssize_t>(line.size())) return failure(system_error("write " + path, error));
+  if (status.st_size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n')
+    line.insert(0, "\n");
+  if (!write_fully(file.get(), line)) return failure(system_error("write " + path, errno));
   return path;
 }
 

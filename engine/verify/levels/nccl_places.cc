@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/fleet/session/fan_out.h"
 #include "engine/verify/levels/gpu_checks.h"
 
 namespace sparkplan {
@@ -118,7 +119,8 @@ std::vector<GpuOutcome> list_programs(const std::vector<RankPlace>& places, cons
   std::vector<GpuOutcome> outcomes(places.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    threads.emplace_back([&, i] { outcomes[i] = measure_gpus(*places[i].node, gpus); });
+    const auto measure = [&, i] { outcomes[i] = measure_gpus(*places[i].node, gpus); };
+    if (!add_thread(threads, measure)) measure();
   }
   threads.clear();  // Waits: the outcomes are returned only when they are complete.
   return outcomes;

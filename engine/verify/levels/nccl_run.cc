@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/fleet/session/fan_out.h"
 #include "engine/remote/programs/nccl_rank_client.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/nccl_choice.h"
@@ -45,7 +46,7 @@ class RankGroup {
     {
       std::vector<std::jthread> threads;
       for (std::size_t i = 0; i < places_.size(); ++i) {
-        threads.emplace_back([this, i, &errors] {
+        auto started = add_thread(threads, [this, i, &errors] {
           auto client = open(places_[i]);
           if (client) {
             clients_[i] = std::move(*client);
@@ -55,6 +56,9 @@ class RankGroup {
           --unopened_;
           if (clients_[i] && places_[i].container) wait_for_others(*clients_[i]);
         });
+        if (started) continue;
+        errors[i] = std::move(started).error();
+        --unopened_;
       }
     }
     for (std::size_t i = 0; i < errors.size(); ++i) {
@@ -308,7 +312,8 @@ class RankGroup {
       for (std::size_t i = 0; i < clients_.size(); ++i) {
         if (!clients_[i]) continue;
         const auto patience = places_[i].container ? kPatienceWithContainer : kPatienceAtEnd;
-        threads.emplace_back([this, i, patience, &ended] { ended[i] = clients_[i]->end(patience) ? 1 : 0; });
+        const auto end = [this, i, patience, &ended] { ended[i] = clients_[i]->end(patience) ? 1 : 0; };
+        if (!add_thread(threads, end)) end();
       }
     }
     for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -345,7 +350,7 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
   std::vector<NcclOutcome> outcomes(places.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    threads.emplace_back([&, i] {
+    const auto inspect = [&, i] {
       const std::vector<RankPlace> one{places[i]};
       auto quiet = options;
       quiet.progress = nullptr;
@@ -353,8 +358,10 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
       ranks.start();
       if (!ranks.failed()) ranks.prepare();
       outcomes[i] = ranks.finish();
-    });
+    };
+    if (!add_thread(threads, inspect)) inspect();
   }
+  threads.clear();  // Waits: a return may move the outcomes before it destroys the threads.
   return outcomes;
 }
 

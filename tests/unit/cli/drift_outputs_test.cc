@@ -1,10 +1,18 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <thread>
 
 #include "engine/cli/output/drift_outputs.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
@@ -168,6 +176,20 @@ TEST_CASE("a link at the metrics file's temporary path is not followed") {
   CHECK_FALSE(replace_textfile((folder / "drift.prom").string(), "x"));
   std::ifstream precious(folder / "precious");
   CHECK(std::string(std::istreambuf_iterator<char>(precious), {}) == "text");
+}
+
+TEST_CASE("neither a FIFO at the metrics file's temporary path nor a lock of it keeps a run waiting for ever") {
+  const test::ScratchDirectory folder;
+  const std::string path = (folder / "drift.prom").string();
+  const std::string temporary = (folder / ".drift.prom.new").string();
+  REQUIRE(::mkfifo(temporary.c_str(), 0600) == 0);
+  CHECK_FALSE(replace_textfile(path, "x"));
+  REQUIRE(::unlink(temporary.c_str()) == 0);
+  const FileDescriptor held(::open(temporary.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  REQUIRE(::flock(held.get(), LOCK_EX) == 0);
+  const auto locked = replace_textfile(path, "x", std::chrono::milliseconds(50));
+  REQUIRE_FALSE(locked);
+  CHECK(locked.error().sys_errno == ETIMEDOUT);
 }
 
 TEST_CASE("a failed replacement of the metrics file is an error and leaves nothing behind") {

@@ -140,4 +140,19 @@ TEST_CASE("plan prints text, JSON or markdown") {
   CHECK(contains(wrong.standard_error, "markdown"));
 }
 
+TEST_CASE("a result that cannot be printed is exit 1, and a reader that ends early is not") {
+  const DirectoryNode node;
+  const auto plan_into = [&](const std::string& where) {
+    auto output = run_and_capture(
+        std::vector<std::string>{"bash", "-c", "\"$0\" plan --json \"$1\" " + where, SPARKPLAN_BINARY, node.file()});
+    REQUIRE(output);
+    return *std::move(output);
+  };
+  const auto full = plan_into("> /dev/full");
+  CHECK(full.exit_status == 1);
+  CHECK(contains(full.standard_error, "write the result to standard output: No space left on device"));
+  const auto closed = plan_into("2>&1 | true; exit ${PIPESTATUS[0]}");
+  CHECK(closed.exit_status == 0);
+}
+
 }  // namespace sparkplan

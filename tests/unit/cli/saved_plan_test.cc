@@ -225,6 +225,31 @@ TEST_CASE("a plan without the required signature is refused, and no node is cont
   }
 }
 
+TEST_CASE("a directory that cannot be looked at is an error before any contact") {
+  const Desk desk;
+  const std::string file = std::string(300, 'x') + "/file";
+  for (const auto& output : {sparkplan({"plan", desk.path("cluster.yaml"), "-o", file}),
+                             sparkplan({"init", "spark-01.invalid", "-o", file})}) {
+    INFO(output.standard_error);
+    CHECK(output.exit_status == 1);
+    CHECK(contains(output.standard_error, "there is no directory"));
+  }
+}
+
+TEST_CASE("a parent that ignores the ends of its children lets no signature pass unchecked") {
+  const SignedDesk desk;
+  const auto show_by = [&](const std::string& who) {
+    std::vector<std::string> command{"env", "--ignore-signal=CHLD", SPARKPLAN_BINARY, "show", desk.path("change.plan")};
+    for (const std::string& word : desk.by(who)) command.push_back(word);
+    auto output = run_and_capture(command);
+    REQUIRE(output);
+    INFO(output->standard_error);
+    return output->exit_status;
+  };
+  CHECK(show_by("anna@example") == 0);
+  CHECK(show_by("boris@example") == 9);
+}
+
 TEST_CASE("an empty --signed-by is an error, not an unsigned apply") {
   const SignedDesk desk;
   for (const auto& output : {desk.show(desk.by("")), desk.apply({"--signed-by", ""}),

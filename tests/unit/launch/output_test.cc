@@ -1,4 +1,6 @@
 // The output of jobs: lines, files and tails.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -118,6 +120,14 @@ TEST_CASE("files have the bytes of each stream, and a link in their place is not
   CHECK_FALSE(files->take({0, 0, false}, "x"));
   CHECK_FALSE(std::filesystem::exists(scratch / "/elsewhere"));
   CHECK_FALSE(OutputFiles::in((folder / "n.err").string(), name));
+}
+
+TEST_CASE("a FIFO in the place of a file of output keeps no one waiting") {
+  const ScratchDirectory scratch;
+  REQUIRE(::mkfifo((scratch / "/n.out").c_str(), 0600) == 0);
+  auto files = OutputFiles::in(scratch.path().string(), [](const OutputSource&) { return "n.out"; });
+  REQUIRE(files);
+  CHECK_FALSE(files->make({0, 0, false}));
 }
 
 TEST_CASE("files of output leave space on the disk, however much a node prints") {

@@ -1,7 +1,10 @@
 #include <stdlib.h>
 
+#include <cerrno>
+
 #include "engine/remote/ssh/host_keys.h"
 #include "tests/support/catch.h"
+#include "tests/support/largest_file.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan {
@@ -72,6 +75,20 @@ TEST_CASE("a failure to record a key is an error") {
   const Home other;
   other.root.write("/.ssh", "a file");
   CHECK_FALSE(remember_host_key(kKey));
+}
+
+TEST_CASE("a key that a full disk cuts off is an error with its reason, and the next key has its own line") {
+  const Home home;
+  home.root.write(kFile, "a ssh-rsa B\n");
+  {
+    const test::LargestFile full(15);
+    errno = 0;
+    const auto recorded = remember_host_key(kKey);
+    REQUIRE_FALSE(recorded);
+    CHECK(recorded.error().sys_errno == EFBIG);
+  }
+  REQUIRE(remember_host_key(kKey));
+  CHECK(home.root.read(kFile) == "a ssh-rsa B\n10.\n" + kKey.known_hosts_line + "\n");
 }
 
 TEST_CASE("known_hosts: all keys of a host are found, in all files, with their lines") {
