@@ -121,7 +121,7 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   listing.exists = true;
   const auto names = names_to_read(access.paths);
   SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names}));
-  ListingParts parts(false);
+  ListingParts parts;
   const auto take = [&](CopyAnswer& answer) {
     if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
   };
@@ -134,18 +134,13 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
 
 Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
   SPARK_CHECK(node.client->send(CopyLook{false, false, true, {}}));
-  ListingParts parts(true);
+  auto& entries = node.listing.entries;
+  // Not collected first: a second listing would take as much memory as the first one.
   const auto take = [&](CopyAnswer& answer) {
-    if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
+    auto* part = std::get_if<CopyEntries>(&answer);
+    if (part != nullptr) take_digests_of(std::move(*part), entries);
   };
   SPARK_TRY(const auto looked, await<CopyLooked>(*node.client, access.patience, 0, take));
-  SPARK_TRY(auto entries, parts.take());
-  auto now = entries.begin();
-  for (CopyEntry& entry : node.listing.entries) {
-    while (now != entries.end() && now->path < entry.path) ++now;
-    if (now == entries.end() || now->path != entry.path) continue;
-    if (now->size == entry.size && now->mtime_ns == entry.mtime_ns) entry.digests = std::move(now->digests);
-  }
   const std::string owner = owner_on(node, item);
   return check_to_send(node.listing.entries, !owner.empty() && owner != "root");
 }
