@@ -122,6 +122,17 @@ Result<std::vector<CopyEntry>> ListingParts::take() {
   return std::move(entries_);
 }
 
+void keep_few_names(std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = std::size_t{8} << 10;
+  std::size_t bytes = 0;
+  const auto end = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    bytes += name.size();
+    return bytes > kMostBytes;
+  });
+  names.erase(end, names.end());
+  names.shrink_to_fit();
+}
+
 void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries) {
   for (CopyEntry& now : part.entries) {
     const auto entry = std::lower_bound(entries.begin(), entries.end(), now.path,

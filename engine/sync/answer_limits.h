@@ -69,6 +69,10 @@ class ListingParts {
   std::vector<CopyEntry> entries_;
 };
 
+/// Pure. Drops the last names of a list that a node reports for one directory, as it may report a thousand of these.
+/// 8 KiB stay: a hundred names of usual length.
+void keep_few_names(std::vector<std::string>& names);
+
 /// Pure. Gives the digests in a part of a second listing to the entries that they belong to. `entries` are sorted by
 /// path.
 void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries);

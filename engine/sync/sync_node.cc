@@ -128,6 +128,7 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
+  keep_few_names(looked.changed);
   listing.changed = std::move(looked.changed);
   return listing;
 }
