@@ -81,6 +81,19 @@ void fail_node(const RunOptions& run, SyncNode& node, Error error) {
   show_node(run, node, "failed", Activity::kFailed);
 }
 
+void connect_node(const RunOptions& run, SyncNode& node) {
+  show_node(run, node, "connecting", Activity::kWorking);
+  auto client =
+      node.is_controller ? CopyClient::open_here(*node.spec, run.agent) : CopyClient::open(*node.spec, run.agent);
+  if (!client) {
+    node.error = std::move(client).error();
+    return show_node(run, node, "failed", Activity::kFailed);
+  }
+  node.client = std::move(*client);
+  // The controller's program may wait for its item longer than it waits for commands.
+  node.started = !node.is_controller;
+}
+
 NodeSpec controller_as_node() {
   return {*NodeName::parse(kControllerName), 0, {}, {}, TransportKind::kLocal, {}, false, {}, {}, {}};
 }
@@ -147,10 +160,13 @@ Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAcce
 }
 
 Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  const SharedPatience shared(access.patience);
   SPARK_TRY(const auto opened, open_tree(node, item, access));
   Listing listing;
   if (opened.exists) {
-    SPARK_TRY(listing, list_open_tree(node, access));
+    TreeAccess left = access;
+    left.patience = shared.left();
+    SPARK_TRY(listing, list_open_tree(node, left));
   }
   listing.was_received = opened.was_received;
   listing.free_bytes = opened.free_bytes;
