@@ -21,7 +21,7 @@
 namespace sparkplan::copy {
 namespace {
 
-/// Enough for 40 TB in chunks of 8 MiB, with 80 bytes per line.
+/// Enough for three trees of 12 TB in chunks of 8 MiB, with 80 bytes per line.
 constexpr std::size_t kLargestIndex = std::size_t{512} << 20;
 constexpr std::size_t kFewLines = 1000;
 constexpr std::chrono::seconds kWriterPatience{10};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "engine/core/keyed_digest.h"
@@ -16,12 +17,10 @@
 namespace sparkplan {
 namespace {
 
-/// The records of one identity, in their order.
-Value records_with(const RecordList& records, const Value& list, const std::string& identity) {
-  Value found = Value::list();
-  for (const Value& record : items_of(list)) {
-    if (records.identity_of(record).value_or("") == identity) found.push_back(record);
-  }
+/// The records of each identity, in their order. A machine may have thousands of them.
+std::map<std::string, Value> records_by_identity(const RecordList& records, const Value& list) {
+  std::map<std::string, Value> found;
+  for (const Value& record : items_of(list)) found[records.identity_of(record).value_or("")].push_back(record);
   return found;
 }
 
@@ -35,16 +34,22 @@ void add_all(Value& list, const Value& records) {
 
 Split split_records(const RecordList& list_of_records, const std::vector<Value>& each) {
   Split split{Value(), std::vector<Value>(each.size())};
+  std::vector<std::map<std::string, Value>> found;
   std::vector<std::string> identities;
+  std::set<std::string> known;
   for (const Value& list : each) {
+    found.push_back(records_by_identity(list_of_records, list));
     for (const Value& record : items_of(list)) {
-      const std::string identity = list_of_records.identity_of(record).value_or("");
-      if (std::find(identities.begin(), identities.end(), identity) == identities.end()) identities.push_back(identity);
+      std::string identity = list_of_records.identity_of(record).value_or("");
+      if (known.insert(identity).second) identities.push_back(std::move(identity));
     }
   }
   for (const std::string& identity : identities) {
     std::vector<Value> records;
-    for (const Value& list : each) records.push_back(records_with(list_of_records, list, identity));
+    for (const auto& list : found) {
+      const auto there = list.find(identity);
+      records.push_back(there == list.end() ? Value::list() : there->second);
+    }
     if (all_equal(records)) {
       add_all(split.common, records.front());
       continue;

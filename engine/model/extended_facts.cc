@@ -35,6 +35,10 @@ void list_fields(FieldVisitor& field, FirewallFacts& firewall) {
   field("ufw", firewall.ufw, kFactText);
   field("input_chains", firewall.input_chains, kOptional.first(kMostOfFew));
   field("forward_chains", firewall.forward_chains, kOptional.first(kMostOfFew));
+  if (!field.reading()) return;
+  std::size_t left = kMostVerdictsInAll;
+  keep_first(firewall.input_chains, &InputChainFacts::verdicts, left);
+  keep_first(firewall.forward_chains, &InputChainFacts::verdicts, left);
 }
 
 void list_fields(FieldVisitor& field, NvmeControllerFacts& controller) {

@@ -51,6 +51,13 @@ bool is_dgx_spark(const Facts& facts) {
                      [&](std::string_view name) { return facts.product.find(name) != std::string::npos; });
 }
 
+static void limit_ports(std::vector<RdmaDeviceFacts>& devices) {
+  std::size_t ports = kMostRdmaPortsInAll;
+  std::size_t gids = kMostRdmaGidsInAll;
+  keep_first(devices, &RdmaDeviceFacts::port_facts, ports);
+  for (RdmaDeviceFacts& device : devices) keep_first(device.port_facts, &RdmaPortFacts::gids, gids);
+}
+
 void list_fields(FieldVisitor& field, LinkFacts& link) {
   field("name", link.name, kRequiredFactText);
   field("mac", link.mac, kFactText);
@@ -91,6 +98,7 @@ void list_fields(FieldVisitor& field, Facts& facts) {
   field("ssh_server_address", facts.ssh_server_address, kFactText);
   field("links", facts.links, kOptional.at_most(kMostLinks));
   field("rdma_devices", facts.rdma_devices, kOptional.at_most(kMostRdmaDevices));
+  if (field.reading()) limit_ports(facts.rdma_devices);
   field("host", facts.host);
   field("survey", facts.extended);
 }

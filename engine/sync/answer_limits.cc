@@ -99,7 +99,7 @@ void ListingParts::add(CopyEntries part) {
   for (CopyEntry& entry : part.entries) {
     if (too_large_) return;
     // An assignment of an empty text would keep the memory.
-    if (!with_chunks_) entry.digests.clear();
+    entry.digests.clear();
     for (std::string* text : {&entry.path, &entry.target, &entry.user, &entry.group, &entry.sum, &entry.digests}) {
       text->shrink_to_fit();
     }
@@ -120,6 +120,28 @@ Result<std::vector<CopyEntry>> ListingParts::take() {
   if (too_large_) return failure(ErrorCode::kFailed, "the node lists more than a tree may have");
   SPARK_CHECK(check_tree(entries_));
   return std::move(entries_);
+}
+
+void keep_few_names(std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = std::size_t{8} << 10;
+  std::size_t bytes = 0;
+  const auto end = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    bytes += name.size();
+    return bytes > kMostBytes;
+  });
+  names.erase(end, names.end());
+  names.shrink_to_fit();
+}
+
+void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries) {
+  for (CopyEntry& now : part.entries) {
+    const auto entry = std::lower_bound(entries.begin(), entries.end(), now.path,
+                                        [](const CopyEntry& one, const std::string& path) { return one.path < path; });
+    if (entry == entries.end() || entry->path != now.path) continue;
+    if (now.size != entry->size || now.mtime_ns != entry->mtime_ns) continue;
+    now.digests.shrink_to_fit();
+    entry->digests = std::move(now.digests);
+  }
 }
 
 Result<void> check_to_send(const std::vector<CopyEntry>& entries, bool read_by_owner) {

@@ -55,22 +55,27 @@ class AnswerClock {
   std::int64_t read_bytes_ = 0;
 };
 
-/// The parts of a node's listing, within the bounds of a tree.
+/// The parts of a node's listing, within the bounds of a tree and without digests of chunks.
 class ListingParts {
  public:
-  /// `with_chunks`: the entries keep their digests.
-  explicit ListingParts(bool with_chunks) : with_chunks_(with_chunks) {}
   void add(CopyEntries part);
   /// By path. Errors: kFailed (over a bound, a name twice, a name without its directory).
   Result<std::vector<CopyEntry>> take();
 
  private:
-  bool with_chunks_;
   bool too_large_ = false;
   std::int64_t chunks_ = 0;
   std::size_t name_bytes_ = 0;
   std::vector<CopyEntry> entries_;
 };
+
+/// Pure. Drops the last names of a list that a node reports for one directory, as it may report a thousand of these.
+/// 8 KiB stay: a hundred names of usual length.
+void keep_few_names(std::vector<std::string>& names);
+
+/// Pure. Gives the digests in a part of a second listing to the entries that they belong to. `entries` are sorted by
+/// path.
+void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries);
 
 /// Pure. Checks the source's entries before a transfer: else receivers would fail under their own names.
 /// `read_by_owner`: the receivers' programs have only the rights of the owner.

@@ -53,6 +53,7 @@ void take(PrunedTree& tree, CopyPruned pruned) {
   tree.files = pruned.files;
   tree.bytes = pruned.bytes;
   tree.kept_files = pruned.kept_files;
+  keep_few_names(pruned.kept);
   tree.kept = std::move(pruned.kept);
 }
 

@@ -81,6 +81,19 @@ void fail_node(const RunOptions& run, SyncNode& node, Error error) {
   show_node(run, node, "failed", Activity::kFailed);
 }
 
+void connect_node(const RunOptions& run, SyncNode& node) {
+  show_node(run, node, "connecting", Activity::kWorking);
+  auto client =
+      node.is_controller ? CopyClient::open_here(*node.spec, run.agent) : CopyClient::open(*node.spec, run.agent);
+  if (!client) {
+    node.error = std::move(client).error();
+    return show_node(run, node, "failed", Activity::kFailed);
+  }
+  node.client = std::move(*client);
+  // The controller's program may wait for its item longer than it waits for commands.
+  node.started = !node.is_controller;
+}
+
 NodeSpec controller_as_node() {
   return {*NodeName::parse(kControllerName), 0, {}, {}, TransportKind::kLocal, {}, false, {}, {}, {}};
 }
@@ -121,40 +134,39 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   listing.exists = true;
   const auto names = names_to_read(access.paths);
   SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names}));
-  ListingParts parts(false);
+  ListingParts parts;
   const auto take = [&](CopyAnswer& answer) {
     if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
   };
   const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
+  keep_few_names(looked.changed);
   listing.changed = std::move(looked.changed);
   return listing;
 }
 
 Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
   SPARK_CHECK(node.client->send(CopyLook{false, false, true, {}}));
-  ListingParts parts(true);
+  auto& entries = node.listing.entries;
+  // Not collected first: a second listing would take as much memory as the first one.
   const auto take = [&](CopyAnswer& answer) {
-    if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
+    auto* part = std::get_if<CopyEntries>(&answer);
+    if (part != nullptr) take_digests_of(std::move(*part), entries);
   };
   SPARK_TRY(const auto looked, await<CopyLooked>(*node.client, access.patience, 0, take));
-  SPARK_TRY(auto entries, parts.take());
-  auto now = entries.begin();
-  for (CopyEntry& entry : node.listing.entries) {
-    while (now != entries.end() && now->path < entry.path) ++now;
-    if (now == entries.end() || now->path != entry.path) continue;
-    if (now->size == entry.size && now->mtime_ns == entry.mtime_ns) entry.digests = std::move(now->digests);
-  }
   const std::string owner = owner_on(node, item);
   return check_to_send(node.listing.entries, !owner.empty() && owner != "root");
 }
 
 Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  const SharedPatience shared(access.patience);
   SPARK_TRY(const auto opened, open_tree(node, item, access));
   Listing listing;
   if (opened.exists) {
-    SPARK_TRY(listing, list_open_tree(node, access));
+    TreeAccess left = access;
+    left.patience = shared.left();
+    SPARK_TRY(listing, list_open_tree(node, left));
   }
   listing.was_received = opened.was_received;
   listing.free_bytes = opened.free_bytes;

@@ -38,6 +38,7 @@ struct SyncNode {
   std::set<std::string> trees;      ///< The real paths of the items that were opened.
   std::set<std::string> image_ids;  ///< Of the items' images on this node.
   std::size_t items_read = 0;
+  std::chrono::milliseconds time_taken{0};  ///< For the looks at all items so far.
   std::vector<PrunedTree> prunable;
   // Of the current item:
   Listing listing;
@@ -64,6 +65,9 @@ void on_each_node(std::vector<SyncNode>& nodes, const RunOptions& run, Work work
         last_line([&] { (void)node.client->send(CopyAlive{}); }, [](Error) {});
       });
 }
+
+/// Starts the node's program. An error is in the node.
+void connect_node(const RunOptions& run, SyncNode& node);
 
 /// Reports the current step of a node. The controller has no line in the display.
 void show_node(const RunOptions& run, const SyncNode& node, std::string_view doing, Activity activity);

@@ -40,7 +40,7 @@ class SyncRun {
     const bool from_here = std::ranges::any_of(items, [](const auto& item) { return item.is_from_controller(); });
     nodes_.back().skipped = !from_here;
     if (!items.empty() || options_.prune) {
-      on_each([&](SyncNode& node) { connect(node); });
+      on_each([&](SyncNode& node) { connect_node(run_, node); });
     }
     for (const ContentItem& item : items) {
       report_.items.emplace_back().item = item;
@@ -61,19 +61,6 @@ class SyncRun {
 
   void show(const SyncNode& node, std::string_view doing, Activity activity = Activity::kWorking) const {
     show_node(run_, node, doing, activity);
-  }
-
-  void connect(SyncNode& node) {
-    show(node, "connecting");
-    auto client =
-        node.is_controller ? CopyClient::open_here(*node.spec, run_.agent) : CopyClient::open(*node.spec, run_.agent);
-    if (!client) {
-      node.error = std::move(client).error();
-      return show(node, "failed", Activity::kFailed);
-    }
-    node.client = std::move(*client);
-    // The controller's program may wait for its item longer than it waits for commands.
-    node.started = !node.is_controller;
   }
 
   void fail(SyncNode& node, Error error) const { fail_node(run_, node, std::move(error)); }
@@ -100,7 +87,7 @@ class SyncRun {
       if (nodes_[i].error && !nodes_[i].skipped) fail(nodes_[i], *nodes_[i].error);
     }
     on_each([&](SyncNode& node) {
-      look(node, report.item, access(false));
+      look_in_time(node, report.item);
       if (node.is_read) ++node.items_read;
     });
     const auto source = find_source(report);
@@ -113,11 +100,23 @@ class SyncRun {
     send(report, *source);
   }
 
+  /// Without a transfer, a node has one total for all items: plans wait for it.
+  void look_in_time(SyncNode& node, const ContentItem& item) {
+    TreeAccess own = access(false);
+    if (!writes_) own.patience.total -= std::min(own.patience.total, node.time_taken);
+    if (own.patience.total.count() == 0) {
+      return fail(node, make_error(ErrorCode::kUnreachable, "it took all of its time for the entries before this one"));
+    }
+    const auto begun = Clock::now();
+    look(node, item, own);
+    node.time_taken += std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begun);
+  }
+
   /// Lists the tree. Reads files first if `access` says so.
   void look(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
     show(node, access.read ? "reading " + item.name : "comparing " + item.name);
     if (!is_model(item)) {
-      auto image = look_at_image(node, item, options_.patience);
+      auto image = look_at_image(node, item, access.patience);
       if (!image) return fail(node, std::move(image).error());
       node.image = std::move(*image);
       node.image_ids.insert(node.image.id);
@@ -388,8 +387,9 @@ class SyncRun {
 
 }  // namespace
 
-SyncReport look_at_content(const Cluster& cluster, const RunOptions& run) {
-  const SyncOptions options;
+SyncReport look_at_content(const Cluster& cluster, const RunOptions& run, const AnswerPatience& patience) {
+  SyncOptions options;
+  options.patience = patience;
   return SyncRun(cluster, run, options, false).run();
 }
 

@@ -81,8 +81,9 @@ struct SyncOptions {
   std::function<void(const ContentItem& item, const std::string& node, const TransferProgress& progress)> progress;
 };
 
-/// The state of each item on each node. Reads no file's content, and writes nothing.
-SyncReport look_at_content(const Cluster& cluster, const RunOptions& run);
+/// The state of each item on each node. Reads no file's content, and writes nothing. `patience` is for all items of a
+/// node together.
+SyncReport look_at_content(const Cluster& cluster, const RunOptions& run, const AnswerPatience& patience = {});
 
 /// Brings every item to every selected node. Items are handled one after another.
 SyncReport sync_content(const Cluster& cluster, const RunOptions& run, const SyncOptions& options);

@@ -1,6 +1,8 @@
 #include "engine/sync/transfer.h"
 
 #include <algorithm>
+#include <semaphore>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -23,6 +25,18 @@ constexpr std::size_t kMostBytesInFrame = std::size_t{512} << 10;
 constexpr std::size_t kMostRecordBytes = 2000 * kCopyRecordBytes;
 /// Free space that a sync leaves to others.
 constexpr std::int64_t kReserve = std::int64_t{64} << 20;
+
+/// One of the turns of a semaphore.
+class Turn {
+ public:
+  explicit Turn(std::counting_semaphore<2>& turns) : turns_(turns) { turns_.acquire(); }
+  ~Turn() { turns_.release(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::counting_semaphore<2>& turns_;
+};
 
 Error too_little_space(const CopyBegun& begun) {
   const auto gigabytes = [](std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
@@ -80,6 +94,7 @@ void Transfer::attend(std::size_t i) {
       const std::lock_guard lock(mutex_);
       if (over_ || states_[i].left()) return;
       commands.swap(states_[i].to_send);
+      add_digests(i, commands);
     }
     if (Clock::now() >= next_alive) {
       commands.emplace_back(CopyAlive{});
@@ -95,12 +110,12 @@ bool Transfer::introduce(std::size_t i) {
   std::size_t number = 0;
   for (const CopyEntry& entry : entries_) {
     CopyEntry& own = part.entries.emplace_back(entry);
-    // A node that serves its own files needs no other node's digests.
-    if (members_[i].holds()) own.digests.clear();
+    // A node that serves its own files needs no digests: it has its own.
+    if (is_source(i)) own.digests = {};
     if (members_[i].holds()) own.mtime_ns = members_[i].held_times.at(number++);
     bytes += own.digests.size() + own.path.size() + own.target.size();
     if (part.entries.size() < kMostEntriesInFrame && bytes < kMostBytesInFrame) continue;
-    if (!send(i, std::exchange(part, {}))) return false;
+    if (!send_part(i, std::exchange(part, {}), bytes)) return false;
     bytes = 0;
   }
   if (!part.entries.empty() && !send(i, std::move(part))) return false;
@@ -108,6 +123,12 @@ bool Transfer::introduce(std::size_t i) {
   const std::lock_guard lock(mutex_);
   states_[i].last_sign = Clock::now();
   return true;
+}
+
+bool Transfer::send_part(std::size_t i, CopyExpect part, std::size_t bytes) {
+  if (bytes < 2 * kMostBytesInFrame) return send(i, std::move(part));
+  const Turn turn(large_parts_);
+  return send(i, std::move(part));
 }
 
 bool Transfer::send(std::size_t i, const CopyCommand& command) {
@@ -227,16 +248,23 @@ void Transfer::take_digests(std::size_t i, const CopyDigests& digests) {
     if (!states_[i].budget.take(Clock::now())) flooded(i);
     return;
   }
-  for (std::size_t k = 0; k < states_.size(); ++k) {
-    if (!is_to_receive(k)) continue;
-    auto& queue = states_[k].to_send;
-    auto* last = queue.empty() ? nullptr : std::get_if<CopyDigests>(&queue.back());
-    if (last != nullptr && last->records.size() < kMostRecordBytes) {
-      last->records += *fresh;
-    } else {
-      queue.emplace_back(CopyDigests{*fresh});
-    }
+  for (std::string_view rest = *fresh; !rest.empty();) {
+    if (digests_.empty() || digests_.back().size() == kMostRecordBytes) digests_.emplace_back();
+    std::string& last = digests_.back();
+    const auto count = std::min(rest.size(), kMostRecordBytes - last.size());
+    last += rest.substr(0, count);
+    rest.remove_prefix(count);
   }
+}
+
+void Transfer::add_digests(std::size_t i, std::deque<CopyCommand>& commands) {
+  std::size_t& sent = states_[i].digest_bytes;
+  const std::size_t piece = sent / kMostRecordBytes;
+  if (!is_to_receive(i) || piece >= digests_.size()) return;
+  std::string records = digests_[piece].substr(sent % kMostRecordBytes);
+  if (records.empty()) return;
+  sent += records.size();
+  commands.emplace_back(CopyDigests{std::move(records)});
 }
 
 void Transfer::take_progress(std::size_t i, const CopyProgress& progress) {

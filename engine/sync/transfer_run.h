@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -33,6 +34,7 @@ struct TransferLink {
 /// One member of a transfer, under the lock.
 struct TransferState {
   std::deque<CopyCommand> to_send;
+  std::size_t digest_bytes = 0;  ///< Of Transfer::digests_: passed on to this member.
   TransferOutcome outcome;
   bool begun = false;
   bool complete = false;
@@ -91,6 +93,8 @@ class Transfer {
   void attend(std::size_t i);
   /// Tells the member what to expect. The parts are made one by one: for all members together they may be gigabytes.
   bool introduce(std::size_t i);
+  /// As send(). A part with the digests of a large file takes several times its size while it is encoded.
+  bool send_part(std::size_t i, CopyExpect part, std::size_t bytes);
   bool send(std::size_t i, const CopyCommand& command);
   /// Between two answers of one member the others have the lock.
   bool exchange(std::size_t i, const std::deque<CopyCommand>& commands);
@@ -106,6 +110,8 @@ class Transfer {
   void take_complete(std::size_t i, const CopyComplete& complete);
   /// Only the source says what is right, and once for each chunk.
   void take_digests(std::size_t i, const CopyDigests& digests);
+  /// The next ones that a receiver has not got yet.
+  void add_digests(std::size_t i, std::deque<CopyCommand>& commands);
   void take_progress(std::size_t i, const CopyProgress& progress);
   bool fail(std::size_t i, Error error);
   /// The node is left out; those behind it receive from another one. One that is complete only serves no more.
@@ -165,6 +171,11 @@ class Transfer {
   bool left_late_ = false;  ///< A receiver has left a sender that is late itself.
   std::vector<State> states_;
   KnownChunks known_;
+  /// What the source has sent, in pieces of one length but for the last. Kept once: a copy for each receiver that reads
+  /// slowly would be gigabytes.
+  std::deque<std::string> digests_;
+  /// Two, so that one member that reads slowly holds up no other one.
+  std::counting_semaphore<2> large_parts_{2};
   std::map<std::int64_t, TransferLink> links_;
   std::int64_t next_link_ = 1;
   std::list<std::jthread> relays_;  ///< Last: the threads use all of the others.

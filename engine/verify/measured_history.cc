@@ -61,19 +61,15 @@ Result<void> ask_for_measurements(NodeQuestion& question, const AgentOptions& op
 }
 
 /// The nodes that the id names: "tcp/spark-01/spark-02/A". All of them for "nccl/all/all_reduce".
-std::vector<std::string> nodes_in(std::string_view id, const Cluster& cluster) {
+std::set<std::string> nodes_in(std::string_view id, const Cluster& cluster) {
   const auto parts = split(id, '/');
   const auto is_part = [&](std::size_t at, std::string_view text) { return parts.size() > at && parts[at] == text; };
-  std::vector<std::string> nodes;
+  std::set<std::string> nodes;
   for (const NodeSpec& node : cluster.nodes) {
     const std::string& name = node.name.str();
-    if (is_part(1, "all") || is_part(1, name) || is_part(2, name)) nodes.push_back(name);
+    if (is_part(1, "all") || is_part(1, name) || is_part(2, name)) nodes.insert(name);
   }
   return nodes;
-}
-
-bool is_in(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 /// A run as its node describes it.
@@ -181,7 +177,7 @@ void add_runs(const TimedRuns& timed, const std::string& from, const std::string
 }
 
 /// `involved`: the nodes that the check's id names.
-void explain(ValueChange& change, const CheckHistory& history, const std::vector<std::string>& involved,
+void explain(ValueChange& change, const CheckHistory& history, const std::set<std::string>& involved,
              const std::vector<TimedRuns>& nodes) {
   const PastValue& before = history.values[change.at - 1];
   const PastValue& after = history.values[change.at];
@@ -191,7 +187,7 @@ void explain(ValueChange& change, const CheckHistory& history, const std::vector
     const std::string from = time_of_run(before.run);
     const std::string to = time_of_run(after.run);
     for (const TimedRuns& timed : nodes) {
-      if (is_in(involved, timed.node->node)) add_runs(timed, from, to, beside);
+      if (involved.contains(timed.node->node)) add_runs(timed, from, to, beside);
     }
   }
   change.beside = std::move(beside).lines();
@@ -326,7 +322,7 @@ std::vector<CheckHistory> check_histories(const Cluster& cluster, const std::vec
       const auto figure = figure_of(id);
       if (!figure) continue;
       const auto involved = nodes_in(id, cluster);
-      if (!is_in(involved, node.node)) continue;
+      if (!involved.contains(node.node)) continue;
       CheckHistory history{id, node.node, values_of(stored, runs)};
       if (history.values.empty()) continue;
       std::vector<double> values;

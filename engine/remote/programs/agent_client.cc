@@ -130,7 +130,14 @@ Result<void> AgentClient::start_agent() {
   return {};
 }
 
+Result<void> AgentClient::check_time_to_meet() const {
+  constexpr int kTimeouts = 4;  // An installation, and an answer before it and after it.
+  if (Clock::now() - begun_ < options_.reply_timeout * kTimeouts) return {};
+  return failure(ErrorCode::kUnreachable, "the node takes too long to start the agent");
+}
+
 Result<void> AgentClient::handshake(const FactsRequest& request) {
+  SPARK_CHECK(check_time_to_meet());
   SPARK_CHECK(start_agent());
   const auto id = next_id_++;
   SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{id, request})));
@@ -161,6 +168,7 @@ Result<void> AgentClient::install(const NodeSpec& node) {
   if (node.transport == TransportKind::kLocal) {
     return failure(ErrorCode::kUnsupported, "this build contains no agent for this machine");
   }
+  SPARK_CHECK(check_time_to_meet());
   channel_.reset();
   SPARK_TRY(channel_, connection_->start(RemoteProgram::kInstaller, elevation_));
   sudo_ = elevation_ == Elevation::kSudoPassword ? SudoConversation(options_.become_password) : SudoConversation();

@@ -93,6 +93,8 @@ class AgentClient {
     bool pass_stop_on = false;
   };
   Result<void> meet(const NodeSpec& node, const FactsRequest& request);
+  /// Each attempt has its deadlines, and a node can have four of them made.
+  Result<void> check_time_to_meet() const;
   Result<void> start_agent();
   Result<void> install(const NodeSpec& node);
   Result<void> handshake(const FactsRequest& request);
@@ -117,6 +119,7 @@ class AgentClient {
     }
   }
 
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<Channel> channel_;
   AgentOptions options_;

@@ -1,5 +1,6 @@
 // The file that `init` writes for unmanaged machines, whatever they report.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -7,7 +8,9 @@
 
 #include "engine/core/keyed_digest.h"
 #include "engine/init/bare_file.h"
+#include "engine/init/sections.h"
 #include "engine/init/yaml_writer.h"
+#include "engine/resource/record_list.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
 #include "tests/unit/init/machines.h"
@@ -58,6 +61,20 @@ TEST_CASE("network storage is mentioned in a comment and left out") {
   const std::string text = draft_of({machine});
   CHECK(contains(text, "  # /etc/fstab mounts /mnt/models from /dev/disk/by-id/nvme-x (ext4).\n"));
   CHECK_FALSE(contains(text, "UUID=1"));
+}
+
+TEST_CASE("ten thousand records of one machine are split from those of another in less than five seconds") {
+  const RecordList by_name{{"name"}};
+  Value many = Value::list();
+  for (int i = 0; i < 10'000; ++i) many.push_back(Value::map({{"name", "unit-" + std::to_string(i)}}));
+  const Value one = Value::list({Value::map({{"name", "unit-7"}})});
+  const auto begin = std::chrono::steady_clock::now();
+  const Split split = split_common({many, one}, &by_name);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(split.common == one);
+  REQUIRE(split.rests[0].is_list());
+  CHECK(split.rests[0].list_items()->size() == 9'999);
+  CHECK(split.rests[1].is_null());
 }
 
 TEST_CASE("a machine with thousands of network mounts and interfaces keeps the others from no file") {

@@ -1,4 +1,11 @@
 // How a conversation with an agent begins.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "engine/remote/transport/remote_commands.h"
 #include "tests/support/catch.h"
 #include "tests/unit/remote/fakes.h"
@@ -30,6 +37,30 @@ AgentOptions with_password(const Remote& remote) {
   auto options = remote.options();
   options.become_password = test::secret("secret");
   return options;
+}
+
+/// Before a read, once the time is over.
+std::function<void(Peer&)> later(milliseconds time, const std::function<void(Peer&)>& react) {
+  using Clock = std::chrono::steady_clock;
+  const auto due = std::make_shared<std::optional<Clock::time_point>>();
+  return [=](Peer& self) {
+    if (!*due) *due = Clock::now() + time;
+    if (Clock::now() >= **due) react(self);
+  };
+}
+
+/// What the peer says after its input arrives only after the time.
+void hold_back(Peer& peer, milliseconds time) {
+  const auto held = std::make_shared<std::pair<std::string, bool>>(std::string(), false);
+  peer.on_write = [held, usual = peer.on_write](Peer& self) {
+    usual(self);
+    held->first += std::exchange(self.output, "");
+    held->second = std::exchange(self.ended, false) || held->second;
+  };
+  peer.on_read = later(time, [held](Peer& self) {
+    self.output += std::exchange(held->first, "");
+    self.ended = self.ended || held->second;
+  });
 }
 
 }  // namespace
@@ -218,6 +249,40 @@ TEST_CASE("an older agent that knows no patience receives the same facts request
   CHECK(remote.started() == 2);
   CHECK(asked.patience_ms == 0);
   CHECK(asked.known_rosters == request.known_rosters);
+}
+
+TEST_CASE("a node that delays each of many attempts to start the agent is left after a few deadlines") {
+  Remote remote;
+  auto options = remote.options();
+  options.reply_timeout = milliseconds(700);
+  Hello old = own_hello();
+  old.protocol_minor = 1;
+  old.types = {};
+  const std::string greeting = agent(old).output;
+  // It says only late that there is no agent.
+  Peer without = test::no_agent();
+  without.ended = false;
+  without.on_read = later(milliseconds(300), [](Peer& self) { self.ended = true; });
+  without.output = greeting;
+  remote.add(std::move(without));
+  Peer slow_installer = test::installer();
+  hold_back(slow_installer, milliseconds(1100));
+  remote.add(std::move(slow_installer));
+  Peer silent;
+  silent.output = greeting;
+  remote.add(std::move(silent));
+  Peer without_types = agent(old);
+  hold_back(without_types, milliseconds(500));
+  remote.add(std::move(without_types));
+  remote.add(test::installer());
+  remote.add(agent());
+  FactsRequest request;
+  request.exports = {{"sysctl", Value()}};
+  request.observe_managed = true;
+  const auto client = AgentClient::open(node(), options, request);
+  REQUIRE_FALSE(client);
+  CHECK(client.error().code == ErrorCode::kUnreachable);
+  CHECK(remote.started() == 4);
 }
 
 TEST_CASE("a stop before the hello interrupts at once") {

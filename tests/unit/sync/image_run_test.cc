@@ -261,6 +261,31 @@ TEST_CASE("image run: progress without end does not hold the look at an image") 
   CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kUnreachable);
 }
 
+TEST_CASE("image run: without a transfer, the looks at all images give a node one total, and the others theirs") {
+  Bench bench(3);
+  Value images{Value::List{}};
+  for (const char* name : {"local/one:1", "local/two:1", "local/three:1"}) {
+    images.push_back(Value::map({{"name", name}, {"engine", "podman"}}));
+  }
+  for (NodeSpec& node : bench.cluster.nodes) node.sections.emplace("images", images);
+  for (CopyNode& node : bench.nodes) node.reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyImage>(command)) return;
+    self.on_read = [](Peer& peer) { say(peer, CopyProgress{}); };
+  };
+  RunOptions run;
+  run.agent = options_for(bench.nodes, kMostStarts);
+  AnswerPatience patience;
+  patience.total = std::chrono::milliseconds(600);
+  const auto report = look_at_content(bench.cluster, run, patience);
+  REQUIRE(report.items.size() == 3);
+  for (const auto& item : report.items) {
+    CHECK(item.nodes[1].status == ContentStatus::kUnreachable);
+    CHECK(item.nodes[2].status == ContentStatus::kPresent);
+  }
+  CHECK(bench.nodes[1].all<CopyImage>().size() == 1);
+}
+
 TEST_CASE("image run: a source that lists other files than the archive sends nothing") {
   Bench bench(2);
   bench.declare("images", image());

@@ -55,31 +55,28 @@ TEST_CASE("listing: a node that is silent, or that reads nothing more, ends its 
 }
 
 TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests that were not asked for are dropped") {
-  ListingParts too_many(false);
+  ListingParts too_many;
   for (std::size_t i = 0; i < 401; ++i) too_many.add(entries(500, 1));
   CHECK_FALSE(too_many.take());
-  ListingParts too_large(true);
+  ListingParts too_large;
   too_large.add(entries(20, kLargestCopyFile));
   CHECK_FALSE(too_large.take());
-  ListingParts too_long(false);
+  ListingParts too_long;
   auto long_names = entries(500, 1);
   for (CopyEntry& entry : long_names.entries) entry.target = std::string(kLongestCopyPath, 't');
   for (int i = 0; i < 33; ++i) too_long.add(long_names);
   CHECK_FALSE(too_long.take());
   auto with_digests = entries(1, 1);
   with_digests.entries[0].digests = std::string(kCopyDigestBytes, 'd');
-  ListingParts plain(false);
+  ListingParts plain;
   plain.add(with_digests);
   CHECK(plain.take()->front().digests.empty());
-  ListingParts with_chunks(true);
-  with_chunks.add(with_digests);
-  CHECK(with_chunks.take()->front().digests.size() == kCopyDigestBytes);
 }
 
 TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
   // Texts that are too long for their object, as far as the bytes of names last.
   constexpr std::size_t kLongEnough = 26;
-  ListingParts parts(false);
+  ListingParts parts;
   for (std::size_t i = 0; i < kMostCopyEntries; i += kMostEntriesInFrame) {
     auto part = entries(kMostEntriesInFrame, 1);
     for (std::size_t at = 0; at < part.entries.size(); ++at) {
@@ -108,6 +105,25 @@ TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
   CHECK(bytes < 100'000'000);
 }
 
+TEST_CASE("listing: digests are taken for the files of the first listing alone, as they were there") {
+  std::vector<CopyEntry> listed(3);
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    listed[i].path = std::string(1, static_cast<char>('a' + i));
+    listed[i].size = 1;
+  }
+  CopyEntries part;
+  part.entries = listed;
+  for (CopyEntry& entry : part.entries) entry.digests.assign(kCopyDigestBytes, 'd');
+  part.entries[1].mtime_ns = 5;
+  part.entries.push_back(part.entries[0]);
+  part.entries.back().path = "unknown";
+  take_digests_of(std::move(part), listed);
+  CHECK(listed.size() == 3);
+  CHECK(listed[0].digests.size() == kCopyDigestBytes);
+  CHECK(listed[1].digests.empty());
+  CHECK(listed[2].digests.size() == kCopyDigestBytes);
+}
+
 TEST_CASE("listing: a name twice, or without its directory, is refused, and the order does not matter") {
   const auto taken = [](const std::vector<std::pair<std::string, CopyKind>>& names) {
     CopyEntries part;
@@ -116,7 +132,7 @@ TEST_CASE("listing: a name twice, or without its directory, is refused, and the 
       entry.path = path;
       entry.kind = kind;
     }
-    ListingParts parts(false);
+    ListingParts parts;
     parts.add(std::move(part));
     return parts.take();
   };

@@ -168,6 +168,25 @@ TEST_CASE("prune run: a node with many directories has one deadline for all of t
   CHECK(bench.nodes[1].all<CopyPrune>().size() < 6);
 }
 
+TEST_CASE("prune run: of the long names that stay in a directory, a few are kept, and all are counted") {
+  Bench bench(1);
+  bench.declare("models", model());
+  bench.options.prune = true;
+  bench.options.may_prune = [](const std::vector<PrunedTree>&) { return true; };
+  const auto record = with_record({"/srv/models/old", "/srv/models/old", ""});
+  bench.nodes[0].reaction = [record](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyPrune>(command)) return record(command, self);
+    CopyPruned pruned;
+    pruned.kept_files = 100;
+    pruned.kept.assign(100, std::string(kLongestCopyPath, 'k'));
+    say(self, pruned);
+  };
+  const auto report = bench.run();
+  REQUIRE(report.pruned.size() == 1);
+  CHECK(report.pruned[0].kept_files == 100);
+  CHECK(report.pruned[0].kept.size() == 2);
+}
+
 TEST_CASE("prune run: what an interrupted transfer of an image has left is pruned as an archive") {
   Bench bench(1);
   bench.declare("models", model());

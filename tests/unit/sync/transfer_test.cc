@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 
@@ -244,6 +245,51 @@ TEST_CASE("transfer: a digest that the source repeats is passed on once, and one
     CHECK(outcomes[1].error);
   } else {
     CHECK(received == record(0, 'a'));
+  }
+}
+
+TEST_CASE("transfer: digests that a source sends at once reach each receiver in small pieces, and each once") {
+  constexpr std::size_t kFiles = 5000;
+  constexpr std::size_t kMostInPiece = 80'000;
+  Bench bench(3);
+  bench.files = kFiles;
+  std::string all;
+  for (std::size_t file = 0; file < kFiles; ++file) {
+    std::string one = record(static_cast<std::uint8_t>(file & 0xffU), 'a');
+    one[2] = static_cast<char>(file >> 8U);
+    all += one;
+  }
+  bench.nodes[0].reaction = [&](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyServe>(command)) say(self, CopyDigests{all});
+    honest(command, self);
+  };
+  for (std::size_t i = 1; i < bench.nodes.size(); ++i) {
+    bench.nodes[i].reaction = [&all, received = std::make_shared<std::string>()](const CopyCommand& command,
+                                                                                 Peer& self) {
+      if (const auto* part = std::get_if<CopyDigests>(&command)) {
+        *received += part->records;
+        if (*received == all) say(self, CopyComplete{0});
+      } else if (!std::holds_alternative<CopyFetch>(command)) {
+        honest(command, self);
+      }
+    };
+  }
+  const auto outcomes = bench.run();
+  for (std::size_t i = 1; i < bench.nodes.size(); ++i) {
+    CHECK_FALSE(outcomes[i].error);
+    for (const CopyDigests& part : bench.nodes[i].all<CopyDigests>()) CHECK(part.records.size() <= kMostInPiece);
+  }
+}
+
+TEST_CASE("transfer: a node with the whole tree, the source too, gets no digests") {
+  Bench bench(3);
+  bench.has_digests = true;
+  bench.holders = {1};
+  (void)bench.run();
+  for (std::size_t i = 0; i < bench.nodes.size(); ++i) {
+    for (const CopyExpect& part : bench.nodes[i].all<CopyExpect>()) {
+      for (const CopyEntry& entry : part.entries) CHECK(entry.digests.empty() == (i < 2));
+    }
   }
 }
 

@@ -176,6 +176,34 @@ TEST_CASE("a list that no machine has is refused at its bound, and a list of fac
   CHECK(back->nccl_profile == std::map<std::string, std::string>{{"NCCL_DEBUG", "INFO"}});
 }
 
+TEST_CASE("of the ports, GIDs and verdicts that a node reports in nested lists, the first ones are taken") {
+  Facts facts;
+  facts.rdma_devices.resize(kMostRdmaDevices);
+  for (RdmaDeviceFacts& device : facts.rdma_devices) {
+    device.port_facts.resize(64);
+    for (RdmaPortFacts& port : device.port_facts) port.gids.resize(8);
+  }
+  facts.extended.emplace().firewall.emplace();
+  for (auto* chains : {&facts.extended->firewall->input_chains, &facts.extended->firewall->forward_chains}) {
+    chains->resize(4);
+    for (InputChainFacts& chain : *chains) chain.verdicts.resize(kMostOfMany - 1);
+  }
+  const auto read = decode<Facts>(encode(facts));
+  REQUIRE(read);
+  std::size_t ports = 0;
+  std::size_t gids = 0;
+  for (const RdmaDeviceFacts& device : read->rdma_devices) {
+    ports += device.port_facts.size();
+    for (const RdmaPortFacts& port : device.port_facts) gids += port.gids.size();
+  }
+  CHECK(ports == kMostRdmaPortsInAll);
+  CHECK(gids == kMostRdmaGidsInAll);
+  const auto& kept = *read->extended->firewall;
+  CHECK(kept.input_chains.back().verdicts.size() == kMostOfMany - 1);
+  CHECK(kept.forward_chains.front().verdicts.size() == 4);
+  CHECK(kept.forward_chains.back().verdicts.empty());
+}
+
 TEST_CASE("a text of facts is cut to a line, and a text of another message has at most 8192 bytes") {
   const auto facts = decode<Facts>(Value::map({{"product", std::string(1 << 20, 'p')}}));
   REQUIRE(facts);
