@@ -249,9 +249,10 @@ Result<Value> AgentClient::exchange(Request request, std::optional<std::chrono::
   return std::move(reply->body);
 }
 
-Result<FactsReply> AgentClient::refresh_facts(const FactsRequest& request) {
+Result<void> AgentClient::refresh_facts(const FactsRequest& request) {
+  facts_ = {};
   SPARK_TRY(facts_, call(request));
-  return facts_;
+  return {};
 }
 
 Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpose) {

@@ -73,8 +73,8 @@ class AgentClient {
     return reply_to(request, exchange(request, patience));
   }
 
-  /// As call(), and facts() returns the answer from then on.
-  Result<FactsReply> refresh_facts(const FactsRequest& request);
+  /// As call(), and facts() returns the answer from then on; it is empty after an error.
+  Result<void> refresh_facts(const FactsRequest& request);
   /// Until unlock(), a stop does not interrupt calls: operations that have begun are completed.
   Result<void> lock(const LockHolder& holder, const RunPurpose& purpose = {});
   Result<void> unlock();
