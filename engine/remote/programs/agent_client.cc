@@ -267,7 +267,12 @@ Result<void> AgentClient::unlock() {
   return {};
 }
 
-Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) { return call(request); }
+Result<ApplyReply> AgentClient::apply(ApplyRequest request) {
+  // Moved, because the steps of one node can have many megabytes. check_reply() reads no more than their number.
+  ApplyRequest asked;
+  asked.steps.resize(request.steps.size());
+  return reply_to(asked, exchange(std::move(request)));
+}
 
 Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
   return reply_to(request, exchange(request, patience));

@@ -79,7 +79,7 @@ class AgentClient {
   Result<void> lock(const LockHolder& holder, const RunPurpose& purpose = {});
   Result<void> unlock();
   /// A stop during the call is forwarded to the agent. The reply then reports the steps done before it.
-  Result<ApplyReply> apply(const ApplyRequest& request);
+  Result<ApplyReply> apply(ApplyRequest request);
   /// As apply(), for steps on trial. After `patience` without a message the connection is considered broken:
   /// kUnreachable.
   Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);

@@ -71,8 +71,10 @@ struct LimitsOf {
   FrameLimits operator()(const Other& /*request*/) const {
     return kSmallMessage;
   }
-  FrameLimits operator()(const FactsRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return {}; }
+  // What a node sends as its manifest and its observation is kept during the run, and again in its plan, the report of
+  // it and the request that carries it out: six times their sum has to stay below 100 MB.
+  FrameLimits operator()(const FactsRequest& /*request*/) const { return kFactsReply; }
+  FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return kObserveReply; }
   FrameLimits operator()(const EffectRequest& /*request*/) const { return {}; }
   FrameLimits operator()(const ForesightRequest& /*request*/) const { return {}; }
   FrameLimits operator()(const ApplyRequest& /*request*/) const { return {}; }
