@@ -33,6 +33,8 @@ inline constexpr FrameLimits kSmallMessage{std::size_t{256} << 10, std::size_t{2
 inline constexpr FrameLimits kFactsReply{std::size_t{9} << 20, std::size_t{18} << 20};
 /// An observation. A cluster.yaml and the files beside it have up to 2 MiB, and a node reports a text at most twice.
 inline constexpr FrameLimits kObserveReply{std::size_t{5} << 20, std::size_t{10} << 20};
+/// The outcomes of steps, or findings about resources: 20,000 steps with a name each.
+inline constexpr FrameLimits kOutcomeReply{std::size_t{4} << 20, std::size_t{16} << 20};
 
 /// A frame: 4 bytes of big-endian length, then that many bytes of JSON.
 /// Errors: kUnsupported, with the limit, when the message is over `limits`.

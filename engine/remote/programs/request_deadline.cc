@@ -75,9 +75,9 @@ struct LimitsOf {
   // it and the request that carries it out: six times their sum has to stay below 100 MB.
   FrameLimits operator()(const FactsRequest& /*request*/) const { return kFactsReply; }
   FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return kObserveReply; }
-  FrameLimits operator()(const EffectRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const ForesightRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const ApplyRequest& /*request*/) const { return {}; }
+  FrameLimits operator()(const EffectRequest& /*request*/) const { return kOutcomeReply; }
+  FrameLimits operator()(const ForesightRequest& /*request*/) const { return kOutcomeReply; }
+  FrameLimits operator()(const ApplyRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const HistoryRequest& /*request*/) const { return {}; }
   /// The steps of all nodes are kept for the whole rollback.
   FrameLimits operator()(const UndoRequest& /*request*/) const { return {kMaxFrameBytes, kMaxFrameBytes}; }
