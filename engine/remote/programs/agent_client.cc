@@ -238,10 +238,13 @@ Result<Value> AgentClient::exchange(Request request, std::optional<std::chrono::
   auto deadline = deadline_of(request, options_.reply_timeout);
   if (silence) deadline.silence = *silence;
   const Awaited awaited{reply_limits(request), next_id_++, std::holds_alternative<ApplyRequest>(request)};
-  SPARK_TRY(auto frame, encode_frame(encode(NumberedRequest{awaited.id, std::move(request)})));
+  // The steps of one node can have many megabytes, and so can the reply: each form is freed when the next one is there.
+  Value encoded = encode(NumberedRequest{awaited.id, std::move(request)});
+  SPARK_TRY(auto frame, encode_frame(encoded));
+  encoded = Value();
   RequestClock clock(deadline, Clock::now());
   SPARK_CHECK(channel_->write_all(frame, std::min(options_.reply_timeout, clock.left(Clock::now()))));
-  frame = std::string();  // The steps of one node can have many megabytes, and so can the reply.
+  frame = std::string();
   clock.note_sent(Clock::now());
   SPARK_TRY(auto message, receive(clock, awaited));
   auto reply = decode_reply(std::move(message));

@@ -71,8 +71,8 @@ struct LimitsOf {
   FrameLimits operator()(const Other& /*request*/) const {
     return kSmallMessage;
   }
-  // What a node sends as its manifest and its observation is kept during the run, and again in its plan, the report of
-  // it and the request that carries it out: six times their sum has to stay below 100 MB.
+  // A run keeps a node's manifest and observation, and their texts again in its plan, the report and a request. An
+  // apply holds up to six copies of them, which have to stay below 100 MB.
   FrameLimits operator()(const FactsRequest& /*request*/) const { return kFactsReply; }
   FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return kObserveReply; }
   FrameLimits operator()(const EffectRequest& /*request*/) const { return kOutcomeReply; }
