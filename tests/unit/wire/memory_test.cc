@@ -321,7 +321,7 @@ TEST_CASE("the largest honest replies use at most a third of the budget") {
           {name, Value::map({{"state", "present"}, {"value", Value::map({{"address", "10.100.200.100"}})}}), {}});
     }
     const Value whole = Value::list({roster, Value(entries), Value(seen)});
-    CHECK(encode_json(whole).size() + json_weight(whole) < kMaxMessageMemory / 3);
+    CHECK(encode_json(whole).size() + json_weight(whole) < kFactsReply.memory / 3);
   }
   SECTION("50 runs of 200 artifacts each") {
     HistoryReply history;
