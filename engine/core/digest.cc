@@ -44,6 +44,10 @@ bool decode_group(const char* group, std::size_t padding, char* out) {
   return padding == 0 || (bits & ((1U << (8U * padding)) - 1U)) == 0;
 }
 
+void add_to(SHA2_CTX& context, std::string_view bytes) {
+  SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+}
+
 }  // namespace
 
 std::string hexadecimal(std::string_view bytes) {
@@ -58,13 +62,17 @@ std::string hexadecimal(std::string_view bytes) {
   return text;
 }
 
-std::string sha256(std::string_view bytes) {
-  SHA2_CTX context;
-  SHA256Init(&context);
-  SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+static std::string finished_sum(SHA2_CTX& context) {
   std::array<std::uint8_t, SHA256_DIGEST_LENGTH> sum{};
   SHA256Final(sum.data(), &context);
   return hexadecimal({reinterpret_cast<const char*>(sum.data()), sum.size()});
+}
+
+std::string sha256(std::string_view bytes) {
+  SHA2_CTX context;
+  SHA256Init(&context);
+  add_to(context, bytes);
+  return finished_sum(context);
 }
 
 bool is_sha256(std::string_view text) {
@@ -72,7 +80,12 @@ bool is_sha256(std::string_view text) {
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string digest(const Value& value) { return sha256(canonical_json(value)); }
+std::string digest(const Value& value) {
+  SHA2_CTX context;
+  SHA256Init(&context);
+  canonical_json(value, [&](std::string_view piece) { add_to(context, piece); });
+  return finished_sum(context);
+}
 
 std::string base64_encode(std::string_view bytes) {
   std::string text;

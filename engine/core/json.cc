@@ -21,9 +21,14 @@ enum class Dialect {
 };
 class Writer {
  public:
-  Writer(Dialect dialect, int indent) : dialect_(dialect), indent_(indent) {}
+  /// Without a sink the text is kept for finish().
+  Writer(Dialect dialect, int indent, const TextSink* sink = nullptr)
+      : dialect_(dialect), indent_(indent), sink_(sink) {}
 
-  std::string finish() && { return std::move(out_); }
+  std::string finish() && {
+    hand_over(0);
+    return std::move(out_);
+  }
 
   void write(const Value& value) {
     if (const auto* boolean = value.boolean()) {
@@ -150,6 +155,7 @@ class Writer {
       const CodePoint point = code_point_at(text, i);
       write_character(point, text.substr(i, point.length));
       i += point.length;
+      hand_over(kPiece);
     }
     out_ += '"';
   }
@@ -196,6 +202,7 @@ class Writer {
   void separate() {
     if (!first_) out_ += ',';
     first_ = false;
+    hand_over(kPiece);
     new_line();
   }
 
@@ -212,14 +219,24 @@ class Writer {
     out_.append(depth_ * static_cast<std::size_t>(indent_), ' ');
   }
 
+  void hand_over(std::size_t from) {
+    if (sink_ == nullptr || out_.empty() || out_.size() < from) return;
+    (*sink_)(out_);
+    out_.clear();
+  }
+
+  static constexpr std::size_t kPiece = std::size_t{64} << 10;
+
   Dialect dialect_;
   int indent_;
+  const TextSink* sink_;
   std::size_t depth_ = 0;
   bool first_ = true;
   std::string out_;
 };
-std::string write(const Value& value, Dialect dialect, int indent) {
-  Writer writer(dialect, indent);
+
+std::string write(const Value& value, Dialect dialect, int indent, const TextSink* sink = nullptr) {
+  Writer writer(dialect, indent, sink);
   writer.write(value);
   return std::move(writer).finish();
 }
@@ -228,7 +245,13 @@ std::string write(const Value& value, Dialect dialect, int indent) {
 
 std::string encode_json(const Value& value, int indent) { return write(value, Dialect::kLossless, indent); }
 
+void encode_json(const Value& value, int indent, const TextSink& sink) {
+  write(value, Dialect::kLossless, indent, &sink);
+}
+
 std::string public_json(const Value& value, int indent) { return write(value, Dialect::kPublic, indent); }
+
+void public_json(const Value& value, const TextSink& sink) { write(value, Dialect::kPublic, 2, &sink); }
 
 std::size_t json_weight(const Value& value) {
   std::size_t weight = kJsonValueWeight;
@@ -247,5 +270,7 @@ std::size_t json_weight(const Value& value) {
 }
 
 std::string canonical_json(const Value& value) { return write(value, Dialect::kCanonical, -1); }
+
+void canonical_json(const Value& value, const TextSink& sink) { write(value, Dialect::kCanonical, -1, &sink); }
 
 }  // namespace sparkplan

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,11 @@ namespace sparkplan {
 /// "inf"}. A key that begins with "$" is prefixed with a second "$". Control characters and is_treacherous() characters
 /// are escaped: people read these files. `indent` < 0 means one line.
 std::string encode_json(const Value& value, int indent = -1);
+
+/// Receives a text in pieces. No piece ends within a character.
+using TextSink = std::function<void(std::string_view piece)>;
+/// As encode_json(), without holding the whole text: a node can report megabytes of characters that are escaped.
+void encode_json(const Value& value, int indent, const TextSink& sink);
 
 /// The cost of one value in JsonLimits. A map entry costs this much, a list item two thirds of it.
 inline constexpr std::size_t kJsonValueWeight = 136;
@@ -37,6 +43,8 @@ std::size_t json_weight(const Value& value);
 /// that are not UTF-8 are replaced by U+FFFD, infinities and NaN by null. Control and is_treacherous() characters are
 /// escaped as in encode_json().
 std::string public_json(const Value& value, int indent = 2);
+/// As public_json(), without holding the whole text.
+void public_json(const Value& value, const TextSink& sink);
 
 /// Parses plain JSON text, without the "$" markers of encode_json(), for schema files and other programs' output.
 /// Errors: as decode_json().
@@ -45,5 +53,7 @@ Result<Value> parse_plain_json(std::string_view text);
 /// The encoding that digests are taken over: encode_json() with sorted keys, without blanks, and with only ASCII
 /// characters escaped. Its bytes must never change, because nodes store digests of them.
 std::string canonical_json(const Value& value);
+/// As canonical_json(), without holding the whole text.
+void canonical_json(const Value& value, const TextSink& sink);
 
 }  // namespace sparkplan

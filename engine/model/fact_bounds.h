@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "engine/model/fields.h"
@@ -26,6 +27,10 @@ inline constexpr std::size_t kMostOfFew = 256;
 inline constexpr std::size_t kMostOfMany = 4096;
 /// Of lists that grow with the network and the number of links: routes, neighbours, parameters per link.
 inline constexpr std::size_t kMostOfNetwork = 16'384;
+
+/// Of all facts of a node as a Value, with their absent fields: 2048 links with all their fields take a sixth of it.
+inline constexpr std::size_t kMostFactsMemory = std::size_t{32} << 20;
+inline constexpr std::size_t kUnlimitedMemory = std::numeric_limits<std::size_t>::max();
 
 /// A name, an address, a version. Longer texts are cut.
 inline constexpr FieldRule kFactText = kShortText;

@@ -80,6 +80,7 @@ void list_fields(FieldVisitor& field, LinkFacts& link) {
 }
 
 void list_fields(FieldVisitor& field, Facts& facts) {
+  field.limit_memory(kMostFactsMemory);
   field("hostname", facts.hostname, kFactText);
   field("machine_id", facts.machine_id, kOptional.cut_at(kLongestRosterText));
   // It gets into the roster that all nodes receive, and they refuse a roster with another text.
@@ -101,6 +102,7 @@ void list_fields(FieldVisitor& field, Facts& facts) {
   if (field.reading()) limit_ports(facts.rdma_devices);
   field("host", facts.host);
   field("survey", facts.extended);
+  field.limit_memory(kUnlimitedMemory);
 }
 
 }  // namespace sparkplan

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/core/digest.h"
+#include "engine/core/json.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -118,7 +119,7 @@ void FieldReader::enter(const Value& inner, std::string_view key, std::size_t in
 }
 
 bool FieldReader::enter(std::string_view key, const FieldRule& rule, bool /*none*/) {
-  if (failed_) return false;
+  if (failed_ || !use_memory(kJsonValueWeight)) return false;
   if (path_.empty()) known_.push_back(key);
   const Value* found = at_->find(key);
   if (found != nullptr) {
@@ -136,6 +137,12 @@ void FieldReader::leave() {
 
 bool FieldReader::begin_struct(const std::type_info& /*type*/) {
   if (!at_->is_map()) wrong_kind("map");
+  return !failed_;
+}
+
+bool FieldReader::use_memory(std::size_t bytes) {
+  if (bytes > left_ && !failed_) invalid("the fields up to here take more memory than the limit for one node");
+  left_ -= std::min(bytes, left_);
   return !failed_;
 }
 
@@ -160,8 +167,12 @@ std::size_t FieldReader::begin_map(std::size_t /*size*/, const FieldRule& rule) 
   return failed_ ? 0 : entries->size();
 }
 
-void FieldReader::enter_item(std::size_t index) { enter((*at_->list_items())[index], {}, index); }
+void FieldReader::enter_item(std::size_t index) {
+  use_memory(kJsonValueWeight);
+  enter((*at_->list_items())[index], {}, index);
+}
 void FieldReader::enter_entry(std::size_t index, const std::string& key) {
+  use_memory(kJsonValueWeight + key.size());
   enter((*at_->entries())[index].value, key, index);
 }
 const std::string& FieldReader::entry_key(std::size_t index) const { return (*at_->entries())[index].key; }
@@ -174,6 +185,7 @@ void FieldReader::text(std::string& text, const FieldRule& rule) {
   if (found->size() > rule.longest && !rule.is_cut) {
     return invalid("longer than " + std::to_string(rule.longest) + " bytes");
   }
+  if (!use_memory(std::min(found->size(), rule.longest))) return;
   if (rule.is_printable && printable(*found) != *found) return invalid("it has characters that are not printable");
   text = rule.is_cut ? cut_text(*found, rule.longest) : *found;
 }

@@ -87,6 +87,9 @@ class FieldVisitor {
   /// Refuses the message unless `holds`.
   virtual void check(std::string_view key, bool holds, std::string_view requirement);
   virtual void fail(const Error& /*error*/) {}
+  /// Refuses the message if the fields from here on, absent ones too, take more memory than that in a Value. An absent
+  /// field takes none in the message, but the object has it, and so has a report on it.
+  virtual void limit_memory(std::size_t /*most*/) {}
 
   template <class T>
   void visit(T& value, const FieldRule& rule);
@@ -292,6 +295,7 @@ class FieldWriter final : public FieldVisitor {
   bool enter(std::string_view key, const FieldRule& rule, bool none) override;
   void leave() override { open_.pop_back(); }
   bool begin_struct(const std::type_info& type) override;
+  void end_struct() override { open_.back()->entries()->shrink_to_fit(); }
   std::size_t begin_list(std::size_t size, const FieldRule& rule) override;
   std::size_t begin_map(std::size_t size, const FieldRule& rule) override;
   void enter_item(std::size_t index) override;
@@ -319,6 +323,7 @@ class FieldReader final : public FieldVisitor {
   Result<void> refuse_unknown(std::string_view what) const;
   void check(std::string_view key, bool holds, std::string_view requirement) override;
   void fail(const Error& error) override;
+  void limit_memory(std::size_t most) override { left_ = most; }
 
  private:
   struct Level {
@@ -345,10 +350,13 @@ class FieldReader final : public FieldVisitor {
   void enter(const Value& inner, std::string_view key, std::size_t index);
   void invalid(std::string why);
   void wrong_kind(std::string_view expected);
+  /// False, and failed, if the memory of limit_memory() is used up.
+  bool use_memory(std::size_t bytes);
   bool is_too_many(std::size_t size, const FieldRule& rule);
 
   const Value* at_;
   const Value& root_;
+  std::size_t left_ = std::numeric_limits<std::size_t>::max();
   std::vector<Level> path_;
   std::vector<std::string_view> known_;  ///< Fields of the outermost map.
   std::optional<Error> error_;

@@ -17,24 +17,6 @@ tl::unexpected<Error> damaged(std::string why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan is damaged: " + std::move(why), std::string(kMakeAnother));
 }
 
-/// The most values that the text can contain, counted before any is built: each is the first item of a container or
-/// follows a comma.
-std::size_t most_values_in(std::string_view text) {
-  std::size_t values = 1;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char byte = text[i];
-    if (in_string) {
-      if (byte == '\\') ++i;
-      in_string = byte != '"';
-    } else {
-      in_string = byte == '"';
-      if (byte == ',' || byte == '[' || byte == '{') ++values;
-    }
-  }
-  return values;
-}
-
 /// Checked before the digest: a later version may have another digest.
 Result<void> check_format(const Value& body) {
   const auto format = body.text_or("format_version", "");
@@ -49,8 +31,25 @@ Result<void> check_format(const Value& body) {
 
 }  // namespace
 
+void PlanSize::add(std::string_view piece) {
+  bytes_ += piece.size();
+  for (const char byte : piece) {
+    if (is_escaped_) {
+      is_escaped_ = false;
+    } else if (in_string_) {
+      is_escaped_ = byte == '\\';
+      in_string_ = byte != '"';
+    } else {
+      in_string_ = byte == '"';
+      if (byte == ',' || byte == '[' || byte == '{') ++values_;
+    }
+  }
+}
+
 bool is_too_large(std::string_view text) {
-  return text.size() > kMostPlanBytes || most_values_in(text) > kMostPlanValues;
+  PlanSize size;
+  size.add(text);
+  return size.is_too_large();
 }
 
 bool is_saved_plan(std::string_view text) {
@@ -84,11 +83,21 @@ void list_fields(FieldVisitor& field, SavedPlan& plan) {
   field("beside", plan.beside, kPlanText.unless(plan.beside.empty()).at_most(kMostPlanValues));
 }
 
-std::string encode_saved_plan(const SavedPlan& plan) {
+Value sealed(SavedPlan plan) {
   Value body = encode(plan);
+  plan = {};
   const auto seal = digest(body);
   body.set("digest", seal);
-  return encode_json(Value::map({{kKey.data(), std::move(body)}}), 1) + "\n";
+  // Value::map() copies its parts.
+  Value whole = Value::map();
+  whole.set(kKey, std::move(body));
+  return whole;
+}
+
+std::string encode_saved_plan(SavedPlan plan) {
+  std::string text = encode_json(sealed(std::move(plan)), kPlanIndent);
+  text += '\n';
+  return text;
 }
 
 Result<SavedPlan> decode_saved_plan(std::string_view text) {

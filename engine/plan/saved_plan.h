@@ -39,14 +39,31 @@ inline constexpr std::string_view kSavedPlanFormat = "1.0";
 inline constexpr std::size_t kMostPlanBytes = std::size_t{256} << 20;
 inline constexpr std::size_t kMostPlanValues = std::size_t{4} << 20;
 
-/// True above either limit. Does not parse the text.
+/// Counts a text that comes in pieces, without parsing it.
+class PlanSize {
+ public:
+  void add(std::string_view piece);
+  /// True above either limit.
+  bool is_too_large() const { return bytes_ > kMostPlanBytes || values_ > kMostPlanValues; }
+
+ private:
+  std::size_t bytes_ = 0;
+  std::size_t values_ = 1;  ///< Each is the first item of a container or follows a comma.
+  bool in_string_ = false;
+  bool is_escaped_ = false;
+};
+
+/// True above either limit.
 bool is_too_large(std::string_view text);
 
 /// True for a text that is, or was meant to be, a saved plan instead of a cluster.yaml.
 bool is_saved_plan(std::string_view text);
 
 /// JSON under the single key "sparkplan_plan", with a digest over all of it. Schema: schemas/plan.schema.json.
-std::string encode_saved_plan(const SavedPlan& plan);
+std::string encode_saved_plan(SavedPlan plan);
+/// The Value whose encode_json() with an indent of 1 is the text above, but for the newline at the end.
+Value sealed(SavedPlan plan);
+inline constexpr int kPlanIndent = 1;
 
 /// The digest detects damage, but not intent: a user who edits a plan can compute a new one. A plan's displayed changes
 /// are compared with its cluster.yaml by check_belongs(), and with the nodes by hold_to().

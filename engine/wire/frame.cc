@@ -19,17 +19,17 @@ tl::unexpected<Error> too_large(std::size_t size, const FrameLimits& limits) {
 
 }  // namespace
 
-Result<std::string> encode_frame(const Value& message) {
+Result<std::string> encode_frame(const Value& message, const FrameLimits& limits) {
   std::string frame = encode_json(message);
   const auto size = frame.size();
-  if (size > kMaxFrameBytes) {
+  if (size > limits.bytes) {
     return failure(ErrorCode::kUnsupported, "a message of " + std::to_string(size) + " bytes is over the limit of " +
-                                                std::to_string(kMaxFrameBytes) + " bytes");
+                                                std::to_string(limits.bytes) + " bytes");
   }
-  if (const auto memory = size + json_weight(message); memory > kMaxMessageMemory) {
+  if (const auto memory = size + json_weight(message); memory > limits.memory) {
     return failure(ErrorCode::kUnsupported, "a message that takes " + std::to_string(memory) +
                                                 " bytes of memory is over the limit of " +
-                                                std::to_string(kMaxMessageMemory) + " bytes");
+                                                std::to_string(limits.memory) + " bytes");
   }
   std::array<char, kHeaderBytes> header{};
   for (std::size_t i = 0; i < kHeaderBytes; ++i) header[i] = static_cast<char>((size >> (24 - 8 * i)) & 0xffU);

@@ -28,9 +28,17 @@ struct FrameLimits {
 /// For messages with a few fields: greetings, locks, probes, measurements.
 inline constexpr FrameLimits kSmallMessage{std::size_t{256} << 10, std::size_t{2} << 20};
 
+/// Facts, with the manifest and an observation. A manifest.json has up to 8 MiB with its indentation; the agent leaves
+/// the observation out if both do not fit.
+inline constexpr FrameLimits kFactsReply{std::size_t{9} << 20, std::size_t{13} << 20};
+/// An observation. A cluster.yaml and the files beside it have up to 2 MiB, and a node reports a text at most twice.
+inline constexpr FrameLimits kObserveReply{std::size_t{5} << 20, std::size_t{8} << 20};
+/// The outcomes of steps, or findings about resources: 20,000 steps with a name each.
+inline constexpr FrameLimits kOutcomeReply{std::size_t{4} << 20, std::size_t{16} << 20};
+
 /// A frame: 4 bytes of big-endian length, then that many bytes of JSON.
-/// Errors: kUnsupported, with the limit, when the message is over kMaxFrameBytes or kMaxMessageMemory.
-Result<std::string> encode_frame(const Value& message);
+/// Errors: kUnsupported, with the limit, when the message is over `limits`.
+Result<std::string> encode_frame(const Value& message, const FrameLimits& limits = {});
 
 /// Turns a byte stream into messages. Never holds more than one frame, the noise limit and twice the latest input.
 class FrameReader {

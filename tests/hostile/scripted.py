@@ -75,6 +75,7 @@ def about_frames(cases, command, at):
     add = cases.add
     for size in (0xffffffff, 0x80000000, 0x7fffffff, (16 << 20) + 1):
         add(command, at, "announce", f"{size:x}", size=size, then="stall")
+    add(command, at, "announce", "5-mib-and-stall", waits=True, size=5 << 20)
     add(command, at, "announce", "16-mib-and-stall", waits=True, size=16 << 20)
     add(command, at, "announce", "zero", wanted="alone", size=0, then="close")
     for name in streams.BODIES:

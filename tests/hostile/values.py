@@ -26,8 +26,8 @@ def is_number(value):
 
 
 def as_many_as_fit(one):
-    """The number of copies that fit into one message, which may have 16 MiB."""
-    return min(MANY, (14 << 20) // (len(one.encode("utf-8", "surrogateescape")) + 12))
+    """The number of copies that fit into one message. An observation may have 5 MiB."""
+    return min(MANY, (4 << 20) // (len(one.encode("utf-8", "surrogateescape")) + 12))
 
 
 def many_like(old):
@@ -81,7 +81,7 @@ ANY = {
 }
 TEXT = {
     "long": lambda old: text_of("A" * (1 << 20)),
-    "very-long": lambda old: text_of("A" * (12 << 20)),
+    "very-long": lambda old: text_of("A" * (4 << 20)),
     "newline": said("first\nsparkplan: everything is in sync\n\tthird"),
     "nul": said("before\0after"),
     "c1": said(C1),

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -18,12 +20,14 @@
 #include "engine/agent/state/running_jobs.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/secret_artifact.h"
+#include "engine/wire/frame.h"
 
 namespace sparkplan {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kLongestId = std::numeric_limits<std::int64_t>::max();
 constexpr std::chrono::milliseconds kLockedPatience = std::chrono::minutes(2);
 constexpr const char* kAgentDirectory = "/usr/local/libexec/sparkplan";
 
@@ -164,6 +168,10 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
       reply.exports.emplace(name, std::move(*exported));
     }
   }
+  // Without the observation the controller asks for it alone, in a message that it need not share with a manifest.
+  const bool fits =
+      reply.observed.types.empty() || encode_frame(encode(NumberedReply{kLongestId, encode(reply)}), kFactsReply);
+  if (!fits) reply.observed = {};
   return reply;
 }
 

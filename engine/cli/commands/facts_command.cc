@@ -5,8 +5,8 @@
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
-#include "engine/core/json.h"
 #include "engine/core/text.h"
+#include "engine/core/value.h"
 #include "engine/fleet/session/fleet_session.h"
 #include "engine/plan/reach.h"
 #include "engine/report/nodes/facts_report.h"
@@ -14,12 +14,19 @@
 namespace sparkplan {
 namespace {
 
-std::string json_of(const std::vector<NodeFacts>& read) {
+/// Frees what it has read from each node: with its Value, and as a whole, it would be there twice.
+Value json_of(FleetSession& session) {
   Value nodes{Value::List{}};
-  for (const NodeFacts& node : read) {
-    nodes.push_back(Value::map({{"name", node.name}, {"facts", encode(*node.facts)}}));
+  for (auto& node : session.nodes()) {
+    if (node.skipped || node.error) continue;
+    const Facts facts = std::exchange(node.known, {}).facts;
+    Value one = Value::map({{"name", node.name()}});
+    one.set("facts", encode(facts));
+    nodes.push_back(std::move(one));
   }
-  return public_json(Value::map({{"format_version", "1.0"}, {"nodes", std::move(nodes)}})) + "\n";
+  Value all = Value::map({{"format_version", "1.0"}});
+  all.set("nodes", std::move(nodes));
+  return all;
 }
 
 /// One node in full, several compared.
@@ -61,7 +68,11 @@ Result<ExitCode> run_facts(const FactsOptions& options, const GlobalOptions& glo
     }
   }
   console.errors(errors);
-  console.result(options.json ? json_of(read) : text_of(read, console.style()));
+  if (options.json) {
+    console.result_json(json_of(session));
+  } else {
+    console.result(text_of(read, console.style()));
+  }
   return code;
 }
 

@@ -19,6 +19,20 @@ constexpr std::string_view kText = "text";
 constexpr std::string_view kJson = "json";
 constexpr std::string_view kMarkdown = "markdown";
 
+/// The result without the data of the nodes, which take a multiple of its memory.
+struct Planned {
+  Report report;
+  Result<SavedPlan> saved;  ///< Without the report.
+  std::vector<NodeSnapshot> snapshots;
+};
+
+Planned plan_nodes(const Cluster& cluster, RunOptions run) {
+  FleetSession session(cluster, builtin_registry(), std::move(run), {.plans = true});
+  PlanRun planning(session, false, Foresight::kAsked);
+  planning.plan();
+  return {planning.take_report(), planning.save({}), snapshots_of(session)};
+}
+
 Result<void> save(SavedPlan plan, const PlanOptions& options, const LoadedCluster& loaded, const Console& console) {
   if (plan.report.interrupted) {
     return failure(ErrorCode::kInterrupted, "an interrupted plan is not saved");
@@ -28,9 +42,7 @@ Result<void> save(SavedPlan plan, const PlanOptions& options, const LoadedCluste
   plan.beside = loaded.beside;
   plan.only = options.selection.only;
   plan.exclude = options.selection.exclude;
-  auto& diagnostics = plan.report.diagnostics;
-  diagnostics.insert(diagnostics.begin(), loaded.diagnostics.begin(), loaded.diagnostics.end());
-  SPARK_CHECK(write_saved_plan(options.output, plan));
+  SPARK_CHECK(write_saved_plan(options.output, std::move(plan)));
   const auto shown = printable(options.output);
   console.remark("Saved as " + shown + ". To apply exactly this plan: sparkplan apply " + shown);
   return {};
@@ -44,10 +56,14 @@ Result<std::string> format_of(const PlanOptions& options) {
                  "give one of them");
 }
 
-void print_as(const std::string& format, const Report& report, const LoadedCluster& loaded, const Console& console) {
-  if (format != kMarkdown) return print(report, loaded, format == kJson, console);
+/// The text has the findings of the nodes alone. All other outputs, and `report` from then on, have those of the file
+/// before them.
+void print_as(const std::string& format, Report& report, const LoadedCluster& loaded, const Console& console) {
   console.diagnostics(report.diagnostics, loaded.source);
-  console.result(to_markdown(with_findings(report, loaded)));
+  if (format == kText) console.result(to_text(report, console.style()));
+  report = with_findings(std::move(report), loaded);
+  if (format == kJson) console.result_json(to_json_value(report));
+  if (format == kMarkdown) console.result(to_markdown(report));
 }
 
 }  // namespace
@@ -73,23 +89,24 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
   auto content_run = run;
-  FleetSession session(cluster, builtin_registry(), std::move(run), {.plans = true});
-  PlanRun planning(session, false, Foresight::kAsked);
-  planning.plan();
-  auto report = planning.report();
+  auto [report, saved, snapshots] = plan_nodes(cluster, std::move(run));
   add_content_of(cluster, std::move(content_run), report);
   progress.clear();
+  const auto code = exit_code(report, ExitRules{options.detailed_exit_code, false, false});
   print_as(format, report, *input.loaded, console);
+  const bool saves = !options.output.empty();
+  std::string page;
+  if (!options.report.empty()) {
+    page = to_html(saves ? report : std::move(report), snapshots, page_context(*input.loaded));
+  }
   // The plan first: what is applied later must not be lost with a page.
-  if (!options.output.empty()) {
-    SPARK_TRY(auto plan, planning.save(report));
+  if (saves) {
+    SPARK_TRY(auto plan, std::move(saved));
+    plan.report = std::move(report);
     SPARK_CHECK(save(std::move(plan), options, *input.loaded, console));
   }
-  if (!options.report.empty()) {
-    const auto whole = with_findings(report, *input.loaded);
-    SPARK_CHECK(write_report(options.report, to_html(whole, snapshots_of(session), page_context(*input.loaded))));
-  }
-  return exit_code(report, ExitRules{options.detailed_exit_code, false, false});
+  if (!options.report.empty()) SPARK_CHECK(write_report(options.report, page));
+  return code;
 }
 
 }  // namespace sparkplan

@@ -13,6 +13,7 @@
 #include "engine/cli/input/plan_signature.h"
 #include "engine/cli/output/new_file.h"
 #include "engine/core/file_descriptor.h"
+#include "engine/core/json.h"
 #include "engine/load/files_beside.h"
 #include "engine/plan/saved_plan_check.h"
 #include "engine/resource/registry.h"
@@ -125,13 +126,24 @@ Result<void> check_plan_destination(const std::string& path) {
                  "give the plan another name, or remove that file");
 }
 
-Result<void> write_saved_plan(const std::string& path, const SavedPlan& plan) {
-  const auto text = encode_saved_plan(plan);
-  if (is_too_large(text)) {
+Result<void> write_saved_plan(const std::string& path, SavedPlan plan) {
+  const Value whole = sealed(std::move(plan));
+  PlanSize size;
+  encode_json(whole, kPlanIndent, [&](std::string_view piece) { size.add(piece); });
+  if (size.is_too_large()) {
     return failure(ErrorCode::kInvalidInput, "the plan is too large to be saved",
                    "save it in parts: --only NODE or --only NODE/TYPE");
   }
-  SPARK_CHECK(write_new_file(path, text, true, 0600));
+  // In pieces: the text can take six times as much memory as the plan.
+  const auto write = [&](int file) -> Result<void> {
+    int lost = 0;
+    encode_json(whole, kPlanIndent, [&](std::string_view piece) {
+      if (lost == 0 && !write_fully(file, piece)) lost = errno;
+    });
+    if (lost != 0) return failure(system_error("write " + path, lost));
+    return write_all(file, "\n", path);
+  };
+  SPARK_CHECK(write_new_file(path, write, true, 0600));
   const auto directory = fs::path(path).parent_path();
   const FileDescriptor parent(::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid() || ::fsync(parent.get()) != 0)

@@ -41,6 +41,6 @@ Result<void> check_plan_destination(const std::string& path);
 
 /// Writes by rename, so that no reader sees an incomplete plan; mode 0600, because a plan contains the texts of files.
 /// Errors: kInvalidInput for a plan that is too large to be read again; kPermissionDenied, kFailed.
-Result<void> write_saved_plan(const std::string& path, const SavedPlan& plan);
+Result<void> write_saved_plan(const std::string& path, SavedPlan plan);
 
 }  // namespace sparkplan

@@ -34,12 +34,18 @@ Result<void> write_all(int file, std::string_view text, const std::string& path)
 }
 
 Result<void> write_new_file(const std::string& path, std::string_view text, bool replace, std::optional<mode_t> mode) {
+  return write_new_file(
+      path, [&](int file) { return write_all(file, text, path); }, replace, mode);
+}
+
+Result<void> write_new_file(const std::string& path, const std::function<Result<void>(int file)>& write, bool replace,
+                            std::optional<mode_t> mode) {
   const auto directory = std::filesystem::path(path).parent_path();
   std::string draft = (directory / ("." + std::filesystem::path(path).filename().string() + ".XXXXXX")).string();
   const int file = ::mkostemp(draft.data(), O_CLOEXEC);
   if (file < 0) return failure(system_error("write " + path, errno));
   ::fchmod(file, mode.value_or(mode_for(path, replace)));
-  auto written = write_all(file, text, path);
+  auto written = write(file);
   ::close(file);
   // link() fails if the file exists; rename() does not.
   const auto put = [&] {

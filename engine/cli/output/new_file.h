@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@ namespace sparkplan {
 /// at all. Its mode is `mode`, else the mode of the replaced file.
 /// Errors: kFailed; also when the file appears meanwhile and `replace` is false.
 Result<void> write_new_file(const std::string& path, std::string_view text, bool replace,
+                            std::optional<mode_t> mode = {});
+
+/// As above, with a text that `write` puts into the open file.
+Result<void> write_new_file(const std::string& path, const std::function<Result<void>(int file)>& write, bool replace,
                             std::optional<mode_t> mode = {});
 
 /// Writes all of `text` to an open file and syncs it. `path` is for messages. Errors: those of the system calls.

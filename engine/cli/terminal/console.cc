@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/cli/terminal/typed_input.h"
+#include "engine/core/json.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/report/text/diagnostics_text.h"
@@ -75,8 +76,15 @@ Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const st
 Console::Console(Console&&) noexcept = default;
 Console::~Console() = default;
 
-void Console::result(std::string_view text) const {
-  const std::string shown = without_commands(text);
+void Console::result(std::string_view text) const { put(without_commands(text)); }
+
+void Console::result_json(const Value& value) const {
+  // It contains neither control characters nor hidden ones: public_json() escapes them.
+  public_json(value, [this](std::string_view piece) { put(piece); });
+  put("\n");
+}
+
+void Console::put(std::string_view shown) const {
   const bool written = std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0;
   // A reader that has closed its pipe, such as `head`, wants no more.
   if (!written && errno != EPIPE && lost_output_ == 0) lost_output_ = errno;

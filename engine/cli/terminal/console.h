@@ -9,6 +9,7 @@
 #include "engine/cli/terminal/screen.h"
 #include "engine/core/diagnostic.h"
 #include "engine/core/result.h"
+#include "engine/core/value.h"
 #include "engine/report/text/shared_errors.h"
 #include "engine/report/text/text_style.h"
 
@@ -35,6 +36,8 @@ class Console {
   /// Prints to standard output. This function and all below make control characters and hidden characters visible,
   /// except colours (see without_commands()).
   void result(std::string_view text) const;
+  /// Prints public_json() and a newline to standard output, without holding the whole text.
+  void result_json(const Value& value) const;
   /// Errors: those of write(2), if a result could not be printed as a whole, as on a full disk.
   Result<void> check_output() const;
   /// Prints the context of a question to standard error, also with --quiet.
@@ -70,6 +73,7 @@ class Console {
 
  private:
   Console() = default;
+  void put(std::string_view shown) const;
 
   std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Screen> screen_ = std::make_unique<Screen>();

@@ -90,11 +90,13 @@ Report ApplyRun::run() {
   if (options_.released_entry) session_.add_leaving(*options_.released_entry);
   planning_->plan();
   begin();
-  const Report planned = planning_->report();
+  std::optional<Report> planned;
+  if (options_.approve) planned = planning_->report();
   if (releases_nobody() || guards_refuse() || session_.stop_requested()) return report_not_begun();
   const bool work = std::any_of(nodes_.begin(), nodes_.end(),
                                 [](const auto& one) { return one.planned.has_work() || one.node.forgotten; });
-  if (work && options_.approve && !options_.approve(planned)) return report_not_begun();
+  if (work && options_.approve && !options_.approve(*planned)) return report_not_begun();
+  planned.reset();  // A second copy of all plans.
   if (!session_.lock_all(options_.lock_timeout)) return report_not_begun();
   check_unchanged();
   if (options_.all_or_nothing) refuse_nodes_with_jobs();
@@ -190,6 +192,7 @@ void ApplyRun::refuse_nodes_with_jobs() {
 void ApplyRun::check_unchanged() {
   session_.on_each(session_.nodes(), [&](FleetNode& node) {
     const auto last_run = node.known.manifest ? node.known.manifest->last_run : "";
+    node.drop_managed();
     auto known = node.client->call(session_.second_request(node));
     if (!known) return session_.give_up(node, std::move(known).error());
     const bool changed = (known->manifest ? known->manifest->last_run : "") != last_run;

@@ -35,13 +35,28 @@ NodeReport Planning::report_on(const PlannedNode& node) const {
 }
 
 Report Planning::report() const {
+  return report([&](const FleetNode& node) { return report_on(nodes_[node.place]); });
+}
+
+Report Planning::take_report() {
+  for (PlannedNode& planned : nodes_) {
+    planned.desired = {};
+    planned.observed = {};
+    planned.node.drop_managed();
+  }
+  return report([&](const FleetNode& node) {
+    return sparkplan::report_on(node, std::exchange(nodes_[node.place].plan, {}), session_.roster());
+  });
+}
+
+Report Planning::report(const std::function<NodeReport(const FleetNode&)>& describe) const {
   auto findings = findings_;
   const std::string& command = session_.options().command;
   const bool changes = command == "plan" || command == "apply" || command == "release" || command == "rollback";
   for (const PlannedNode& node : nodes_) {
     if (auto warning = changes ? job_warning(node) : std::nullopt) findings.push_back(*std::move(warning));
   }
-  return session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, findings);
+  return session_.report(describe, findings);
 }
 
 Result<SavedPlan> Planning::save(Report report) const {

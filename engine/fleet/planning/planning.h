@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -78,6 +79,9 @@ class Planning {
   NodeReport report_on(const PlannedNode& node) const;
   /// The result of planning.
   Report report() const;
+  /// As report(), at the end of a run that carries nothing out. It moves the plans and frees what they were made of:
+  /// one node can report the texts of many files, and each copy would take as much.
+  Report take_report();
   /// The plan in the form of a file. The caller adds the text of the file, the selection and its own version.
   /// Errors: those of new_uuid().
   Result<SavedPlan> save(Report report) const;
@@ -89,6 +93,9 @@ class Planning {
   FleetSession& session_;
   std::deque<PlannedNode> nodes_;
   std::vector<Diagnostic> findings_;
+
+ private:
+  Report report(const std::function<NodeReport(const FleetNode&)>& describe) const;
 };
 
 }  // namespace sparkplan

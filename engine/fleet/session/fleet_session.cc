@@ -31,6 +31,13 @@ Result<void> check_machine_id(const FactsReply& before, const FactsReply& now) {
 
 }  // namespace
 
+void FleetNode::drop_managed() {
+  known.observed = {};
+  if (!known.manifest) return;
+  known.manifest->resources = {};
+  known.manifest->artifacts = {};
+}
+
 FleetSession::FleetSession(const Cluster& cluster, const Registry& registry, RunOptions options, SessionPurpose purpose)
     : cluster_(cluster),
       registry_(registry),
@@ -188,6 +195,7 @@ Result<void> FleetSession::learn(FleetNode& node, FactsReply reply) {
 void FleetSession::refresh() {
   on_each_node([&](FleetNode& node) {
     const auto request = facts_request(node);
+    node.drop_managed();
     auto known = node.client->call(request);
     if (known) known = checked(std::move(*known), request, registry_);
     if (!known) return give_up(node, std::move(known).error());

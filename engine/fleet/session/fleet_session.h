@@ -71,6 +71,8 @@ struct FleetNode {
   const std::string& name() const { return spec->name.str(); }
   /// It takes part in the run.
   bool active() const { return !skipped && !not_contacted && !error && !released && !forgotten; }
+  /// Frees the managed resources in `known`: many megabytes, that a next reply replaces or that nothing reads any more.
+  void drop_managed();
 
   const NodeSpec* spec;
   std::size_t place;  ///< In FleetSession::nodes(), and in the node lists of all later phases.

@@ -37,13 +37,13 @@ NodeReport report_on_error(const FleetNode& node, Error error) {
   return report;
 }
 
-NodeReport report_on(const FleetNode& node, const NodePlan& plan, const Roster& roster) {
+NodeReport report_on(const FleetNode& node, NodePlan plan, const Roster& roster) {
   NodeReport report;
   report.name = node.name();
   report.address = shown_address(*node.spec);
   report.membership = membership_of(node, roster);
   report.not_contacted = node.not_contacted;
-  report.plan = node.error ? NodePlan{} : plan;
+  if (!node.error) report.plan = std::move(plan);
   if (node.known.lock_holder) report.lock_holder = node.known.lock_holder->describe();
   if (node.forgotten) {
     report.status = NodeStatus::kForgotten;
@@ -55,7 +55,7 @@ NodeReport report_on(const FleetNode& node, const NodePlan& plan, const Roster& 
     report.status = status_of(*node.error);
     report.error = node.error;
   } else {
-    report.status = sparkplan::status_of(plan);
+    report.status = sparkplan::status_of(report.plan);
     // A node that was never applied cannot have drifted.
     const bool joining = report.membership == Membership::kJoining;
     if (joining && report.status == NodeStatus::kDrifted) report.status = NodeStatus::kPending;

@@ -11,7 +11,7 @@
 namespace sparkplan {
 
 /// Pure. A node's report before any change. An empty `plan` means that nothing was planned.
-NodeReport report_on(const FleetNode& node, const NodePlan& plan, const Roster& roster);
+NodeReport report_on(const FleetNode& node, NodePlan plan, const Roster& roster);
 
 /// Pure. The report of a node for which no other report can be made.
 NodeReport report_on_error(const FleetNode& node, Error error);

@@ -238,9 +238,13 @@ Result<Value> AgentClient::exchange(Request request, std::optional<std::chrono::
   auto deadline = deadline_of(request, options_.reply_timeout);
   if (silence) deadline.silence = *silence;
   const Awaited awaited{reply_limits(request), next_id_++, std::holds_alternative<ApplyRequest>(request)};
-  SPARK_TRY(const auto frame, encode_frame(encode(NumberedRequest{awaited.id, std::move(request)})));
+  // The steps of one node can have many megabytes, and so can the reply: each form is freed when the next one is there.
+  Value encoded = encode(NumberedRequest{awaited.id, std::move(request)});
+  SPARK_TRY(auto frame, encode_frame(encoded));
+  encoded = Value();
   RequestClock clock(deadline, Clock::now());
   SPARK_CHECK(channel_->write_all(frame, std::min(options_.reply_timeout, clock.left(Clock::now()))));
+  frame = std::string();
   clock.note_sent(Clock::now());
   SPARK_TRY(auto message, receive(clock, awaited));
   auto reply = decode_reply(std::move(message));
@@ -249,9 +253,10 @@ Result<Value> AgentClient::exchange(Request request, std::optional<std::chrono::
   return std::move(reply->body);
 }
 
-Result<FactsReply> AgentClient::refresh_facts(const FactsRequest& request) {
+Result<void> AgentClient::refresh_facts(const FactsRequest& request) {
+  facts_ = {};
   SPARK_TRY(facts_, call(request));
-  return facts_;
+  return {};
 }
 
 Result<void> AgentClient::lock(const LockHolder& holder, const RunPurpose& purpose) {
@@ -266,7 +271,12 @@ Result<void> AgentClient::unlock() {
   return {};
 }
 
-Result<ApplyReply> AgentClient::apply(const ApplyRequest& request) { return call(request); }
+Result<ApplyReply> AgentClient::apply(ApplyRequest request) {
+  // Moved, because the steps of one node can have many megabytes. check_reply() reads no more than their number.
+  ApplyRequest asked;
+  asked.steps.resize(request.steps.size());
+  return reply_to(asked, exchange(std::move(request)));
+}
 
 Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
   return reply_to(request, exchange(request, patience));

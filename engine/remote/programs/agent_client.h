@@ -73,13 +73,13 @@ class AgentClient {
     return reply_to(request, exchange(request, patience));
   }
 
-  /// As call(), and facts() returns the answer from then on.
-  Result<FactsReply> refresh_facts(const FactsRequest& request);
+  /// As call(), and facts() returns the answer from then on; it is empty after an error.
+  Result<void> refresh_facts(const FactsRequest& request);
   /// Until unlock(), a stop does not interrupt calls: operations that have begun are completed.
   Result<void> lock(const LockHolder& holder, const RunPurpose& purpose = {});
   Result<void> unlock();
   /// A stop during the call is forwarded to the agent. The reply then reports the steps done before it.
-  Result<ApplyReply> apply(const ApplyRequest& request);
+  Result<ApplyReply> apply(ApplyRequest request);
   /// As apply(), for steps on trial. After `patience` without a message the connection is considered broken:
   /// kUnreachable.
   Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);

@@ -71,11 +71,13 @@ struct LimitsOf {
   FrameLimits operator()(const Other& /*request*/) const {
     return kSmallMessage;
   }
-  FrameLimits operator()(const FactsRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const EffectRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const ForesightRequest& /*request*/) const { return {}; }
-  FrameLimits operator()(const ApplyRequest& /*request*/) const { return {}; }
+  // A run keeps a node's manifest and observation, and their texts again in its plan, the report and a request. An
+  // apply holds up to six copies of them, which have to stay below 100 MB.
+  FrameLimits operator()(const FactsRequest& /*request*/) const { return kFactsReply; }
+  FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return kObserveReply; }
+  FrameLimits operator()(const EffectRequest& /*request*/) const { return kOutcomeReply; }
+  FrameLimits operator()(const ForesightRequest& /*request*/) const { return kOutcomeReply; }
+  FrameLimits operator()(const ApplyRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const HistoryRequest& /*request*/) const { return {}; }
   /// The steps of all nodes are kept for the whole rollback.
   FrameLimits operator()(const UndoRequest& /*request*/) const { return {kMaxFrameBytes, kMaxFrameBytes}; }

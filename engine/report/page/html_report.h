@@ -23,6 +23,6 @@ struct PageContext {
 std::string to_html(const VerifyReport& report, const PageContext& context);
 std::string to_html(const DoctorReport& report, const PageContext& context);
 /// Of `plan`. Values of settings whose names say that they are secret are hidden.
-std::string to_html(const Report& report, const std::vector<NodeSnapshot>& snapshots, const PageContext& context);
+std::string to_html(Report report, const std::vector<NodeSnapshot>& snapshots, const PageContext& context);
 
 }  // namespace sparkplan

@@ -134,8 +134,8 @@ CheckStatus status_of(const Report& report, bool problems) {
 
 }  // namespace
 
-std::string to_html(const Report& whole, const std::vector<NodeSnapshot>& snapshots, const PageContext& context) {
-  const Report report = for_others(whole);
+std::string to_html(Report whole, const std::vector<NodeSnapshot>& snapshots, const PageContext& context) {
+  const Report report = for_others(std::move(whole));
   const GroupedPlan plan = grouped_plan(report);
   auto cards = cards_of(report, plan);
   Page page(report, context.version);

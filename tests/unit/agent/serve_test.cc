@@ -218,6 +218,25 @@ TEST_CASE("resources in the manifest are observed with the facts on request") {
   CHECK(reply->observed.types.size() == 1);
 }
 
+TEST_CASE("an observation that does not fit beside the manifest is left out of the facts") {
+  Served agent;
+  agent.greet();
+  REQUIRE(agent.ask(LockRequest{kHolder}));
+  std::map<ResourceId, ManagedResource> managed;
+  for (const std::string name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}) {
+    agent.root.write("/knobs/" + name, std::string(1'000'000, 'x'));
+    managed[{"fake", name}] = {Value::map({{"value", "2"}}), {knob(name)}};
+  }
+  REQUIRE(agent.ask(CommitRequest{"r1", "n1", kRoster, managed, ""}));
+  FactsRequest for_a_plan;
+  for_a_plan.observe_managed = true;
+  const auto reply = decode<FactsReply>(*agent.ask(for_a_plan));
+  REQUIRE(reply);
+  CHECK(reply->observed.types.empty());
+  REQUIRE(reply->manifest);
+  CHECK(reply->manifest->resources.size() == managed.size());
+}
+
 TEST_CASE("a failed export is reported with the facts, which are complete otherwise") {
   Served agent;
   agent.root.write("/etc/hostname", "golden\n");

@@ -14,6 +14,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
 #include "tests/unit/plan/saved_samples.h"
+#include "tests/unit/process/cost.h"
 #include "tests/unit/report/samples.h"
 
 namespace sparkplan {
@@ -62,6 +63,21 @@ TEST_CASE("a saved plan prints the same text and JSON as before, and is valid un
     CHECK(public_json(to_json_value(decoded->report)) == public_json(to_json_value(expected)));
     CHECK(to_text(decoded->report, {}) == to_text(expected, {}));
   }
+}
+
+TEST_CASE("a plan with megabytes of escaped text is saved without its whole text, or a second copy of its values") {
+  constexpr std::size_t kBytes = std::size_t{14} << 20;
+  const auto cost = test::cost_of([] {
+    auto plan = some_plan();
+    plan.report.nodes.emplace_back().plan.changes.emplace_back().fields = {
+        {"content", std::string(kBytes, '\x7f'), Value()}};
+    const Value whole = sealed(std::move(plan));
+    std::size_t written = 0;
+    encode_json(whole, kPlanIndent, [&](std::string_view piece) { written += piece.size(); });
+    return written > 6 * kBytes;
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 50);
 }
 
 TEST_CASE("a saved plan is recognised by its content, and no cluster.yaml is mistaken for one") {

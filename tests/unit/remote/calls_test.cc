@@ -81,7 +81,8 @@ TEST_CASE("each call sends its request and returns the reply") {
   CHECK(client.call(CommitRequest{"run", "spark-01", {}, {}, "audit"}));
   CHECK(client.call(PingRequest{}));
   CHECK(client.unlock());
-  CHECK(client.refresh_facts({{{"ssh_trust", 1}}})->facts.hostname == "spark-01");
+  CHECK(client.refresh_facts({{{"ssh_trust", 1}}}));
+  CHECK(client.facts().facts.hostname == "spark-01");
   REQUIRE(talk.asked.size() == 8);
   CHECK(std::get<LockRequest>(talk.asked[2]).holder.who == "anna");
   CHECK(std::get<CommitRequest>(talk.asked[4]).audit == "audit");

@@ -242,6 +242,17 @@ TEST_CASE("the size limit of a reply depends on its request") {
   CHECK(answer.error().message.find("it announced a message of") != std::string::npos);
 }
 
+TEST_CASE("facts and observations that are larger than any honest ones are refused before they arrive") {
+  CHECK(reply_limits(FactsRequest{}).bytes == kFactsReply.bytes);
+  Talk talk;
+  talk.answer_with([](Peer& self) {
+    self.output = test::framed(encode(NumberedReply{2, Value(std::string(kObserveReply.bytes, 'x'))}));
+  });
+  const auto answer = talk.client->call(ObserveNodeRequest{});
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().message.find("at most " + std::to_string(kObserveReply.bytes)) != std::string::npos);
+}
+
 TEST_CASE("an invalid reply gives a short error") {
   Talk talk;
   const std::string name(1 << 20, 'n');

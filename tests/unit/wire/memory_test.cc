@@ -120,6 +120,13 @@ std::vector<Shape> worst_shapes() {
                     observations, "}}}}}", 40'000, true});
   const auto links = [](std::size_t /*i*/) { return std::string(R"(,{"name":"a"})"); };
   shapes.push_back({"links", reply + R"({"facts":{"links":[{"name":"a"})", links, "]}}}", 100'000, true});
+  // In the message a verdict has 2 bytes and no field; in the facts it has five texts.
+  std::string chain = R"(,{"name":"a","verdicts":[{})";
+  for (std::size_t i = 1; i < kMostOfMany; ++i) chain += ",{}";
+  chain += "]}";
+  const auto chains = [chain](std::size_t /*i*/) { return chain; };
+  shapes.push_back({"verdicts", reply + R"({"facts":{"survey":{"firewall":{"input_chains":[{"name":"a"})", chains,
+                    "]}}}}}", 50, true});
   const auto runs = [](std::size_t /*i*/) { return std::string(R"(,{"run":"a","outcome":"applied"})"); };
   shapes.push_back({"runs", reply + R"({"runs":[{"run":"a","outcome":"applied"})", runs, "]}}", 60'000, true});
   const std::string step =
@@ -180,14 +187,14 @@ TEST_CASE("of the ports, GIDs and verdicts that a node reports in nested lists, 
   Facts facts;
   facts.rdma_devices.resize(kMostRdmaDevices);
   for (RdmaDeviceFacts& device : facts.rdma_devices) {
-    device.port_facts.resize(64);
-    for (RdmaPortFacts& port : device.port_facts) port.gids.resize(8);
+    device.port_facts.resize(17);
+    for (RdmaPortFacts& port : device.port_facts) port.gids.resize(4);
   }
-  facts.extended.emplace().firewall.emplace();
-  for (auto* chains : {&facts.extended->firewall->input_chains, &facts.extended->firewall->forward_chains}) {
-    chains->resize(4);
-    for (InputChainFacts& chain : *chains) chain.verdicts.resize(kMostOfMany - 1);
-  }
+  auto& firewall = facts.extended.emplace().firewall.emplace();
+  firewall.input_chains.resize(4);
+  for (InputChainFacts& chain : firewall.input_chains) chain.verdicts.resize(kMostOfMany - 1);
+  firewall.forward_chains.resize(4);
+  for (InputChainFacts& chain : firewall.forward_chains) chain.verdicts.resize(5);
   const auto read = decode<Facts>(encode(facts));
   REQUIRE(read);
   std::size_t ports = 0;
@@ -197,11 +204,46 @@ TEST_CASE("of the ports, GIDs and verdicts that a node reports in nested lists, 
     for (const RdmaPortFacts& port : device.port_facts) gids += port.gids.size();
   }
   CHECK(ports == kMostRdmaPortsInAll);
-  CHECK(gids == kMostRdmaGidsInAll);
+  CHECK(gids == std::min(kMostRdmaPortsInAll * 4, kMostRdmaGidsInAll));
   const auto& kept = *read->extended->firewall;
   CHECK(kept.input_chains.back().verdicts.size() == kMostOfMany - 1);
   CHECK(kept.forward_chains.front().verdicts.size() == 4);
   CHECK(kept.forward_chains.back().verdicts.empty());
+}
+
+/// Texts that take six bytes each in JSON, and as many links, GIDs and verdicts as the limit of memory leaves.
+static Facts largest_facts() {
+  Facts facts;
+  auto& extended = facts.extended.emplace();
+  for (std::size_t i = 0; i < 1900; ++i) extended.sshd[std::to_string(i)].assign(FieldRule::kLongestText, '\x7f');
+  facts.links.resize(kMostLinks);
+  for (LinkFacts& link : facts.links) link.name = "a";
+  facts.rdma_devices.resize(16);
+  for (RdmaDeviceFacts& device : facts.rdma_devices) {
+    device.port_facts.resize(1);
+    device.port_facts.front().gids.resize(200);
+  }
+  extended.firewall.emplace().input_chains.resize(3);
+  for (InputChainFacts& chain : extended.firewall->input_chains) chain.verdicts.resize(4000);
+  return facts;
+}
+
+TEST_CASE("facts: the largest ones take less than 60 MB of memory as JSON, and larger ones are refused") {
+  Facts facts = largest_facts();
+  REQUIRE(decode<Facts>(encode(facts)));
+  facts.extended->neighbours.resize(4 * kMostOfMany);
+  const auto refused = decode<Facts>(encode(facts));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().describe().find("more memory than the limit") != std::string::npos);
+  const auto cost = cost_of([] {
+    const Facts held = largest_facts();
+    std::size_t written = 0;
+    public_json(encode(held), [&](std::string_view piece) { written += piece.size(); });
+    return written > (std::size_t{50} << 20);
+  });
+  std::printf("%-28s %4ld MB %7.2f s\n", "facts as JSON", cost.megabytes, cost.seconds);
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 60);
 }
 
 TEST_CASE("a text of facts is cut to a line, and a text of another message has at most 8192 bytes") {
@@ -279,7 +321,7 @@ TEST_CASE("the largest honest replies use at most a third of the budget") {
           {name, Value::map({{"state", "present"}, {"value", Value::map({{"address", "10.100.200.100"}})}}), {}});
     }
     const Value whole = Value::list({roster, Value(entries), Value(seen)});
-    CHECK(encode_json(whole).size() + json_weight(whole) < kMaxMessageMemory / 3);
+    CHECK(encode_json(whole).size() + json_weight(whole) < kFactsReply.memory / 3);
   }
   SECTION("50 runs of 200 artifacts each") {
     HistoryReply history;
