@@ -12,7 +12,7 @@ struct ChunkId {
   std::uint32_t file = 0;
   std::uint32_t chunk = 0;
 
-  auto operator<=>(const ChunkId&) const = default;
+  auto operator<=>(const ChunkId&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
 };
 
 /// A chunk that this node lacks.

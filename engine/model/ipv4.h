@@ -12,7 +12,7 @@ namespace sparkplan {
 struct Ipv4 {
   std::uint32_t bits = 0;
 
-  auto operator<=>(const Ipv4&) const = default;
+  auto operator<=>(const Ipv4&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
   std::string str() const;
 };
 

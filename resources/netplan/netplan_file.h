@@ -32,7 +32,7 @@ struct Route {
   std::string via;  ///< "10.0.20.1"
   std::optional<std::int64_t> metric;
 
-  auto operator<=>(const Route&) const = default;
+  auto operator<=>(const Route&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
   /// "10.9.0.0/16 via 10.0.20.9 metric 50": the canonical form in resources.
   std::string str() const;
 };

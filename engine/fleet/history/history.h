@@ -74,7 +74,7 @@ struct RunKey {
   std::string run;
   std::string who;
   std::string operation;
-  auto operator<=>(const RunKey&) const = default;
+  auto operator<=>(const RunKey&) const = default;  // NOLINT(modernize-use-nullptr): the 0 is the compiler's own
 };
 
 /// "2026-03-01T12:00:00Z" from the id "20260301T120000Z-4f9a1c07"; empty for a text that is no such id.
