@@ -8,6 +8,7 @@
 #include "engine/cli/output/run_log.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
+#include "engine/core/text.h"
 #include "engine/fleet/history/history.h"
 #include "engine/fleet/history/run_record.h"
 
