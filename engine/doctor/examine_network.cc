@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kForOthers = 0077;
 /// Of one half. A node may report thousands, and each is compared with those of the other halves.
-constexpr std::ptrdiff_t kMostComparedAddresses = 64;
+constexpr std::size_t kMostComparedAddresses = 64;
 
 /// An address of the fabric in the kernel.
 struct KernelAddress {
@@ -29,7 +29,8 @@ std::vector<KernelAddress> kernel_addresses(const ExaminedNode& node) {
   std::vector<KernelAddress> addresses;
   for (const ObservedPort& half : node.halves) {
     if (half.link == nullptr) continue;
-    for (const auto& address : half.link->addresses | std::views::take(kMostComparedAddresses)) {
+    const std::span all(half.link->addresses);
+    for (const auto& address : all.first(std::min(all.size(), kMostComparedAddresses))) {
       // Link-local addresses are all in 169.254.0.0/16 if the file asks for them. Connections then name the interface
       // of each peer.
       if (half.link_local && address.starts_with("169.254.")) continue;

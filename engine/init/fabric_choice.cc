@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -27,7 +25,7 @@ namespace {
 constexpr int kOffsetOfIds = 10;
 constexpr int kUsualMtu = 9000;
 constexpr std::size_t kMostDevices = 64;  ///< In a file.
-constexpr std::ptrdiff_t kMostTold = 16;  ///< Interfaces of a machine in a comment: the file has a largest size.
+constexpr std::size_t kMostTold = 16;     ///< Interfaces of a machine in a comment: the file has a largest size.
 
 /// True for a name that a file may have in `hcas`. A machine may report any text.
 bool is_device_name(std::string_view name) {
@@ -233,8 +231,9 @@ class Choice {
     for (std::size_t i = 0; i < count(); ++i) {
       const std::string& name = members_.nodes[i].name;
       const auto& interfaces = found_[i].interfaces;
-      for (const FoundInterface& one : interfaces | std::views::take(kMostTold)) result_.why += "\n" + told(name, one);
-      if (std::ssize(interfaces) > kMostTold) result_.why += "\n" + name + " has more.";
+      const auto end = std::min(interfaces.size(), kMostTold);
+      for (std::size_t j = 0; j < end; ++j) result_.why += "\n" + told(name, interfaces[j]);
+      if (interfaces.size() > kMostTold) result_.why += "\n" + name + " has more.";
     }
     result_.why += "\nCorrect that and run `sparkplan init` again, or write `fabric` by hand.";
     if (keep_managed_alone()) return;
