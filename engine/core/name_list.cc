@@ -45,7 +45,7 @@ std::optional<std::vector<std::string>> numbers_in(std::string_view list) {
 
 /// Calls itself once for each pair of brackets, and holds a copy of the rest meanwhile: kMostBrackets bounds both.
 std::vector<std::string> unfolded(std::string_view text) {
-  const std::vector<std::string> itself{std::string(text)};
+  std::vector<std::string> itself{std::string(text)};
   const auto open = text.find('[');
   const auto close = text.find(']', open == std::string_view::npos ? 0 : open);
   if (open == std::string_view::npos || close == std::string_view::npos) return itself;

@@ -91,7 +91,7 @@ std::optional<Cluster> cluster_of(const Value& file, const Registry& registry) {
 }
 
 std::vector<bool> loadable_parts(std::size_t count, const LoadsWith& loads) {
-  const std::vector<bool> all(count, true);
+  std::vector<bool> all(count, true);
   if (loads(all)) return all;
   std::vector<bool> kept(count, false);
   if (!loads(kept)) return kept;

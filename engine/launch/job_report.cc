@@ -28,9 +28,9 @@ bool failed_preflight(const JobReport& report) {
 }
 
 std::string ending_text(const RankEnded& ended) {
-  const std::string how = ended.signal      ? signal_text(*ended.signal)
-                          : ended.exit_code ? "exit code " + std::to_string(*ended.exit_code)
-                                            : "it did not end";
+  std::string how = ended.signal      ? signal_text(*ended.signal)
+                    : ended.exit_code ? "exit code " + std::to_string(*ended.exit_code)
+                                      : "it did not end";
   switch (ended.ending) {
     case RankEnding::kNotStarted:
       return why_not_started(ended);

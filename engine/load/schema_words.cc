@@ -303,7 +303,7 @@ class Walker {
   std::string hint_for_unknown(const std::string& key, const std::optional<std::string>& meant,
                                const json& properties) const {
     // The word may also be right in another place.
-    const std::string home = home_of(key);
+    std::string home = home_of(key);
     if (meant) return "did you mean \"" + *meant + "\"?" + (home.empty() ? "" : " " + home);
     if (!home.empty()) return home;
     return "allowed here: " + join(names_in(properties), ", ");

@@ -96,7 +96,7 @@ std::set<std::string> own_addresses(const NodeReader& node) {
 }
 
 std::set<std::string> most_useful_addresses(const NodeReader& node, std::size_t most) {
-  const std::set<std::string> all = own_addresses(node);
+  std::set<std::string> all = own_addresses(node);
   if (all.size() <= most) return all;
   const std::string connection = node.connection_address();
   const auto its_end = canonical_ip(std::string_view(connection).substr(0, connection.find('%')));
