@@ -182,7 +182,7 @@ std::string software_table(const StatusReport& report, const TextStyle& style) {
     if (same != groups.end()) {
       same->second.push_back(name);
     } else {
-      groups.push_back({std::move(software), {name}});
+      groups.emplace_back(std::move(software), std::vector{name});
     }
   }
   TextTable table{{"SPARKPLAN", "OS", "GPU DRIVER", "NCCL", "NODES"}, {}, true};

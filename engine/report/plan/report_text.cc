@@ -160,7 +160,7 @@ std::string notes_text(const Report& report, const TextStyle& style) {
   for (const NodeReport& node : report.nodes) {
     for (std::string& note : notes_of(node, report.file)) {
       auto known = std::find_if(notes.begin(), notes.end(), [&](const auto& one) { return one.first == note; });
-      if (known == notes.end()) known = notes.insert(notes.end(), {std::move(note), {}});
+      if (known == notes.end()) known = notes.emplace(notes.end(), std::move(note), std::vector<std::string>());
       known->second.push_back(printable(node.name));
     }
   }
