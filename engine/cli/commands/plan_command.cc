@@ -72,12 +72,12 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   run.secrets = secrets.secrets;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  auto content_run = run;
+  const auto content_run = run;
   FleetSession session(cluster, builtin_registry(), std::move(run), {.plans = true});
   PlanRun planning(session, false, Foresight::kAsked);
   planning.plan();
   auto report = planning.report();
-  add_content_of(cluster, std::move(content_run), report);
+  add_content_of(cluster, content_run, report);
   progress.clear();
   print_as(format, report, *input.loaded, console);
   // The plan first: what is applied later must not be lost with a page.
