@@ -13,7 +13,7 @@ constexpr std::ptrdiff_t kLarge = 16;
 
 using Place = std::deque<Wanted>::const_iterator;
 
-Place end_of_file(Place begin, Place end) {
+Place end_of_file(const Place& begin, const Place& end) {
   return std::find_if(begin, end, [&](const Wanted& other) { return other.id.file != begin->id.file; });
 }
 

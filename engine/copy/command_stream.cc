@@ -23,7 +23,8 @@ CommandStream::CommandStream(int input) {
     const bool is_last = command && std::holds_alternative<CopyJoin>(*command);
     put(std::move(command));
     // Bytes after this command belong to the relay. This thread must not read them.
-    while (is_last) ::pause();
+    if (!is_last) return;
+    while (true) ::pause();
   });
 }
 

@@ -255,15 +255,15 @@ void public_json(const Value& value, const TextSink& sink) { write(value, Dialec
 
 std::size_t json_weight(const Value& value) {
   std::size_t weight = kJsonValueWeight;
+  const auto* text = value.string();
+  const auto* real = value.real();
   if (const auto* items = value.list_items()) {
     for (const auto& item : *items) weight += json_weight(item);
   } else if (const auto* map = value.entries()) {
     for (const auto& entry : *map) weight += json_weight(entry.value);
   } else if (value.is_unknown()) {
     weight += 3 * kJsonValueWeight;  // It is encoded as a marker of two fields.
-  } else if (const auto* text = value.string(); text != nullptr && !is_valid_utf8(*text)) {
-    weight += kJsonValueWeight;
-  } else if (const auto* real = value.real(); real != nullptr && !std::isfinite(*real)) {
+  } else if ((text != nullptr && !is_valid_utf8(*text)) || (real != nullptr && !std::isfinite(*real))) {
     weight += kJsonValueWeight;
   }
   return weight;

@@ -3,8 +3,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 
 namespace sparkplan::job {
@@ -31,11 +31,11 @@ void show_record(const JobRecord& record) {
   std::string text = text_of(record);
   // The NUL after the room stays: without it, the kernel would also show the environment.
   text.resize(kJobRecordRoom, '\0');
-  std::memcpy(record_room, text.data(), text.size());
+  std::copy(text.begin(), text.end(), record_room);
 }
 
 void hide_record() {
-  if (record_room != nullptr) std::memset(record_room, ' ', kJobRecordRoom);
+  if (record_room != nullptr) std::fill_n(record_room, kJobRecordRoom, ' ');
 }
 
 }  // namespace sparkplan::job

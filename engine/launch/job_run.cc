@@ -61,7 +61,7 @@ class NodeRun {
 
   void run() {
     auto client = JobClient::open(*job_.node, options_.agent);
-    if (!client) fail(std::move(client).error());
+    if (!client) fail(client.error());
     if (options_.together) {
       if (!shared_.wait_for_others(client.has_value(), options_.stop)) return;
     }

@@ -28,8 +28,6 @@ Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidIn
 
 std::size_t bytes_of(std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); }
 
-cuda::Address offset_of(std::int64_t elements) { return static_cast<cuda::Address>(elements * kElementBytes); }
-
 /// The elements of one copy of the buffers.
 std::int64_t elements_of(const CollectiveShape& shape, bool in_place) {
   return in_place ? std::max(shape.send, shape.receive) : shape.send + shape.receive;
@@ -95,8 +93,8 @@ Result<Rank::Buffers> Rank::allocate(const RunCollective& command, const Collect
     const auto elements = elements_of(shape, true);
     const auto offsets = in_place_offsets(command.collective, shape, rank_);
     SPARK_CHECK(checked(cuda_.cuMemAlloc(&buffers.memory, bytes_of(elements * copies)), "allocate memory"));
-    buffers.send = buffers.memory + offset_of(offsets.send);
-    buffers.receive = buffers.memory + offset_of(offsets.receive);
+    buffers.send = buffers.memory + bytes_of(offsets.send);
+    buffers.receive = buffers.memory + bytes_of(offsets.receive);
     buffers.send_stride = buffers.receive_stride = elements;
     buffers.cleared = buffers.memory;
     buffers.cleared_elements = elements;
@@ -117,7 +115,7 @@ Result<void> Rank::fill_send_buffer(const Buffers& buffers, const CollectiveShap
     const std::span<float> part(chunk.data(), static_cast<std::size_t>(std::min(kChunkElements, shape.send - at)));
     fill(part, pattern, rank_, at);
     SPARK_CHECK(
-        checked(cuda_.cuMemcpyHtoD(buffers.send + offset_of(at), part.data(), part.size_bytes()), "copy to the GPU"));
+        checked(cuda_.cuMemcpyHtoD(buffers.send + bytes_of(at), part.data(), part.size_bytes()), "copy to the GPU"));
   }
   return checked(cuda_.cuCtxSynchronize(), "copy to the GPU");
 }
@@ -204,7 +202,7 @@ Result<void> Rank::check(const RunCollective& command, const CollectiveShape& sh
   Comparison comparison;
   for (std::int64_t at = 0; at < shape.receive; at += kChunkElements) {
     const std::span<float> part(chunk.data(), static_cast<std::size_t>(std::min(kChunkElements, shape.receive - at)));
-    SPARK_CHECK(checked(cuda_.cuMemcpyDtoH(part.data(), buffers.receive + offset_of(at), part.size_bytes()),
+    SPARK_CHECK(checked(cuda_.cuMemcpyDtoH(part.data(), buffers.receive + bytes_of(at), part.size_bytes()),
                         "copy from the GPU"));
     compare(part, at, command.pattern, ranks_, expected, comparison);
   }

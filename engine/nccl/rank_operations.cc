@@ -12,7 +12,7 @@ void* pointer(cuda::Address address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));  // NOLINT(performance-no-int-to-ptr)
 }
 
-cuda::Address offset_of(std::int64_t elements) { return static_cast<cuda::Address>(elements * kElementBytes); }
+std::size_t offset_of(std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); }
 
 }  // namespace
 

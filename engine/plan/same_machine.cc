@@ -84,11 +84,9 @@ Refusal refusal_for(const std::vector<const Mark*>& marks, const MachineIdentity
     if (mark->value == &MachineIdentity::nvme_host) continue;
     const bool earlier_had = had_before(*mark, earlier);
     const bool later_had = had_before(*mark, later);
-    if (proved) {
-      refusal = {true, true};
-    } else if (earlier_had != later_had) {
+    if (!proved && earlier_had != later_had) {
       (earlier_had ? refusal.later : refusal.earlier) = true;
-    } else if (contradicts_record(*mark, earlier) != contradicts_record(*mark, later)) {
+    } else if (!proved && contradicts_record(*mark, earlier) != contradicts_record(*mark, later)) {
       (contradicts_record(*mark, earlier) ? refusal.earlier : refusal.later) = true;
     } else {
       refusal = {true, true};

@@ -4,7 +4,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/plan/reach.h"
@@ -15,9 +14,8 @@ namespace {
 
 constexpr auto kPlanAgain = "make a new plan: sparkplan plan -o PLAN";
 
-tl::unexpected<Error> contradicts(std::string why) {
-  return failure(ErrorCode::kInvalidInput, "the saved plan contradicts itself: " + printable(std::move(why)),
-                 kPlanAgain);
+tl::unexpected<Error> contradicts(const std::string& why) {
+  return failure(ErrorCode::kInvalidInput, "the saved plan contradicts itself: " + printable(why), kPlanAgain);
 }
 
 bool consists_of(std::string_view text, std::string_view characters, std::size_t longest) {

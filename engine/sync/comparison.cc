@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace sparkplan {
 namespace {
@@ -89,7 +90,10 @@ std::vector<std::int64_t> times_on(const Listing& source, const Listing& node) {
 
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from) {
   std::optional<std::size_t> best;
-  const auto is_whole = [&](std::size_t i) { return listings[i].listing->partial_bytes == 0; };
+  const auto worth = [&](std::size_t i) {
+    const Listing& listing = *listings[i].listing;
+    return std::pair(listing.partial_bytes == 0, listing.bytes());
+  };
   for (std::size_t i = 0; i < listings.size(); ++i) {
     const auto& [node, listing] = listings[i];
     if (listing == nullptr || !listing->exists) continue;
@@ -98,11 +102,7 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
       continue;
     }
     if (listing->entries.empty()) continue;
-    if (!best || (is_whole(i) && !is_whole(*best))) {
-      best = i;
-    } else if (is_whole(i) == is_whole(*best) && listing->bytes() > listings[*best].listing->bytes()) {
-      best = i;
-    }
+    if (!best || worth(i) > worth(*best)) best = i;
   }
   return best;
 }

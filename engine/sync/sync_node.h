@@ -62,7 +62,7 @@ void on_each_node(std::vector<SyncNode>& nodes, const RunOptions& run, Work work
       },
       [](SyncNode& node) {
         if (!node.client || node.error) return;
-        last_line([&] { (void)node.client->send(CopyAlive{}); }, [](Error) {});
+        last_line([&] { (void)node.client->send(CopyAlive{}); }, [](const Error&) {});
       });
 }
 

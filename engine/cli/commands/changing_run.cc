@@ -81,7 +81,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   const AgentOptions login = with.agent;
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();
-  auto content_run = with;
+  const auto content_run = with;
   bool declined = false;
   std::vector<Diagnostic> findings_shown;
   options.approve = [&](const Report& plan) {
@@ -109,7 +109,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
   if (run.reports_content) {
     const auto printed = report.diagnostics;
     // Last, because a node may take its time.
-    add_content_of(cluster, std::move(content_run), report);
+    add_content_of(cluster, content_run, report);
     progress.clear();
     if (!run.json) console.diagnostics(without(printed, report).diagnostics, loaded.source);
   }

@@ -23,7 +23,7 @@ Result<ExitCode> run_doctor(const DoctorCommandOptions& options, const GlobalOpt
   auto content_run = run;
   content_run.agent.install = InstallPolicy::kNever;
   auto report = diagnose_cluster(cluster, builtin_registry(), std::move(run));
-  add_content_of(cluster, std::move(content_run), report.run);
+  add_content_of(cluster, content_run, report.run);
   progress.clear();
   print(report, *input.loaded, options.json, console);
   if (!options.report.empty()) {

@@ -79,9 +79,9 @@ Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& glo
   run.agent.install = InstallPolicy::kNever;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  auto content_run = run;
+  const auto content_run = run;
   auto report = plan_cluster(cluster, builtin_registry(), std::move(run));
-  add_content_of(cluster, std::move(content_run), report);
+  add_content_of(cluster, content_run, report);
   progress.clear();
   const ExitCode code = exit_code(report, ExitRules{false, true, options.pending});
   // Cron mails all output: with --quiet, a cluster without findings prints nothing.

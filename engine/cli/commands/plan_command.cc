@@ -88,9 +88,9 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   run.secrets = secrets.secrets;
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
-  auto content_run = run;
+  const auto content_run = run;
   auto [report, saved, snapshots] = plan_nodes(cluster, std::move(run));
-  add_content_of(cluster, std::move(content_run), report);
+  add_content_of(cluster, content_run, report);
   progress.clear();
   const auto code = exit_code(report, ExitRules{options.detailed_exit_code, false, false});
   print_as(format, report, *input.loaded, console);

@@ -22,7 +22,7 @@ Result<ExitCode> run_status(const StatusOptions& options, const GlobalOptions& g
   auto content_run = run;
   content_run.agent.install = InstallPolicy::kNever;
   auto report = cluster_status(*input.loaded->cluster, builtin_registry(), std::move(run));
-  add_content_of(*input.loaded->cluster, std::move(content_run), report.run);
+  add_content_of(*input.loaded->cluster, content_run, report.run);
   progress.clear();
   console.diagnostics(report.run.diagnostics, input.loaded->source);
   console.result(options.json ? public_json(to_json_value(report)) + "\n"

@@ -24,7 +24,7 @@ Result<std::int64_t> bytes_per_second(const std::string& text) {
 
 }  // namespace
 
-void add_content_of(const Cluster& cluster, RunOptions run, Report& report) {
+void add_content_of(const Cluster& cluster, const RunOptions& run, Report& report) {
   if (content_items(cluster).empty() || report.interrupted) return;
   add_content(report, look_at_content(cluster, run));
 }

@@ -7,6 +7,6 @@ namespace sparkplan {
 
 /// Adds to the report of another command the content of `models` and `images` that nodes lack. Contacts no node if the
 /// file names no content.
-void add_content_of(const Cluster& cluster, RunOptions run, Report& report);
+void add_content_of(const Cluster& cluster, const RunOptions& run, Report& report);
 
 }  // namespace sparkplan

@@ -30,7 +30,7 @@ ForesightRequest foresight_request(const PlannedNode& planned, const Registry& r
   return request;
 }
 
-std::vector<Diagnostic> warnings_of(CheckedFindings reply, const PlannedNode& planned, const std::string& file) {
+std::vector<Diagnostic> warnings_of(CheckedFindings&& reply, const PlannedNode& planned, const std::string& file) {
   std::vector<Diagnostic> warnings;
   if (reply.left_out > 0) {
     warnings.push_back(finding(Severity::kWarning, "node.more-findings",

@@ -16,6 +16,6 @@ ForesightRequest foresight_request(const PlannedNode& planned, const Registry& r
 
 /// Pure. A node's checked findings as warnings, at the places of their resources in `file`. The number of those that
 /// were left out comes first.
-std::vector<Diagnostic> warnings_of(CheckedFindings reply, const PlannedNode& planned, const std::string& file);
+std::vector<Diagnostic> warnings_of(CheckedFindings&& reply, const PlannedNode& planned, const std::string& file);
 
 }  // namespace sparkplan

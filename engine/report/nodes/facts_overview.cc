@@ -42,8 +42,9 @@ std::string free_memory_text(const HostFacts& host) {
 
 std::string uptime_text(std::int64_t seconds) {
   const std::int64_t minutes = seconds / 60;
-  if (minutes >= 24 * 60) return fmt::format("{} d {} h", minutes / (24 * 60), minutes / 60 % 24);
-  return minutes >= 60 ? fmt::format("{} h {} min", minutes / 60, minutes % 60) : fmt::format("{} min", minutes);
+  const std::int64_t hours = minutes / 60;
+  if (hours >= 24) return fmt::format("{} d {} h", hours / 24, hours % 24);
+  return hours > 0 ? fmt::format("{} h {} min", hours, minutes % 60) : fmt::format("{} min", minutes);
 }
 
 /// "8 MiB" for a number of bytes; other texts, such as "unlimited", as they are.

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::sys_days;
 using std::chrono::year_month_day;
 
-constexpr std::int64_t kDaySeconds = 24 * 60 * 60;
+constexpr std::int64_t kDaySeconds = std::int64_t{24} * 60 * 60;
 
 int number_at(std::string_view text, std::size_t begin, std::size_t length) {
   int number = 0;
@@ -33,8 +33,8 @@ std::optional<std::int64_t> parse_utc(std::string_view text) {
   const year_month_day date{std::chrono::year(number_at(text, 0, 4)),
                             std::chrono::month(static_cast<unsigned>(number_at(text, 5, 2))),
                             std::chrono::day(static_cast<unsigned>(number_at(text, 8, 2)))};
-  const int hour = number_at(text, 11, 2);
-  const int minute = number_at(text, 14, 2);
+  const std::int64_t hour = number_at(text, 11, 2);
+  const std::int64_t minute = number_at(text, 14, 2);
   if (!date.ok() || hour > 23 || minute > 59) return std::nullopt;
   return sys_days(date).time_since_epoch().count() * kDaySeconds + hour * 3600 + minute * 60;
 }

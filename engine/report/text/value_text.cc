@@ -22,10 +22,14 @@ std::size_t longest_value(const TextStyle& style) {
   return static_cast<std::size_t>(std::clamp(style.width - 40, 20, 60));
 }
 
-bool is_plain_list(const Value& value) {
-  const Value::List* items = value.list_items();
-  return items != nullptr &&
-         std::none_of(items->begin(), items->end(), [](const Value& item) { return item.is_map() || item.is_list(); });
+/// The items of a list; no items for a null value. A null pointer for other values and for a list of maps or lists.
+const Value::List* plain_items(const Value& value) {
+  static const Value::List kNone;
+  const Value::List* items = value.is_null() ? &kNone : value.list_items();
+  const bool is_plain = items != nullptr && std::none_of(items->begin(), items->end(), [](const Value& item) {
+                          return item.is_map() || item.is_list();
+                        });
+  return is_plain ? items : nullptr;
 }
 
 /// In a rollback a node words both lists. A search for each of thousands of items would take the square of their
@@ -43,14 +47,11 @@ std::vector<std::string> items_missing_in(const Value::List& others, const Value
 
 /// Nothing when the lists differ only in their order, and for other values.
 std::optional<std::string> list_difference(const Value& before, const Value& after, const TextStyle& style) {
-  const bool both = is_plain_list(before) && is_plain_list(after);
-  const bool one = (before.is_null() && is_plain_list(after)) || (after.is_null() && is_plain_list(before));
-  if (!both && !one) return std::nullopt;
-  const Value::List none;
-  const Value::List& old_items = before.is_null() ? none : *before.list_items();
-  const Value::List& new_items = after.is_null() ? none : *after.list_items();
-  const auto added = items_missing_in(old_items, new_items, style);
-  const auto removed = items_missing_in(new_items, old_items, style);
+  const Value::List* old_items = plain_items(before);
+  const Value::List* new_items = plain_items(after);
+  if (old_items == nullptr || new_items == nullptr) return std::nullopt;
+  const auto added = items_missing_in(*old_items, *new_items, style);
+  const auto removed = items_missing_in(*new_items, *old_items, style);
   if (added.empty() && removed.empty()) return std::nullopt;
   std::vector<std::string> parts;
   if (!style.verbose && added.size() + removed.size() > kMostListedItems) {
