@@ -6,7 +6,8 @@
 #   tests/gpu/two_hosts.sh "$PWD/tests/gpu/sync_speed.sh" "$PWD/build/bin/sparkplan"
 #
 # GIGABYTES (10) is the size of all files, FILES (1) their number, ROUNDS (3) the number of runs. DISK is a folder on a
-# disk for the files of both hosts; without it they are in memory. Needs rsync and python3. Prints a table with medians.
+# disk for the files of both hosts; without it they are in memory. With SOURCE_IN_MEMORY only the receiver's files are on
+# the disk, as if each host had a disk of its own. Needs rsync and python3. Prints a table with medians.
 # What must hold: both bring the same bytes. No speed is asserted.
 set -euo pipefail
 sparkplan=$(realpath "$1")
@@ -16,7 +17,7 @@ work=$(mktemp -d -p /dev/shm sparkplan-speed-XXXXXX)
 readonly work tree=$work/tree
 files=
 [ -z "$disk" ] || files=$(mktemp -d -p "$disk" sparkplan-speed-XXXXXX)
-readonly files medium=${files:+disk}
+readonly files medium=${files:+disk} source_in_memory=${SOURCE_IN_MEMORY:-}
 trap 'rm -rf "$work" ${files:+"$files"}' EXIT
 command -v rsync >/dev/null || { echo "sync_speed: rsync is not installed" >&2 && exit 1; }
 
@@ -31,7 +32,7 @@ prepare() {
   local number
   mkdir "$tree"
   for number in 1 2; do
-    if [ -n "$files" ]; then
+    if [ -n "$files" ] && { [ "$number" = 2 ] || [ -z "$source_in_memory" ]; }; then
       mkdir "$files/$number"
       on "$number" "mount --bind $files/$number $tree"
     else
@@ -123,7 +124,7 @@ by_writing() {
 settle() {
   [ -n "$files" ] || return 0
   sync -f "$files"
-  on 1 "for file in $tree/weights-*; do dd of=\$file oflag=nocache conv=notrunc,fdatasync count=0 status=none; done"
+  [ -n "$source_in_memory" ] || on 1 "for file in $tree/weights-*; do dd of=\$file oflag=nocache conv=notrunc,fdatasync count=0 status=none; done"
 }
 
 same() { # WHO
@@ -167,7 +168,9 @@ paste "$work/tcp" "$work/written" | awk '{ print ($1 > $2 ? $1 : $2) }' >"$work/
 
 printf '%s, %s x%s, %s, Linux %s\n\n' "$(date -I)" "$(nproc)" "$(sed -n 's/^model name\t*://p' /proc/cpuinfo | head -n 1)" \
   "$(awk '/^MemTotal:/ { printf "%d GB", $2 / 1048576 }' /proc/meminfo)" "$(uname -r)"
-printf '| %s GB, files: %s, from %s to %s | median | min - max | rate |\n|---|---|---|---|\n' "$gigabytes" "$number_of_files" "${medium:-memory}" "${medium:-memory}"
+from=${medium:-memory}
+[ -z "$source_in_memory" ] || from=memory
+printf '| %s GB, files: %s, from %s to %s | median | min - max | rate |\n|---|---|---|---|\n' "$gigabytes" "$number_of_files" "$from" "${medium:-memory}"
 row "sync" sync
 row "sync --encrypt" encrypted
 row "rsync over ssh" rsync
