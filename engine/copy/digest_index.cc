@@ -62,12 +62,17 @@ std::string index_name(const std::string& path) {
   return state_directory() + "/" + sha256(path).substr(0, 32) + std::string(kIndexEnding);
 }
 
+/// O_NONBLOCK: its user can put a FIFO in the place of an index, which would wait for its other end.
+FileDescriptor open_index(const std::string& name, int flags) {
+  return FileDescriptor(::open(name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+}
+
 /// Opens the index for one writer. The descriptor is invalid if the file is absent and `flags` lack O_CREAT. Waits for
 /// a writer that is about to end: after a broken connection, a program notices it later than the controller does.
 Result<FileDescriptor> open_locked(const std::string& name, int flags) {
   const auto end = std::chrono::steady_clock::now() + kWriterPatience;
   while (true) {
-    FileDescriptor file(::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+    FileDescriptor file = open_index(name, O_RDWR | flags);
     if (!file.valid() && errno == ENOENT && (flags & O_CREAT) == 0) return file;
     if (!file.valid()) return failure(system_error("open " + name, errno));
     struct stat status {};
@@ -119,7 +124,7 @@ std::vector<DigestIndex::Origin> recorded_trees() {
   const std::unique_ptr<DIR, int (*)(DIR*)> names(::opendir(directory.c_str()), ::closedir);
   while (const dirent* item = names ? ::readdir(names.get()) : nullptr) {
     const std::string name = directory + "/" + item->d_name;
-    const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const FileDescriptor file = open_index(name, O_RDONLY);
     if (!name.ends_with(kIndexEnding) || !file.valid() || trees.size() == kMostCopyTrees) continue;
     const auto text = read_all(file.get());
     if (!text) continue;
@@ -157,7 +162,7 @@ Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
   const std::string directory = state_directory();
   const std::string name = index_name(path);
   if (!write) {
-    const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const FileDescriptor file = open_index(name, O_RDONLY);
     if (!file.valid()) return index;
     SPARK_TRY(const auto text, read_all(file.get()));
     index.read(text);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,29 +21,84 @@
 namespace sparkplan {
 namespace {
 
-std::vector<Ipv4Network> networks_in_use(const Members& members) {
-  std::vector<Ipv4Network> used;
-  for (const Member& member : members.nodes) {
-    if (const auto address = parse_ipv4(member.address)) used.push_back({*address, 32});
-    if (member.machine == nullptr) continue;
-    for (const RouteFacts& route : member.machine->facts->host.routes) {
+/// The networks in which a machine has an address or a route. It may name hundreds of thousands: those that overlap are
+/// merged, and a search among them is short.
+class NetworksInUse {
+ public:
+  explicit NetworksInUse(const Member& member) : name_(member.name) {
+    if (const auto address = parse_ipv4(member.address)) add({*address, 32});
+    if (member.machine != nullptr) add_all(*member.machine->facts);
+    merge();
+  }
+
+  const std::string& name() const { return name_; }
+
+  bool has_one_of(const std::vector<Ipv4Network>& wanted) const {
+    return std::any_of(wanted.begin(), wanted.end(), [&](const Ipv4Network& one) {
+      const auto behind = first_last_.upper_bound(one.broadcast().bits);
+      return behind != first_last_.begin() && std::prev(behind)->second >= one.base.bits;
+    });
+  }
+
+ private:
+  void add(const Ipv4Network& network) {
+    std::uint32_t& last = first_last_[network.base.bits];
+    last = std::max(last, network.broadcast().bits);
+  }
+
+  void add_all(const Facts& facts) {
+    for (const RouteFacts& route : facts.host.routes) {
       const auto destination = parse_ipv4_interface(route.destination);
-      if (destination && destination->prefix_length > 0) used.push_back(destination->network());
+      if (destination && destination->prefix_length > 0) add(destination->network());
     }
-    for (const LinkFacts& link : member.machine->facts->links) {
+    for (const LinkFacts& link : facts.links) {
       for (const std::string& text : link.addresses) {
-        if (const auto address = parse_ipv4_interface(text)) used.push_back(address->network());
+        if (const auto address = parse_ipv4_interface(text)) add(address->network());
       }
     }
   }
-  return used;
-}
 
-bool are_free(const std::vector<Ipv4Network>& wanted, const std::vector<Ipv4Network>& used) {
-  return std::none_of(wanted.begin(), wanted.end(), [&](const Ipv4Network& one) {
-    return std::any_of(used.begin(), used.end(), [&](const Ipv4Network& other) { return one.overlaps(other); });
-  });
-}
+  void merge() {
+    for (auto one = first_last_.begin(); one != first_last_.end();) {
+      const auto next = std::next(one);
+      if (next == first_last_.end() || next->first > one->second) {
+        one = next;
+        continue;
+      }
+      one->second = std::max(one->second, next->second);
+      first_last_.erase(next);
+    }
+  }
+
+  std::string name_;
+  std::map<std::uint32_t, std::uint32_t> first_last_;  ///< The first address of each part -> its last one.
+};
+
+/// Looks for free networks.
+class FreeNetworks {
+ public:
+  explicit FreeNetworks(const Members& members) {
+    for (const Member& member : members.nodes) used_.emplace_back(member);
+  }
+
+  bool are_free(const std::vector<Ipv4Network>& wanted) {
+    const NetworksInUse* first = nullptr;
+    for (const NetworksInUse& one : used_) {
+      if (!one.has_one_of(wanted)) continue;
+      if (first != nullptr) return false;
+      first = &one;
+    }
+    if (first != nullptr) only_of_.insert(first->name());
+    return first == nullptr;
+  }
+
+  /// The machines without which other networks would have been free. A single one may only claim its networks.
+  std::vector<std::string> only_of() const { return {only_of_.begin(), only_of_.end()}; }
+
+ private:
+  std::vector<NetworksInUse> used_;
+  std::set<std::string> only_of_;
+};
 
 constexpr std::size_t kNetworksPerSecond = 256;
 
@@ -60,20 +119,19 @@ struct PrivateRange {
 };
 constexpr std::array kPrivateRanges = {PrivateRange{10, 100, 255}, PrivateRange{10, 0, 99}, PrivateRange{172, 16, 31}};
 
-/// Pure. `count` networks of /24 for a new fabric, in which no machine has an address or a route. An empty list if the
+/// `count` networks of /24 for a new fabric, in which no machine has an address or a route. An empty list if the
 /// default networks are free, because then the file need not name them. Nothing if no private network is free.
-std::optional<std::vector<std::string>> networks_for_new_fabric(const Members& members, std::size_t count) {
-  const auto used = networks_in_use(members);
+std::optional<std::vector<std::string>> networks_for_new_fabric(FreeNetworks& networks, std::size_t count) {
   std::vector<Ipv4Network> defaults;
   for (std::size_t i = 0; i < count; ++i) {
     if (const auto network = default_subnet(static_cast<int>(i))) defaults.push_back(*network);
   }
-  if (defaults.size() == count && are_free(defaults, used)) return std::vector<std::string>();
+  if (defaults.size() == count && networks.are_free(defaults)) return std::vector<std::string>();
   if (count > kNetworksPerSecond) return std::nullopt;
   for (const PrivateRange& range : kPrivateRanges) {
     for (std::uint32_t second = range.from; second <= range.to; ++second) {
       const auto wanted = networks_of(range.first, second, count);
-      if (!are_free(wanted, used)) continue;
+      if (!networks.are_free(wanted)) continue;
       std::vector<std::string> texts;
       for (const Ipv4Network& network : wanted) texts.push_back(network.str());
       return texts;
@@ -160,9 +218,12 @@ class NewFabric {
 
   void take(Value section, std::size_t networks, const std::string& why) {
     result_.why = why + " No node has fabric addresses yet.";
-    const auto subnets = networks_for_new_fabric(members_, networks);
+    FreeNetworks free(members_);
+    const auto subnets = networks_for_new_fabric(free, networks);
     if (!subnets) {
-      const std::string finding = "all private networks contain addresses or routes of these machines";
+      std::string finding = "all private networks contain addresses or routes of these machines";
+      if (const auto names = free.only_of(); !names.empty())
+        finding += "; some contain only those of " + fold_names(names);
       result_.why = why + " The file has no fabric, because " + finding + ": name networks in `subnets`.";
       result_.remarks.push_back(no_fabric_remark(finding));
       result_.remarks.back().hint = "name networks to use in `subnets` of `fabric`";
@@ -211,7 +272,8 @@ class NewFabric {
   bool has_fitting_halves(int port) const {
     const char* const topology = count() == 2 ? "direct" : "switch";
     Value section = Value::map({{"topology", topology}, {"port", port}});
-    if (const auto free = networks_for_new_fabric(members_, 2); free && !free->empty())
+    FreeNetworks networks(members_);
+    if (const auto free = networks_for_new_fabric(networks, 2); free && !free->empty())
       section.set("subnets", list_of_texts(*free));
     const auto cluster = cluster_with_fabric(members_, section, registry_);
     if (!cluster) return false;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "engine/core/keyed_digest.h"
@@ -17,84 +16,8 @@
 namespace sparkplan {
 namespace {
 
-/// The records of each identity, in their order. A machine may have thousands of them.
-std::map<std::string, Value> records_by_identity(const RecordList& records, const Value& list) {
-  std::map<std::string, Value> found;
-  for (const Value& record : items_of(list)) found[records.identity_of(record).value_or("")].push_back(record);
-  return found;
-}
-
-bool all_equal(const std::vector<Value>& each) {
-  return std::all_of(each.begin(), each.end(), [&](const Value& one) { return one == each.front(); });
-}
-
 void add_all(Value& list, const Value& records) {
   for (const Value& record : *records.list_items()) list.push_back(record);
-}
-
-Split split_records(const RecordList& list_of_records, const std::vector<Value>& each) {
-  Split split{Value(), std::vector<Value>(each.size())};
-  std::vector<std::map<std::string, Value>> found;
-  std::vector<std::string> identities;
-  std::set<std::string> known;
-  for (const Value& list : each) {
-    found.push_back(records_by_identity(list_of_records, list));
-    for (const Value& record : items_of(list)) {
-      std::string identity = list_of_records.identity_of(record).value_or("");
-      if (known.insert(identity).second) identities.push_back(std::move(identity));
-    }
-  }
-  for (const std::string& identity : identities) {
-    std::vector<Value> records;
-    for (const auto& list : found) {
-      const auto there = list.find(identity);
-      records.push_back(there == list.end() ? Value::list() : there->second);
-    }
-    if (all_equal(records)) {
-      add_all(split.common, records.front());
-      continue;
-    }
-    for (std::size_t i = 0; i < each.size(); ++i) {
-      if (!records[i].list_items()->empty()) add_all(split.rests[i], records[i]);
-    }
-  }
-  return split;
-}
-
-Split split_maps(const std::vector<Value>& each) {
-  Split split{Value(), std::vector<Value>(each.size())};
-  std::vector<std::string> keys;
-  for (const Value& map : each) {
-    for (const MapEntry& entry : *map.entries()) {
-      if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) keys.push_back(entry.key);
-    }
-  }
-  for (const std::string& key : keys) {
-    // Null is a value here, different from a missing key: it removes a setting of a mode.
-    std::vector<const Value*> values;
-    for (const Value& map : each) values.push_back(map.find(key));
-    const auto is_there = [](const Value* value) { return value != nullptr; };
-    const auto is_map = [](const Value* value) { return value != nullptr && value->is_map(); };
-    const bool everywhere = std::all_of(values.begin(), values.end(), is_there);
-    if (everywhere && std::all_of(values.begin(), values.end(), [&](const auto* one) { return *one == *values[0]; })) {
-      split.common.set(key, *values[0]);
-      continue;
-    }
-    if (std::all_of(values.begin(), values.end(), is_map)) {
-      std::vector<Value> maps;
-      for (const Value* value : values) maps.push_back(*value);
-      const Split below = split_maps(maps);
-      if (!below.common.is_null()) split.common.set(key, below.common);
-      for (std::size_t i = 0; i < each.size(); ++i) {
-        if (!below.rests[i].is_null()) split.rests[i].set(key, below.rests[i]);
-      }
-      continue;
-    }
-    for (std::size_t i = 0; i < each.size(); ++i) {
-      if (values[i] != nullptr) split.rests[i].set(key, *values[i]);
-    }
-  }
-  return split;
 }
 
 Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const std::string& node) {
@@ -289,14 +212,6 @@ void leave_out_invalid(Sections& sections, const Value& file, const Registry& re
                     "; the file lacks it, and an apply would remove it",
                 "find out how it came there; sparkplan never applies this"));
   }
-}
-
-Split split_common(const std::vector<Value>& each, const RecordList* records) {
-  if (all_equal(each)) return {each.front(), std::vector<Value>(each.size())};
-  const bool maps = std::all_of(each.begin(), each.end(), [](const Value& one) { return one.is_map(); });
-  if (maps) return split_maps(each);
-  if (records != nullptr) return split_records(*records, each);
-  return {Value(), each};
 }
 
 bool leave_out_longest(Sections& sections) {

@@ -90,13 +90,13 @@ class ProfileEnvType final : public TextEntriesType {
 
   std::optional<Value> section_from(const ClusterView& /*view*/, const ValuesByName& applied,
                                     const Facts& /*own*/) const override {
-    Value section = Value::map();
+    Value::Map section;  // Value::set() would search for each name among thousands.
     for (const auto& [name, value] : applied) {
       const auto text = text_below(value, kField);
       if (!text) return std::nullopt;  // Also for a secret: the manifest has no reference to its source.
-      section.set(name, *text);
+      section.push_back(MapEntry{name, *text});
     }
-    return section;
+    return Value(std::move(section));
   }
 
   std::vector<Diagnostic> validate(const Value& section) const override { return validate_section(section); }

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/sync_command.h"
@@ -35,8 +33,7 @@ bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, co
 }
 
 Result<void> write_textfile(const std::string& path, const Report& report) {
-  std::ifstream before(path, std::ios::binary);
-  auto last_success = last_success_in({std::istreambuf_iterator<char>(before), {}});
+  auto last_success = last_success_at(path);
   if (exit_code(report) == ExitCode::kDone) last_success = std::time(nullptr);
   return replace_textfile(path, drift_metrics(report, last_success));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "engine/core/text.h"
 #include "engine/init/cluster_draft.h"
 #include "engine/init/members.h"
+#include "engine/load/files_beside.h"
 #include "engine/report/text/shared_errors.h"
 #include "engine/report/text/text_style.h"
 
@@ -119,10 +119,8 @@ Result<void> write_schema_beside(const std::string& file, const Console& console
   struct stat status {};
   const bool exists = ::lstat(path.c_str(), &status) == 0;
   if (exists) {
-    std::string text(kMostOfSchema, '\0');
-    std::ifstream now(path, std::ios::binary);
-    now.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(now.gcount()));
+    // In a folder of several users, one can make a FIFO of that name, which would wait for its writer.
+    const std::string text = read_regular_file(path, kMostOfSchema).value_or("");
     if (text == schema) return {};
     if (!S_ISREG(status.st_mode) || text.find(kMark) == std::string::npos) {
       console.remark(printable(path) + " is no schema of sparkplan and was not changed; `sparkplan schema` prints it.");

@@ -16,6 +16,7 @@
 
 #include "engine/cli/output/new_file.h"
 #include "engine/core/text.h"
+#include "engine/load/files_beside.h"
 #include "engine/report/plan/plan_for_others.h"
 #include "engine/resource/registry.h"
 #include "engine/resource/steps.h"
@@ -26,6 +27,8 @@ namespace {
 constexpr std::string_view kLastSuccess = "sparkplan_last_success_timestamp_seconds";
 /// A daemon that gets too many messages of sparkplan drops the next ones, which are those of other nodes.
 constexpr std::size_t kMostMessagesOfNode = 200;
+/// A thousand nodes take about 1 MiB.
+constexpr std::size_t kMostOfMetrics = std::size_t{64} << 20;
 
 bool is_finding(const Change& change) { return change.origin != Origin::kConfig && !change.is_harmless(); }
 
@@ -221,6 +224,11 @@ std::int64_t last_success_in(const std::string& metrics) {
     return value;
   }
   return 0;
+}
+
+std::int64_t last_success_at(const std::string& path) {
+  const auto metrics = read_regular_file(path, kMostOfMetrics);
+  return metrics ? last_success_in(*metrics) : 0;
 }
 
 Result<void> replace_textfile(const std::string& path, const std::string& text, std::chrono::milliseconds patience) {

@@ -30,6 +30,10 @@ std::string drift_metrics(const Report& report, std::int64_t last_success);
 /// The value of sparkplan_last_success_timestamp_seconds in an earlier text; 0 if absent.
 std::int64_t last_success_in(const std::string& metrics);
 
+/// I/O. As above, of the metrics in the file; 0 without one. Reads at most 64 MiB of a regular file, and waits for no
+/// writer: other users may be able to write to the directory of a collector.
+std::int64_t last_success_at(const std::string& path);
+
 /// Replaces a file by rename, mode 0644, so that a collector never reads an incomplete file. The text is prepared in
 /// .NAME.new in the same directory. node_exporter ignores that name, and a run reuses the file of a killed run.
 /// Simultaneous runs take turns, and wait for at most `patience`. Errors: kFailed.

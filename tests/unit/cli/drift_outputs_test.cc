@@ -192,6 +192,23 @@ TEST_CASE("neither a FIFO at the metrics file's temporary path nor a lock of it 
   CHECK(locked.error().sys_errno == ETIMEDOUT);
 }
 
+TEST_CASE("a FIFO in the place of the metrics keeps no run waiting, and the run replaces it") {
+  const test::ScratchDirectory folder;
+  const std::string path = (folder / "drift.prom").string();
+  CHECK(last_success_at(path) == 0);
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(last_success_at(path) == 0);
+  REQUIRE(replace_textfile(path, drift_metrics(full_report(), 1700000000)));
+  CHECK(last_success_at(path) == 1700000000);
+}
+
+TEST_CASE("a device in the place of the metrics is not read, however much it has") {
+  const test::ScratchDirectory folder;
+  const std::string path = (folder / "drift.prom").string();
+  REQUIRE(::symlink("/dev/zero", path.c_str()) == 0);
+  CHECK(last_success_at(path) == 0);
+}
+
 TEST_CASE("a failed replacement of the metrics file is an error and leaves nothing behind") {
   const test::ScratchDirectory folder;
   folder.write("/taken/file", "");

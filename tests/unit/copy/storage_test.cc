@@ -76,7 +76,8 @@ TEST_CASE("copy: a FIFO is refused, and a name with a newline is listed") {
   CHECK_FALSE(tree->list());
 }
 
-TEST_CASE("copy: a FIFO in the place of a listed file, an unfinished one or the journal keeps no one waiting") {
+TEST_CASE(
+    "copy: a FIFO in the place of a listed file, an unfinished one, the journal or the index keeps no one waiting") {
   const test::ScratchDirectory folder;
   write_file(folder.path() / "file", "text");
   const auto tree = Tree::open(folder.path().string());
@@ -92,6 +93,12 @@ TEST_CASE("copy: a FIFO in the place of a listed file, an unfinished one or the 
   const auto begun = journal.open(tree->root());
   REQUIRE_FALSE(begun);
   CHECK(begun.error().code == ErrorCode::kRefused);
+  const fs::path index = fs::path(state_directory()) / (sha256(folder.path().string()).substr(0, 32) + ".index");
+  fs::create_directories(index.parent_path());
+  REQUIRE(::mkfifo(index.c_str(), 0600) == 0);
+  CHECK(DigestIndex::open(folder.path().string(), false));
+  CHECK_FALSE(DigestIndex::open(folder.path().string(), true));
+  fs::remove(index);
 }
 
 TEST_CASE("copy: an unfinished file that is another file's name is not written") {

@@ -77,6 +77,20 @@ TEST_CASE("ten thousand records of one machine are split from those of another i
   CHECK(split.rests[1].is_null());
 }
 
+TEST_CASE("thirty thousand settings of one machine are split from those of another in less than five seconds") {
+  Value many = Value::map();
+  for (int i = 0; i < 30'000; ++i)
+    many.entries()->push_back({"net.a.rather.long.name.of.a.key" + std::to_string(i), i});
+  const Value one = Value::map({{"net.a.rather.long.name.of.a.key7", 7}, {"vm.swappiness", 10}});
+  const auto begin = std::chrono::steady_clock::now();
+  const Split split = split_common({many, one}, nullptr);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(split.common == Value::map({{"net.a.rather.long.name.of.a.key7", 7}}));
+  REQUIRE(split.rests[0].is_map());
+  CHECK(split.rests[0].entries()->size() == 29'999);
+  CHECK(split.rests[1] == Value::map({{"vm.swappiness", 10}}));
+}
+
 TEST_CASE("a machine with thousands of network mounts and interfaces keeps the others from no file") {
   auto second = bare_spark(2);
   second.facts->extended.emplace();

@@ -133,6 +133,30 @@ TEST_CASE("without a free private network the file has no fabric, and a remark e
   REQUIRE(draft);
   CHECK(has_remark(*draft, "init.no-fabric"));
   CHECK_FALSE(contains(draft->text, "\nfabric:"));
+  CHECK(contains(unwrapped(draft->text), "some contain only those of spark-01"));
+}
+
+TEST_CASE("a machine that names addresses in all private networks is named, and costs less than five seconds") {
+  auto honest = bare_spark(1, {0, 1});
+  auto other = bare_spark(2, {0, 1});
+  honest.facts->host.routes.push_back({"tun0", "172.16.0.0/12", "10.0.0.1", 0, "static", false, 254});
+  auto& addresses = link_of(other, "enP7s7").addresses;
+  for (const std::string start : {"192.168.", "10.", "172."}) {
+    const bool is_short = start != "192.168.";
+    for (int second = is_short ? 0 : 255; second < 256; ++second) {
+      for (int third = 0; third < 256; ++third) {
+        const std::string network =
+            is_short ? std::to_string(second) + "." + std::to_string(third) : std::to_string(third);
+        addresses.push_back(start + network + (is_short ? ".9/32" : "." + std::to_string(second) + "/32"));
+      }
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto draft = attempt({honest, other});
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.no-fabric"));
+  CHECK(contains(unwrapped(draft->text), "some contain only those of spark-02"));
 }
 
 TEST_CASE("inconsistent existing addresses give a file without a fabric, and a remark explains it") {
