@@ -133,9 +133,7 @@ std::vector<Side> replace_all(std::size_t before, std::size_t after) {
 }
 
 std::vector<Side> compare_middle(const Numbers& before, const Numbers& after) {
-  if (before.empty() || after.empty() || before.size() > kMostLines || after.size() > kMostLines) {
-    return replace_all(before.size(), after.size());
-  }
+  if (before.empty() || after.empty()) return replace_all(before.size(), after.size());
   auto sides = ShortestEdit(before, after).find();
   return sides.empty() ? replace_all(before.size(), after.size()) : sides;
 }
@@ -169,8 +167,6 @@ std::vector<Side> compare(const Numbers& before, const Numbers& after) {
 }
 
 std::vector<Side> compare(const std::vector<std::string_view>& before, const std::vector<std::string_view>& after) {
-  // A file that comes or goes can have a million lines, and there is nothing to look up.
-  if (before.empty() || after.empty()) return replace_all(before.size(), after.size());
   Numbering numbering;
   const Numbers numbers_before = numbering.of(before);
   const Numbers numbers_after = numbering.of(after);
@@ -230,9 +226,9 @@ std::size_t hunk_end(const std::vector<Line>& lines, std::size_t change) {
   return std::min(lines.size(), last + 1 + kContext);
 }
 
-std::string hunks(const std::vector<Line>& lines) {
+// `position` is that of the first line.
+std::string hunks(const std::vector<Line>& lines, Position position) {
   std::string text;
-  Position position;
   std::size_t passed = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].side == Side::kBoth) continue;
@@ -246,16 +242,98 @@ std::string hunks(const std::vector<Line>& lines) {
   return text;
 }
 
+std::size_t count_lines(std::string_view text) {
+  const auto ends = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return ends + (text.empty() || text.ends_with('\n') ? 0 : 1);
+}
+
+// The bytes of the equal lines at the beginning.
+std::size_t equal_head(std::string_view before, std::string_view after) {
+  const auto [end, other] = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
+  const auto equal = before.substr(0, static_cast<std::size_t>(end - before.begin()));
+  if (equal.size() == before.size() && equal.size() == after.size()) return equal.size();
+  return equal.rfind('\n') + 1;  // 0 without such a line: npos is the number before 0.
+}
+
+// The bytes of the equal lines at the end. Both texts begin with a line.
+std::size_t equal_tail(std::string_view before, std::string_view after) {
+  const auto [end, other] = std::mismatch(before.rbegin(), before.rend(), after.rbegin(), after.rend());
+  const auto size = static_cast<std::size_t>(end - before.rbegin());
+  const auto is_line = [&](std::string_view text) {
+    return size == text.size() || text[text.size() - size - 1] == '\n';
+  };
+  if (is_line(before) && is_line(after)) return size;
+  const auto newline = before.find('\n', before.size() - size);
+  return newline == std::string_view::npos ? 0 : before.size() - newline - 1;
+}
+
+// The bytes of the last or first lines of context.
+std::size_t last_context(std::string_view text) {
+  std::size_t begin = text.size();
+  for (std::size_t i = 0; i < kContext && begin > 0; ++i) {
+    begin = begin < 2 ? 0 : text.rfind('\n', begin - 2) + 1;
+  }
+  return text.size() - begin;
+}
+std::size_t first_context(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < kContext && end < text.size(); ++i)
+    end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  return end;
+}
+
+void append_lines(char side, std::string_view text, std::string& diff) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
+    diff += side;
+    diff += text.substr(0, end);
+    if (!text.substr(0, end).ends_with('\n')) diff += "\n\\ No newline at end of file\n";
+    text.remove_prefix(end);
+  }
+}
+
+// The two texts without equal lines at their beginnings and ends, but with the context.
+std::string changed_part(std::string_view before, std::string_view after) {
+  const std::size_t head = equal_head(before, after);
+  const std::size_t tail = equal_tail(before.substr(head), after.substr(head));
+  const std::size_t above = last_context(before.substr(0, head));
+  const std::size_t below = first_context(before.substr(before.size() - tail));
+  const std::size_t skipped = count_lines(before.substr(0, head - above));
+  const Position start{skipped, skipped};
+  const auto part = [&](std::string_view text, std::size_t more_above, std::size_t more_below) {
+    return text.substr(head - more_above, text.size() - tail - head + more_above + more_below);
+  };
+  const auto removed = part(before, 0, 0);
+  const auto added = part(after, 0, 0);
+  const std::size_t count_removed = count_lines(removed);
+  const std::size_t count_added = count_lines(added);
+  if (count_removed <= kMostLines && count_added <= kMostLines) {
+    const auto lines_before = lines_with_ends(part(before, above, below));
+    const auto lines_after = lines_with_ends(part(after, above, below));
+    return hunks(merge(lines_before, lines_after, compare(lines_before, lines_after)), start);
+  }
+  // A node's text can have millions of lines: a list of them would take a hundred bytes for each.
+  const auto context_above = before.substr(head - above, above);
+  const auto context_below = before.substr(before.size() - tail, below);
+  const std::size_t context = count_lines(context_above) + count_lines(context_below);
+  std::string diff =
+      "@@ -" + range(skipped, context + count_removed) + " +" + range(skipped, context + count_added) + " @@\n";
+  diff.reserve(diff.size() + removed.size() + added.size() + count_removed + count_added + above + below + 100);
+  append_lines(' ', context_above, diff);
+  append_lines('-', removed, diff);
+  append_lines('+', added, diff);
+  append_lines(' ', context_below, diff);
+  return diff;
+}
+
 }  // namespace
 
 std::string unified_diff(std::string_view label, std::optional<std::string_view> before,
                          std::optional<std::string_view> after) {
   if (before == after) return {};
-  const auto lines_before = lines_with_ends(before.value_or(""));
-  const auto lines_after = lines_with_ends(after.value_or(""));
   const std::string name(label);
   return "--- " + (before ? name : "/dev/null") + "\n+++ " + (after ? name : "/dev/null") + "\n" +
-         hunks(merge(lines_before, lines_after, compare(lines_before, lines_after)));
+         changed_part(before.value_or(""), after.value_or(""));
 }
 
 }  // namespace sparkplan

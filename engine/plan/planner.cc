@@ -16,8 +16,16 @@
 namespace sparkplan {
 namespace {
 
-/// Lists the foreign files that contradict cluster.yaml. Apply cannot correct them, so they are only printed.
+/// True for a value that takes more memory than a claim on it.
+bool is_long(const Value& value) {
+  constexpr std::size_t kUsual = 256;
+  return display(value).size() > kUsual;
+}
+
+/// Lists the foreign files that contradict cluster.yaml. Apply cannot correct them, so they are only printed. A long
+/// desired value is listed with the first claim alone: a node may make twenty on each resource.
 void add_foreign_changes(const ObservedState& observed, const ResourceStates& states, NodePlan& plan) {
+  std::set<const Value*> listed;
   for (const auto& [type, found] : observed.types) {
     for (const ForeignClaim& claim : found.foreign) {
       const auto at = states.find(claim.id);
@@ -27,6 +35,7 @@ void add_foreign_changes(const ObservedState& observed, const ResourceStates& st
       const Value* wanted = claim.field.empty() ? &state.desired->desired : state.desired->desired.find(claim.field);
       if (wanted == nullptr) continue;       // The file does not set that field.
       if (claim.value == *wanted) continue;  // It sets the same value.
+      if (!claim.harmless && !listed.insert(wanted).second && is_long(*wanted)) continue;
       Change change;
       change.id = claim.id;
       change.origin = Origin::kForeign;

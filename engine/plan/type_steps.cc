@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "engine/plan/repeated_error.h"
 #include "engine/plan/resource_state.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/steps.h"
@@ -98,11 +100,12 @@ std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<
 
 /// An unreadable artifact cannot be compared before it is written, and content too large to be read again is not
 /// written. Resources that need it are blocked. True if that removed a change from the plan, so that steps have to be
-/// requested again.
-bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states) {
+/// requested again. `of_node` is the number of the node's resources: each may get such an error.
+bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states, std::size_t of_node) {
   const Error* unread = std::get_if<Error>(&step.before);
-  const std::optional<Error> error = unread != nullptr ? *unread : too_large_to_read(step.artifact, step.after);
+  std::optional<Error> error = unread != nullptr ? *unread : too_large_to_read(step.artifact, step.after);
   if (!error) return false;
+  error = repeated_error(*error, of_node);
   bool blocked = false;
   for (ResourceState* state : states) {
     const auto& ids = step.resources;
@@ -114,11 +117,11 @@ bool block_unreadable(const Step& step, const std::vector<ResourceState*>& state
 }
 
 std::vector<Step> readable_steps(const ResourceType& type, const std::vector<ResourceState*>& states,
-                                 const ObservedType& observed, const Manifest* manifest) {
+                                 const ObservedType& observed, const Manifest* manifest, std::size_t of_node) {
   while (true) {
     std::vector<Step> steps = steps_with_errors(type, states, observed, manifest);
     bool again = false;
-    for (const Step& step : steps) again = block_unreadable(step, states) || again;
+    for (const Step& step : steps) again = block_unreadable(step, states, of_node) || again;
     if (!again) return steps;
   }
 }
@@ -200,6 +203,7 @@ class StepsOfType {
   }
 
   void add(std::vector<Step> steps) {
+    steps_ = steps.size();
     const bool shown = show_whole_files(steps);
     for (Step& step : steps) {
       // A step that only accompanies a file ("reload the units") is added with it. Alone it has no change to display,
@@ -238,7 +242,7 @@ class StepsOfType {
     return shown;
   }
 
-  void block(const Error& error) { plan_.blocked.push_back({file_, error, {}}); }
+  void block(const Error& error) { plan_.blocked.push_back({file_, repeated_error(error, steps_), {}}); }
 
   ResourceId file_;
   const std::vector<ResourceState*>& states_;
@@ -247,6 +251,7 @@ class StepsOfType {
   NodePlan& plan_;
   const Error* failed_ = nullptr;
   bool selected_ = true;
+  std::size_t steps_ = 0;  ///< Each may be blocked.
 };
 
 }  // namespace
@@ -260,7 +265,7 @@ void plan_steps_of_type(const ResourceType& type, ResourceStates& states, const 
   const bool any_selected = std::any_of(mine.begin(), mine.end(), [](const auto* state) { return state->selected; });
   // Without any resource there may still be an artifact from an interrupted run.
   if (!any_selected && !mine.empty()) return;
-  std::vector<Step> steps = readable_steps(type, mine, observed->second, input.manifest);
+  std::vector<Step> steps = readable_steps(type, mine, observed->second, input.manifest, states.size());
   auto additions = with_additions(type, mine, observed->second, input.manifest);
   StepsOfType(name, mine, input, std::move(additions), plan).add(std::move(steps));
 }

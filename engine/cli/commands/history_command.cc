@@ -91,8 +91,14 @@ Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions&
   }
   const ExitCode code = report_gaps(histories, console) ? ExitCode::kDone : ExitCode::kNodeFailed;
   const auto entries = with_records(merged(histories, runs_of(records, scope)), records, scope);
-  console.result(options.json ? history_json(cluster.name, entries, histories, with_artifacts)
-                              : history_text(entries, with_artifacts, local_clock(), console.style()));
+  if (options.json) {
+    console.result_json(history_json(cluster.name, entries, histories, with_artifacts));
+    return code;
+  }
+  // Run by run: the names of artifacts are of the node, and the text of all runs can have a hundred megabytes.
+  for (const auto& entry : entries) {
+    console.result(history_text({entry}, with_artifacts, local_clock(), console.style()));
+  }
   return code;
 }
 

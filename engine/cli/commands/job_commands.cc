@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "engine/core/json.h"
 #include "engine/report/job_text.h"
 
 namespace sparkplan {
@@ -88,7 +87,7 @@ void JobOutputs::add_to(JobReport& report) const {
 }
 
 ExitCode finish_job(const JobReport& report, bool json, const Console& console) {
-  if (json) console.result(public_json(to_json_value(report)) + "\n");
+  if (json) console.result_json(to_json_value(report));
   if (const auto text = to_text(report, console.question_style()); !text.empty()) console.question(text);
   return exit_code(report);
 }

@@ -6,7 +6,6 @@
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/cli/terminal/progress_display.h"
-#include "engine/core/json.h"
 #include "engine/fleet/planning/status_run.h"
 #include "engine/report/nodes/status_report.h"
 
@@ -25,8 +24,11 @@ Result<ExitCode> run_status(const StatusOptions& options, const GlobalOptions& g
   add_content_of(*input.loaded->cluster, content_run, report.run);
   progress.clear();
   console.diagnostics(report.run.diagnostics, input.loaded->source);
-  console.result(options.json ? public_json(to_json_value(report)) + "\n"
-                              : to_text(report, local_clock(), console.style()));
+  if (options.json) {
+    console.result_json(to_json_value(report));
+  } else {
+    console.result(to_text(report, local_clock(), console.style()));
+  }
   return exit_code(report.run);
 }
 

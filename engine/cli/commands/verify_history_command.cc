@@ -2,7 +2,6 @@
 #include "engine/cli/commands/verify_command.h"
 #include "engine/cli/input/load_command.h"
 #include "engine/cli/terminal/progress_display.h"
-#include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/report/checks/measured_history_report.h"
 
@@ -62,8 +61,11 @@ Result<ExitCode> run_verify_history(const VerifyCommandOptions& options, const G
   }
   const bool whole = report_nodes(report.nodes, console);
   if (whole) SPARK_CHECK(check_is_kept(report, kept));
-  console.result(options.json ? public_json(to_json_value(report)) + "\n"
-                              : to_text(report, local_clock(), console.style()));
+  if (options.json) {
+    console.result_json(to_json_value(report));
+  } else {
+    console.result(to_text(report, local_clock(), console.style()));
+  }
   return whole ? ExitCode::kDone : ExitCode::kNodeFailed;
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "engine/core/bounded_text.h"
-#include "engine/core/json.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -177,18 +176,17 @@ std::string history_text(const std::vector<ClusterHistoryEntry>& entries, bool w
   return text;
 }
 
-std::string history_json(const std::string& cluster, const std::vector<ClusterHistoryEntry>& entries,
-                         const std::vector<NodeHistory>& histories, bool with_artifacts) {
+Value history_json(const std::string& cluster, const std::vector<ClusterHistoryEntry>& entries,
+                   const std::vector<NodeHistory>& histories, bool with_artifacts) {
   Value runs{Value::List{}};
   for (const auto& entry : entries) runs.push_back(run_value(entry, with_artifacts));
   Value nodes{Value::List{}};
   for (const auto& history : histories) nodes.push_back(node_value(history));
-  return public_json(Value::map({{"format_version", "1.0"},
-                                 {"command", "history"},
-                                 {"cluster", cluster},
-                                 {"runs", std::move(runs)},
-                                 {"nodes", std::move(nodes)}})) +
-         "\n";
+  Value whole = Value::map({{"format_version", "1.0"}, {"command", "history"}, {"cluster", cluster}});
+  // Value::map() copies its parts. These can have many megabytes.
+  whole.set("runs", std::move(runs));
+  whole.set("nodes", std::move(nodes));
+  return whole;
 }
 
 std::vector<Error> gaps_in(const NodeHistory& history) {

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "engine/cli/terminal/console.h"
-#include "engine/core/json.h"
+#include "engine/core/value.h"
 #include "engine/load/load.h"
 #include "engine/report/checks/check_report.h"
 #include "engine/report/plan/report.h"
@@ -22,7 +22,7 @@ auto& diagnostics_of(AnyReport& report) {
 
 template <class AnyReport>
 void print_json(const AnyReport& report, const Console& console) {
-  console.result(public_json(to_json_value(report)) + "\n");
+  console.result_json(to_json_value(report));
 }
 
 /// The report with the findings of the file before its own.
@@ -42,7 +42,7 @@ void print(const AnyReport& report, const LoadedCluster& loaded, bool json, cons
   if (!json) return console.result(to_text(report, console.style()));
   auto value = to_json_value(with_findings(report, loaded));
   if (verification) value.set("verification", *verification);
-  console.result(public_json(value) + "\n");
+  console.result_json(value);
 }
 
 }  // namespace sparkplan

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -76,7 +77,15 @@ Result<Console> Console::open(int verbosity, bool quiet, bool no_color, const st
 Console::Console(Console&&) noexcept = default;
 Console::~Console() = default;
 
-void Console::result(std::string_view text) const { put(without_commands(text)); }
+void Console::result(std::string_view text) const {
+  // In pieces of whole lines: nodes word much of the text, and a copy of it all could have many megabytes.
+  constexpr std::size_t kPiece = std::size_t{64} << 10;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n', std::min(kPiece, text.size())), text.size() - 1) + 1;
+    put(without_commands(text.substr(0, end)));
+    text.remove_prefix(end);
+  }
+}
 
 void Console::result_json(const Value& value) const {
   // It contains neither control characters nor hidden ones: public_json() escapes them.

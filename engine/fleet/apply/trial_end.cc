@@ -85,7 +85,7 @@ bool TrialRun::is_kept(TrialNode& one, const Error& error) {
   };
   auto client = open_again(node, one.trial.begun + options_.window + kPatienceForRollback);
   if (!client) return lost(std::move(client).error());
-  if (auto learned = session_.learn(node, client->facts()); !learned) return lost(std::move(learned).error());
+  if (auto learned = session_.learn(node, client->take_facts()); !learned) return lost(std::move(learned).error());
   node.client.emplace(std::move(*client));
   const auto& transaction = node.known.transaction;
   const bool kept =

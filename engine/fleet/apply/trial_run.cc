@@ -266,7 +266,7 @@ void TrialRun::reconnect(TrialNode& one) {
   auto client = open_when_carried_out(node, deadline);
   const auto reject = [&](std::string why) { one.trial.why_not = std::move(why); };
   if (!client) return reject("it could not be reached at " + node.spec->address + ": " + client.error().describe());
-  if (auto learned = session_.learn(node, client->facts()); !learned) return reject(learned.error().describe());
+  if (auto learned = session_.learn(node, client->take_facts()); !learned) return reject(learned.error().describe());
   node.client.emplace(std::move(*client));
   const auto& transaction = node.known.transaction;
   if (!transaction || transaction->run != session_.run() || transaction->state != TransactionState::kArmed)

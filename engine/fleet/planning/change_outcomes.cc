@@ -1,11 +1,23 @@
 #include "engine/fleet/planning/change_outcomes.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "engine/fleet/planning/plan_lookup.h"
+#include "engine/plan/repeated_error.h"
 
 namespace sparkplan {
+namespace {
+
+/// The number of failures that `steps` can cause.
+std::size_t resources_of(const std::vector<Step>& steps) {
+  std::size_t count = 0;
+  for (const Step& step : steps) count += step.resources.size();
+  return count;
+}
+
+}  // namespace
 
 LeftToDo left_to_do(const NodePlan& plan) {
   LeftToDo left;
@@ -44,6 +56,7 @@ void ChangeOutcomes::settle_sent() {
 void ChangeOutcomes::receive(const std::vector<Step>& steps, const ApplyReply& reply) {
   settle_sent();
   std::set<ResourceId> unfinished;
+  const std::size_t most_failures = resources_of(steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& result = reply.results[i];
     const bool done = result.outcome == StepOutcome::kDone;
@@ -52,7 +65,7 @@ void ChangeOutcomes::receive(const std::vector<Step>& steps, const ApplyReply& r
     for (const auto& id : steps[i].resources) {
       if (done) changes_[id].artifacts.insert(steps[i].artifact);
       if (!done) unfinished.insert(id);
-      if (result.error) fail(id, *result.error);
+      if (result.error) fail(id, repeated_error(*result.error, most_failures));
     }
   }
   for (const Step& step : steps) {
@@ -83,8 +96,9 @@ const Error* ChangeOutcomes::why_stale() const {
 
 void ChangeOutcomes::roll_back(const std::vector<Step>& steps, const Error& error) {
   settle_sent();
+  const Error of_each = repeated_error(error, resources_of(steps));
   for (const Step& step : steps) {
-    for (const auto& id : step.resources) fail(id, error);
+    for (const auto& id : step.resources) fail(id, of_each);
   }
 }
 

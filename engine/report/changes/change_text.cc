@@ -234,11 +234,12 @@ void add_not_applicable(const NodePlan& plan, std::vector<std::string>& notes) {
 }  // namespace
 
 bool is_shown_as_change(const BlockedResource& blocked, const NodeReport& node) {
+  // Before the search: a node can have ten thousand of both.
+  const Outcome outcome = outcome_of(node, blocked.id);
+  if (outcome != Outcome::kFailed && outcome != Outcome::kNotDone) return false;
   const auto& changes = node.plan.changes;
   return std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
-    const Outcome outcome = outcome_of(node, change.id);
-    return change.id == blocked.id && change.origin != Origin::kForeign &&
-           (outcome == Outcome::kFailed || outcome == Outcome::kNotDone);
+    return change.origin != Origin::kForeign && change.id == blocked.id;
   });
 }
 

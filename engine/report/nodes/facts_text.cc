@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -16,6 +17,10 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kLongestErrors = 1000;
+/// Of the cells in all tables of a node, which lines that are broken and indented make several times larger. An honest
+/// machine has a tenth of it.
+constexpr std::size_t kMostCellBytes = std::size_t{2} << 20;
+constexpr std::size_t kCellBytes = 16;  ///< Of each cell beside its text.
 
 /// "200 Gb/s", "100 Mb/s"
 std::string speed_text(const std::optional<int>& mbps) {
@@ -209,6 +214,24 @@ std::vector<TextTable> tables_of(const ExtendedFacts& facts) {
   return tables;
 }
 
+/// Drops the rows behind `left` bytes, and says so. `left` gets what remains.
+void keep_first_rows(TextTable& table, std::size_t& left) {
+  for (std::size_t at = 0; at < table.rows.size(); ++at) {
+    std::size_t bytes = 0;
+    for (const TextCell& cell : table.rows[at].cells) bytes += kCellBytes + cell.text.size();
+    if (bytes <= left) {
+      left -= bytes;
+      continue;
+    }
+    left = 0;
+    table.rows.erase(table.rows.begin() + static_cast<std::ptrdiff_t>(at), table.rows.end());
+    table.rows.shrink_to_fit();
+    table.add({"..."});
+    table.rows.back().notes.push_back("The table is cut. Everything: sparkplan facts --json");
+    return;
+  }
+}
+
 /// Labels and texts, without a header.
 std::string overview_text(const std::vector<FactLine>& lines, const TextStyle& style) {
   TextTable table;
@@ -271,6 +294,8 @@ std::string facts_text(const NodeFacts& node, const TextStyle& style) {
     std::move(more.begin(), more.end(), std::back_inserter(tables));
   }
   tables.push_back(unreadable_table(facts));
+  std::size_t left = kMostCellBytes;
+  for (TextTable& table : tables) keep_first_rows(table, left);
   for (const TextTable& table : tables) {
     const std::string rows = table_text(table, kIndent, style);
     if (!rows.empty()) text += "\n" + rows;

@@ -48,11 +48,21 @@ bool has_word(std::string_view text, std::string_view word) {
 
 bool has_private_key(std::string_view text) { return text.find("PRIVATE KEY-----") != std::string_view::npos; }
 
+/// Calls `take` for each of split_lines(), without a list of them: a node's text can have millions.
+template <class Take>
+void for_each_line(std::string_view text, const Take& take) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    take(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 std::vector<std::string_view> secret_lines(std::string_view text) {
   std::vector<std::string_view> lines;
-  for (const std::string_view line : split_lines(text)) {
+  for_each_line(text, [&](std::string_view line) {
     if (names_a_secret(line)) lines.push_back(line);
-  }
+  });
   return lines;
 }
 
@@ -79,7 +89,7 @@ class HiddenTexts {
     add(value_in(line));
   }
   void add_lines(std::string_view text) {
-    for (const std::string_view line : split_lines(text)) add(line);
+    for_each_line(text, [&](std::string_view line) { add(line); });
   }
 
   /// Reads each place of the message once: a node can report thousands of secrets and thousands of messages.
@@ -209,19 +219,19 @@ class Redactor {
     const std::set<std::string_view> old(then.begin(), then.end());
     const std::set<std::string_view> kept(now.begin(), now.end());
     auto gone = std::count_if(then.begin(), then.end(), [&](std::string_view line) { return !kept.contains(line); });
-    std::vector<std::string> lines;
-    for (const std::string_view line : split_lines(text)) {
+    std::string shown;
+    for_each_line(text, [&](std::string_view line) {
       if (!names_a_secret(line)) {
-        lines.emplace_back(line);
-        continue;
+        shown.append(line).append("\n");
+        return;
       }
       hidden_.add_line(line);
       const bool changed = gone > 0 && !old.contains(line);
       if (changed) --gone;
-      lines.emplace_back(changed ? kHiddenChanged : kHidden);
-    }
-    const std::string shown = join(lines, "\n");
-    return text.ends_with('\n') ? shown + "\n" : shown;
+      shown.append(changed ? kHiddenChanged : kHidden).append("\n");
+    });
+    if (!text.ends_with('\n') && !shown.empty()) shown.pop_back();
+    return shown;
   }
 
   HiddenTexts hidden_;

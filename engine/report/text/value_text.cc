@@ -1,7 +1,6 @@
 #include "engine/report/text/value_text.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -17,6 +16,8 @@ namespace {
 constexpr std::size_t kMostListedItems = 3;
 /// Of the diff of one field, with its header. A node's file can have a million lines.
 constexpr std::size_t kMostDiffLines = 400;
+/// With -v. A node's text of empty lines has millions, and each takes a hundred bytes.
+constexpr std::size_t kMostVerboseDiffLines = 100'000;
 
 std::size_t longest_value(const TextStyle& style) {
   return static_cast<std::size_t>(std::clamp(style.width - 40, 20, 60));
@@ -160,8 +161,7 @@ std::vector<Part> diff_lines(const std::string& label, const Value& before, cons
   if (holds_secret(before) || holds_secret(after))
     return diff_lines(label, without_secrets(before), without_secrets(after), width, style);
   const std::string diff = unified_diff(label, side(before), side(after));
-  constexpr auto kAll = std::numeric_limits<std::size_t>::max();
-  auto [lines, more] = first_lines(diff, style.verbose ? kAll : kMostDiffLines);
+  auto [lines, more] = first_lines(diff, style.verbose ? kMostVerboseDiffLines : kMostDiffLines);
   if (!style.verbose) {
     for (std::string& line : lines) narrow_tabs(line, width);
     cut(lines, width);
@@ -171,7 +171,9 @@ std::vector<Part> diff_lines(const std::string& label, const Value& before, cons
     const Colour colour = colour_of_diff(line);
     parts.push_back({std::move(line), colour});
   }
-  if (more > 0) parts.push_back({"and " + counted(more, "more line") + " (-v shows them)", Colour::kDim});
+  if (more > 0)
+    parts.push_back({"and " + counted(more, "more line") + (style.verbose ? " (--json has them)" : " (-v shows them)"),
+                     Colour::kDim});
   return parts;
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("history: the text has local times, and the JSON has UTC") {
   CHECK(contains(text, "today 13:00 "));
   CHECK_FALSE(contains(text, "12:00:00Z"));
   CHECK(contains(text, "3 changes on spark-[01-02]\n"));
-  const auto json = parse_plain_json(history_json("lab", {an_apply()}, {}, false));
+  const auto json = parse_plain_json(public_json(history_json("lab", {an_apply()}, {}, false)));
   REQUIRE(json);
   CHECK(json->find("runs")->list_items()->at(0).text_or("time", "") == "2026-03-01T12:00:00Z");
 }
@@ -77,7 +77,7 @@ TEST_CASE("history: nodes that only this controller's log names are marked, and 
   entry.recorded_nodes.clear();
   CHECK(contains(history_text({entry}, false, ahead(), columns(1000)),
                  "3 changes on spark-[08-09] (no longer in the cluster, from this controller's log)\n"));
-  const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
+  const auto json = parse_plain_json(public_json(history_json("lab", {entry}, {}, false)));
   REQUIRE(json);
   const Value& run = json->find("runs")->list_items()->at(0);
   CHECK(*run.find("nodes") == Value::list({"spark-08", "spark-09"}));
@@ -93,7 +93,7 @@ TEST_CASE("history: nodes that a run forgot are named") {
   entry.forgotten_nodes = {"spark-09"};
   CHECK(
       contains(history_text({entry}, false, ahead(), columns(1000)), "  0 changes, forgot spark-09 without contact\n"));
-  const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
+  const auto json = parse_plain_json(public_json(history_json("lab", {entry}, {}, false)));
   REQUIRE(json);
   const Value& run = json->find("runs")->list_items()->at(0);
   CHECK(*run.find("nodes") == Value::list({"spark-09"}));
@@ -125,7 +125,7 @@ TEST_CASE("history: what a node reports otherwise than most is printed apart, an
   CHECK(contains(text, ", liar says: rolled back, undone by r"));
   CHECK(contains(text, ", of no plan\n"));
   CHECK_FALSE(contains(text, "\x1b"));
-  const auto json = parse_plain_json(history_json("lab", {entry}, {}, false));
+  const auto json = parse_plain_json(public_json(history_json("lab", {entry}, {}, false)));
   REQUIRE(json);
   const Value& run = json->find("runs")->list_items()->at(0);
   CHECK(run.text_or("outcome", "") == "applied");

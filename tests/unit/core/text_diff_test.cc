@@ -3,6 +3,7 @@
 
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/unit/process/cost.h"
 
 namespace sparkplan {
 namespace {
@@ -222,6 +223,24 @@ TEST_CASE("More than 20000 lines between two changes are replaced completely") {
   const Patch patch(before, unified_diff("f", before, after));
   CHECK(patch.after() == after);
   CHECK(patch.edits() == 60000);
+}
+
+TEST_CASE("Of large texts, equal lines around the replaced ones are context") {
+  const std::string before = numbers(1, 10) + numbers(100'001, 130'000) + numbers(11, 20);
+  const std::string after = numbers(1, 10) + "x" + numbers(200'001, 200'010) + numbers(11, 20);
+  const auto diff = unified_diff("f", before, after);
+  CHECK(diff.starts_with("--- f\n+++ f\n@@ -8,30006 +8,16 @@\n 8\n 9\n 10\n-100001\n"));
+  CHECK(diff.ends_with("+200010\n 11\n 12\n 13\n"));
+  const Patch patch(before, diff);
+  CHECK(patch.after() == after);
+  CHECK(patch.edits() == 30'010);
+}
+
+TEST_CASE("A diff with millions of lines takes little memory") {
+  const std::string before(std::size_t{4} << 20, '\n');
+  const auto cost = test::cost_of([&] { return unified_diff("f", before, "a\n").size() > before.size(); });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 40);
 }
 
 }  // namespace

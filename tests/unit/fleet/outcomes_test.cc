@@ -70,6 +70,29 @@ TEST_CASE("a rolled back step fails its changes and is no longer awaited") {
   CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kFailed);
 }
 
+TEST_CASE("a long error of a step is cut where it fails thousands of changes") {
+  std::vector<ResourceId> ids;
+  for (int i = 0; i < 10'000; ++i) ids.push_back({"hosts", std::to_string(i)});
+  const std::vector<Step> steps{step_of("a", ids)};
+  const std::string words = "the disk is full " + std::string(4000, 'm');
+  const auto bytes_of = [](const ChangeOutcomes& outcomes) {
+    std::size_t bytes = 0;
+    for (const auto& [id, error] : outcomes.failures()) bytes += error.message.size();
+    return bytes;
+  };
+  ChangeOutcomes outcomes;
+  outcomes.receive(steps, {{result_of(StepOutcome::kFailed, words)}, false});
+  CHECK(outcomes.failures().size() == ids.size());
+  CHECK(outcomes.failures().begin()->second.message.starts_with("the disk is full"));
+  CHECK(bytes_of(outcomes) < std::size_t{3} << 20);
+  ChangeOutcomes undone;
+  undone.roll_back(steps, {ErrorCode::kFailed, words, {}, std::nullopt, ""});
+  CHECK(bytes_of(undone) < std::size_t{3} << 20);
+  ChangeOutcomes of_one;
+  of_one.receive({step_of("a", {kFirst})}, {{result_of(StepOutcome::kFailed, words)}, false});
+  CHECK(of_one.failures().at(kFirst).message == words);
+}
+
 TEST_CASE("a step is approved if all its changes are") {
   ChangeOutcomes outcomes;
   outcomes.approve({kFirst, kSecond});

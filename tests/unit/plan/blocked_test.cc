@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/core/bounded_text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/plan/fakes.h"
 
@@ -57,6 +58,24 @@ TEST_CASE("an unreadable file blocks every change that would write it") {
   CHECK(artifacts_of(plan) == "link:eth1");
   CHECK(std::any_of(plan.blocked.begin(), plan.blocked.end(), [](const auto& b) { return b.id.str() == "knob/a"; }));
   CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
+}
+
+TEST_CASE("a long error of an artifact is cut where it blocks thousands of resources") {
+  Bench bench;
+  for (int i = 0; i < 3'000; ++i) bench.desired.push_back(knob("k" + std::to_string(i), 1));
+  Error error = no_permission();
+  error.message = std::string(kLongestErrorMessage, 'm');
+  error.context.assign(kMostErrorContext, std::string(kLongestErrorContext, 'c'));
+  bench.distort = [&](ObservedState& state) { state.types["knob"].artifacts[kKnobFile] = error; };
+  const NodePlan plan = bench.plan();
+  std::size_t bytes = 0;
+  std::size_t of_knobs = 0;
+  for (const BlockedResource& one : plan.blocked) {
+    bytes += one.error.describe().size() + one.error.hint.size();
+    of_knobs += one.id.name != kWholeFileName ? 1U : 0U;
+  }
+  CHECK(of_knobs == 3'000);
+  CHECK(bytes < std::size_t{4} << 20);
 }
 
 TEST_CASE("a file that would exceed the size limit for reading is not written, and the plan reports it") {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/support/catch.h"
 #include "tests/unit/plan/fakes.h"
 
@@ -108,6 +110,26 @@ TEST_CASE("a harmless foreign setting is listed, and the node is in sync") {
   CHECK(plan.in_sync());
   bench.distort = claim_a;
   CHECK_FALSE(bench.plan().in_sync());
+}
+
+TEST_CASE("of the foreign claims on a long value, the first one is listed") {
+  Bench bench = applied_bench();
+  bench.desired[0].desired.set("text", std::string(100'000, 't'));
+  bench.distort = [](ObservedState& state) {
+    for (int i = 0; i < 20; ++i) {
+      const std::string source = "/etc/" + std::to_string(i);
+      state.types["knob"].foreign.push_back({{"knob", "a"}, "text", i, source, "sets another text"});
+      state.types["knob"].foreign.push_back({{"knob", "a"}, "persistent", i + 10, source, "sets another number"});
+    }
+  };
+  const NodePlan plan = bench.plan();
+  const auto claims = [&](const std::string& field) {
+    return std::count_if(plan.changes.begin(), plan.changes.end(), [&](const Change& change) {
+      return change.origin == Origin::kForeign && change.fields.at(0).path == field;
+    });
+  };
+  CHECK(claims("text") == 1);
+  CHECK(claims("persistent") == 20);
 }
 
 TEST_CASE("a foreign claim on an undeclared or excluded resource is not listed") {

@@ -166,4 +166,17 @@ TEST_CASE("facts: long error counters of a device with many ports are cut in eac
   CHECK(facts_text({"spark-01", &facts}, {}).size() < 500'000);
 }
 
+TEST_CASE("facts: the text of a node with megabytes of values is cut, and says so") {
+  Facts facts = spark();
+  ExtendedFacts& more = facts.extended.emplace(extended());
+  std::string value;
+  // Each line is broken behind 20 columns, and begins in column 84.
+  while (value.size() < 8000) value += "\x7f\x7f\x7f\x7f\x7f ";
+  for (int i = 0; i < 1000; ++i) more.sshd[std::to_string(i) + std::string(80, 'k')] = value;
+  more.neighbours.resize(4096);
+  const auto text = facts_text({"spark-01", &facts}, {});
+  CHECK(text.size() < std::size_t{16} << 20);
+  CHECK(text.find("The table is cut") != std::string::npos);
+}
+
 }  // namespace sparkplan

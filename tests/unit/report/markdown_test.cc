@@ -5,6 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
 #include "tests/support/page_rules.h"
+#include "tests/unit/process/cost.h"
 #include "tests/unit/report/cluster_of_eight.h"
 #include "tests/unit/report/golden.h"
 #include "tests/unit/report/page_samples.h"
@@ -234,6 +235,20 @@ TEST_CASE("markdown has no secret") {
   CHECK_FALSE(has(text, "hf-new"));
   CHECK_FALSE(has(text, "AAAA"));
   CHECK(has(text, "shown"));
+}
+
+TEST_CASE("secrets in a text of millions of lines are hidden without a list of its lines") {
+  Report report;
+  Change change;
+  change.id = {"file", "/etc/a"};
+  change.fields.push_back({"content", "token=abcdef\n" + std::string(std::size_t{4} << 20, '\n'), "a"});
+  report.nodes.emplace_back().plan.changes.push_back(std::move(change));
+  const auto cost = test::cost_of([&] {
+    const Report hidden = for_others(report);
+    return hidden.nodes[0].plan.changes[0].fields[0].before.string()->starts_with("(hidden)\n\n");
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 40);
 }
 
 }  // namespace sparkplan

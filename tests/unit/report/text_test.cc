@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "engine/core/keyed_digest.h"
+#include "engine/report/changes/change_text.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
 #include "tests/support/source_folder.h"
+#include "tests/unit/process/cost.h"
 #include "tests/unit/report/samples.h"
 
 namespace sparkplan {
@@ -296,6 +299,22 @@ TEST_CASE("a change that is blocked by a failed one is counted once") {
   CHECK(last_line(text) == "Not applied: 0 added, 0 changed, 0 removed on 0 of 1 node. 0.12 s\n");
   CHECK(has(text, "not done  spark-01\n      it needs x/first\n"));
   CHECK_FALSE(has(text, "blocked"));
+}
+
+TEST_CASE("ten thousand blocked resources beside as many changes cost an apply little time") {
+  NodeReport node;
+  for (int i = 0; i < 10'000; ++i) {
+    const ResourceId done{"hosts", "done" + std::to_string(i)};
+    node.plan.changes.push_back({done, Action::kUpdate, Origin::kConfig, {}, {}, {}, {}, ""});
+    node.outcomes[done] = Outcome::kDone;
+    node.plan.blocked.push_back({{"hosts", "blocked" + std::to_string(i)}, {}, {}});
+  }
+  const auto cost = test::cost_of([&] {
+    return std::ranges::none_of(node.plan.blocked,
+                                [&](const BlockedResource& one) { return is_shown_as_change(one, node); });
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < 2);
 }
 
 TEST_CASE("a reason that a node left out leaves no dangling colon") {

@@ -284,6 +284,16 @@ TEST_CASE("a message over the receiver's budget of values is not sent, and the l
   CHECK(text.error().message.find(std::to_string(kMaxFrameBytes)) != std::string::npos);
 }
 
+TEST_CASE("a request with megabytes of escaped text is refused before it takes memory") {
+  const Value message = Value::map({{"before", std::string(std::size_t{12} << 20, '\x7f')}});
+  const auto cost = cost_of([&] {
+    const auto frame = encode_frame(message);
+    return !frame && frame.error().code == ErrorCode::kUnsupported;
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 40);
+}
+
 TEST_CASE("every message within a sender's budget is within the receiver's") {
   // At the limit: one value less than too many.
   Value list = Value::list();

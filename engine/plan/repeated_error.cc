@@ -1,0 +1,25 @@
+#include "engine/plan/repeated_error.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/core/bounded_text.h"
+
+namespace sparkplan {
+namespace {
+
+constexpr std::size_t kMostRepeatedBytes = std::size_t{2} << 20;
+/// Enough for a reason. An own error of sparkplan is rarely longer.
+constexpr std::size_t kLeastRepeatedBytes = 100;
+
+}  // namespace
+
+Error repeated_error(const Error& error, std::size_t times) {
+  const auto most = std::max(kLeastRepeatedBytes, kMostRepeatedBytes / std::max<std::size_t>(times, 1));
+  std::size_t bytes = error.message.size() + error.hint.size();
+  for (const std::string& level : error.context) bytes += sizeof level + level.size();
+  if (bytes <= most) return error;
+  return {error.code, cut_text(error.message, most), {}, error.sys_errno, {}};
+}
+
+}  // namespace sparkplan
