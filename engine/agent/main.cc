@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   // A controller that disconnects during an answer must not kill the agent during a step.
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
-  // A parent that ignores it passes that on. Then the system keeps no exit status of programs.
+  // A program inherits an ignored SIGCHLD from its parent. The system then keeps no exit status of its children.
   ::signal(SIGCHLD, SIG_DFL);
   ::umask(022);
   // Programs get a fixed environment, independent of sudo and sshd.

@@ -127,7 +127,7 @@ Result<ExitCode> run_help(const std::string& command, Console& console) {
 
 ExitCode run_application(int argc, char** argv) {
   keep_standard_streams_open();
-  // A parent that ignores it passes that on. Then the system keeps no exit status of the programs that we start.
+  // A program inherits an ignored SIGCHLD from its parent. The system then keeps no exit status of its children.
   ::signal(SIGCHLD, SIG_DFL);
   // When a node's agent or a pager closes its pipe, report an error instead of dying by SIGPIPE.
   ::signal(SIGPIPE, SIG_IGN);

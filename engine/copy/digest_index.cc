@@ -62,7 +62,7 @@ std::string index_name(const std::string& path) {
   return state_directory() + "/" + sha256(path).substr(0, 32) + std::string(kIndexEnding);
 }
 
-/// O_NONBLOCK: its user can put a FIFO in the place of an index, which would wait for its other end.
+/// O_NONBLOCK: the user of an index can put a FIFO in its place. open() would wait for the FIFO's other end.
 FileDescriptor open_index(const std::string& name, int flags) {
   return FileDescriptor(::open(name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
 }

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   ::signal(SIGPIPE, SIG_IGN);
-  // A parent that ignores it passes that on. Then the system keeps no exit status of an engine.
+  // A program inherits an ignored SIGCHLD from its parent. The system then keeps no exit status of its children.
   ::signal(SIGCHLD, SIG_DFL);
   ::umask(022);
   work_in_background();

@@ -48,6 +48,12 @@ void add_to(SHA2_CTX& context, std::string_view bytes) {
   SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
 }
 
+std::string finished_sum(SHA2_CTX& context) {
+  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> sum{};
+  SHA256Final(sum.data(), &context);
+  return hexadecimal({reinterpret_cast<const char*>(sum.data()), sum.size()});
+}
+
 }  // namespace
 
 std::string hexadecimal(std::string_view bytes) {
@@ -60,12 +66,6 @@ std::string hexadecimal(std::string_view bytes) {
     text += kDigits[byte & 15U];
   }
   return text;
-}
-
-static std::string finished_sum(SHA2_CTX& context) {
-  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> sum{};
-  SHA256Final(sum.data(), &context);
-  return hexadecimal({reinterpret_cast<const char*>(sum.data()), sum.size()});
 }
 
 std::string sha256(std::string_view bytes) {

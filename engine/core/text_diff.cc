@@ -267,7 +267,7 @@ std::size_t equal_tail(std::string_view before, std::string_view after) {
   return newline == std::string_view::npos ? 0 : before.size() - newline - 1;
 }
 
-// The bytes of the last or first lines of context.
+// The bytes of the last kContext lines of a text.
 std::size_t last_context(std::string_view text) {
   std::size_t begin = text.size();
   for (std::size_t i = 0; i < kContext && begin > 0; ++i) {
@@ -275,6 +275,8 @@ std::size_t last_context(std::string_view text) {
   }
   return text.size() - begin;
 }
+
+// The bytes of the first kContext lines of a text.
 std::size_t first_context(std::string_view text) {
   std::size_t end = 0;
   for (std::size_t i = 0; i < kContext && end < text.size(); ++i)
@@ -292,7 +294,7 @@ void append_lines(char side, std::string_view text, std::string& diff) {
   }
 }
 
-// The two texts without equal lines at their beginnings and ends, but with the context.
+// The hunks of two texts. Equal lines at their beginnings and ends are skipped, except for the context.
 std::string changed_part(std::string_view before, std::string_view after) {
   const std::size_t head = equal_head(before, after);
   const std::size_t tail = equal_tail(before.substr(head), after.substr(head));
@@ -318,7 +320,9 @@ std::string changed_part(std::string_view before, std::string_view after) {
   const std::size_t context = count_lines(context_above) + count_lines(context_below);
   std::string diff =
       "@@ -" + range(skipped, context + count_removed) + " +" + range(skipped, context + count_added) + " @@\n";
-  diff.reserve(diff.size() + removed.size() + added.size() + count_removed + count_added + above + below + 100);
+  constexpr std::size_t kSidesAndMarks = 100;  // Of the context, and of last lines without '\n'.
+  diff.reserve(diff.size() + removed.size() + added.size() + count_removed + count_added + above + below +
+               kSidesAndMarks);
   append_lines(' ', context_above, diff);
   append_lines('-', removed, diff);
   append_lines('+', added, diff);

@@ -26,10 +26,6 @@ bool all_equal(const std::vector<Value>& each) {
   return std::all_of(each.begin(), each.end(), [&](const Value& one) { return one == each.front(); });
 }
 
-void append_all(Value& list, const Value& records) {
-  for (const Value& record : *records.list_items()) list.push_back(record);
-}
-
 Split split_records(const RecordList& list_of_records, const std::vector<Value>& each) {
   Split split{Value(), std::vector<Value>(each.size())};
   std::vector<std::map<std::string, Value>> found;
@@ -49,17 +45,17 @@ Split split_records(const RecordList& list_of_records, const std::vector<Value>&
       records.push_back(there == list.end() ? Value::list() : there->second);
     }
     if (all_equal(records)) {
-      append_all(split.common, records.front());
+      append_records(split.common, records.front());
       continue;
     }
     for (std::size_t i = 0; i < each.size(); ++i) {
-      if (!records[i].list_items()->empty()) append_all(split.rests[i], records[i]);
+      if (!records[i].list_items()->empty()) append_records(split.rests[i], records[i]);
     }
   }
   return split;
 }
 
-/// `key` is new in the map. Value::set() would search for it among thousands.
+/// For a key that the map lacks. Value::set() would first search for it among thousands.
 void append_new(Value& map, std::string_view key, Value value) {
   if (map.is_null()) map = Value::map();
   map.entries()->push_back(MapEntry{std::string(key), std::move(value)});
@@ -109,6 +105,10 @@ Split split_maps(const std::vector<Value>& each) {
 }
 
 }  // namespace
+
+void append_records(Value& list, const Value& records) {
+  for (const Value& record : *records.list_items()) list.push_back(record);
+}
 
 Split split_common(const std::vector<Value>& each, const RecordList* records) {
   if (all_equal(each)) return {each.front(), std::vector<Value>(each.size())};

@@ -16,10 +16,6 @@
 namespace sparkplan {
 namespace {
 
-void add_all(Value& list, const Value& records) {
-  for (const Value& record : *records.list_items()) list.push_back(record);
-}
-
 Diagnostic cannot_be_written(const ResourceType& type, std::size_t count, const std::string& node) {
   return finding(Severity::kWarning, "init.not-written",
                  std::to_string(count) + " managed resource" + (count == 1 ? "" : "s") + " of type " +
@@ -60,7 +56,7 @@ void join(Value& section, const Value& more) {
   } else if (section.is_map() && more.is_map()) {
     for (const MapEntry& entry : *more.entries()) section.set(entry.key, entry.value);
   } else if (section.list_items() != nullptr && more.list_items() != nullptr) {
-    add_all(section, more);
+    append_records(section, more);
   }
 }
 

@@ -39,6 +39,9 @@ struct Split {
 };
 Split split_common(const std::vector<Value>& each, const RecordList* records);
 
+/// Appends the items of the list `records`.
+void append_records(Value& list, const Value& records);
+
 /// The profile of the drafted file; an empty name: none.
 struct ProfileChoice {
   std::string name;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 #include "engine/core/ascii.h"
+#include "engine/core/file_descriptor.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
 #include "engine/job/shown_record.h"
@@ -142,7 +143,7 @@ int ask_for_processes(const std::string& engine, const std::string& id, millisec
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return -1;
   const pid_t child = ::fork();
   if (child == 0) {
-    // Handlers of this process write to its pipe, and its streams and the ranks' inputs must not stay open here.
+    // The parent's signal handlers would write to its pipe. Its streams and the ranks' inputs must not stay open here.
     for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     ::dup2(nothing, STDIN_FILENO);
@@ -150,14 +151,7 @@ int ask_for_processes(const std::string& engine, const std::string& id, millisec
     if (::dup2(ends[1], STDOUT_FILENO) < 0) ::_exit(EXIT_FAILURE);
     hide_record();
     ::close_range(STDERR_FILENO + 1, ~0U, 0);
-    const std::string text = listed_processes(engine, id, patience);
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const auto count = ::write(STDOUT_FILENO, rest.data(), rest.size());
-      if (count <= 0) ::_exit(EXIT_FAILURE);
-      rest.remove_prefix(static_cast<std::size_t>(count));
-    }
-    ::_exit(EXIT_SUCCESS);
+    ::_exit(write_fully(STDOUT_FILENO, listed_processes(engine, id, patience)) ? EXIT_SUCCESS : EXIT_FAILURE);
   }
   ::close(ends[1]);
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);

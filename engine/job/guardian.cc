@@ -52,7 +52,7 @@ int name_pipe = -1;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variable
 }  // namespace
 
 void start_guardian() {
-  // A parent that ignores it passes that on. Then the system keeps no exit status.
+  // A program inherits an ignored SIGCHLD from its parent. The system then keeps no exit status of its children.
   ::signal(SIGCHLD, SIG_DFL);
   std::array<int, 2> names{};
   if (::pipe2(names.data(), O_CLOEXEC | O_NONBLOCK) != 0) ::_exit(EXIT_FAILURE);

@@ -79,7 +79,8 @@ Result<int> OutputFiles::file_of(const OutputSource& source) {
   const auto found = files_.find(source);
   if (found != files_.end()) return found->second;
   const std::string path = folder_ + "/" + name_(source);
-  // O_NONBLOCK: in a folder of several users, one can make a FIFO of that name, which would wait for its reader.
+  // O_NONBLOCK: in a folder of several users, any of them can make a FIFO of that name. open() would wait for its
+  // reader.
   constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   FileDescriptor file(::open(path.c_str(), kFlags, 0666));
   if (!file.valid()) return failure(system_error("write " + path, errno));

@@ -8,8 +8,9 @@
 namespace sparkplan {
 namespace {
 
+/// Of all copies together.
 constexpr std::size_t kMostRepeatedBytes = std::size_t{2} << 20;
-/// Enough for a reason. An own error of sparkplan is rarely longer.
+/// Of each copy: enough for a reason. sparkplan's own errors are rarely longer.
 constexpr std::size_t kLeastRepeatedBytes = 100;
 
 }  // namespace

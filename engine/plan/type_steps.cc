@@ -100,12 +100,12 @@ std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<
 
 /// An unreadable artifact cannot be compared before it is written, and content too large to be read again is not
 /// written. Resources that need it are blocked. True if that removed a change from the plan, so that steps have to be
-/// requested again. `of_node` is the number of the node's resources: each may get such an error.
-bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states, std::size_t of_node) {
+/// requested again. `count` is the number of the node's resources: each may get such an error.
+bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states, std::size_t count) {
   const Error* unread = std::get_if<Error>(&step.before);
   std::optional<Error> error = unread != nullptr ? *unread : too_large_to_read(step.artifact, step.after);
   if (!error) return false;
-  error = repeated_error(*error, of_node);
+  error = repeated_error(*error, count);
   bool blocked = false;
   for (ResourceState* state : states) {
     const auto& ids = step.resources;
@@ -117,11 +117,11 @@ bool block_unreadable(const Step& step, const std::vector<ResourceState*>& state
 }
 
 std::vector<Step> readable_steps(const ResourceType& type, const std::vector<ResourceState*>& states,
-                                 const ObservedType& observed, const Manifest* manifest, std::size_t of_node) {
+                                 const ObservedType& observed, const Manifest* manifest, std::size_t count) {
   while (true) {
     std::vector<Step> steps = steps_with_errors(type, states, observed, manifest);
     bool again = false;
-    for (const Step& step : steps) again = block_unreadable(step, states, of_node) || again;
+    for (const Step& step : steps) again = block_unreadable(step, states, count) || again;
     if (!again) return steps;
   }
 }
@@ -203,7 +203,7 @@ class StepsOfType {
   }
 
   void add(std::vector<Step> steps) {
-    steps_ = steps.size();
+    step_count_ = steps.size();
     const bool shown = show_whole_files(steps);
     for (Step& step : steps) {
       // A step that only accompanies a file ("reload the units") is added with it. Alone it has no change to display,
@@ -242,7 +242,7 @@ class StepsOfType {
     return shown;
   }
 
-  void block(const Error& error) { plan_.blocked.push_back({file_, repeated_error(error, steps_), {}}); }
+  void block(const Error& error) { plan_.blocked.push_back({file_, repeated_error(error, step_count_), {}}); }
 
   ResourceId file_;
   const std::vector<ResourceState*>& states_;
@@ -251,7 +251,7 @@ class StepsOfType {
   NodePlan& plan_;
   const Error* failed_ = nullptr;
   bool selected_ = true;
-  std::size_t steps_ = 0;  ///< Each may be blocked.
+  std::size_t step_count_ = 0;  ///< Each may be blocked.
 };
 
 }  // namespace

@@ -140,7 +140,7 @@ Result<ChildProcess> ChildProcess::start(const std::string& program, const std::
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
       if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     }
-    // Ignored signals stay ignored across an exec. A script that writes to an ended reader would go on for ever.
+    // Ignored signals stay ignored across an exec. A script that writes to an ended reader would never end.
     ::signal(SIGPIPE, SIG_DFL);
     blocked.restore();
   };
@@ -177,7 +177,7 @@ std::optional<int> ChildProcess::wait(std::chrono::milliseconds deadline) {
   pollfd ended{impl_->pid_descriptor.get(), POLLIN, 0};
   while (true) {
     const int left = milliseconds_left(end);
-    // Without its descriptor (this process may have too many open files), the child is looked at again and again.
+    // Without the child's descriptor (this process may have too many open files), waitpid() is called at intervals.
     const bool has_ended = ::poll(&ended, 1, ended.fd < 0 ? std::min(left, kPauseMs) : left) > 0;
     int wait_status = 0;
     const pid_t reaped = ::waitpid(impl_->child.id(), &wait_status, WNOHANG);
@@ -187,7 +187,7 @@ std::optional<int> ChildProcess::wait(std::chrono::milliseconds deadline) {
       return impl_->exit_status;
     }
     if (Clock::now() >= end) return std::nullopt;
-    if (has_ended) ::poll(nullptr, 0, std::min(left, kPauseMs));  // A debugger has it first.
+    if (has_ended) ::poll(nullptr, 0, std::min(left, kPauseMs));  // A debugger learns of the end first.
   }
 }
 
@@ -203,7 +203,7 @@ void ChildProcess::kill(std::chrono::milliseconds patience) {
   // The child has its own process group, so its subprocesses are killed too.
   ::kill(-impl_->child.id(), SIGKILL);
   ::kill(impl_->child.id(), SIGKILL);
-  // One that waits in the kernel for a device or a server ends only when the kernel lets it.
+  // A child that waits in the kernel for a device or a server ends only when the kernel lets it.
   if (!wait(patience)) note_end(128 + SIGKILL);
 }
 

@@ -168,7 +168,7 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
       reply.exports.emplace(name, std::move(*exported));
     }
   }
-  // Without the observation the controller asks for it alone, in a message that it need not share with a manifest.
+  // An observation that does not fit beside the manifest is left out. The controller then asks for it alone.
   const bool fits =
       reply.observed.types.empty() || encode_frame(encode(NumberedReply{kLongestId, encode(reply)}), kFactsReply);
   if (!fits) reply.observed = {};

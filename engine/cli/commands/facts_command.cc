@@ -14,7 +14,7 @@
 namespace sparkplan {
 namespace {
 
-/// Frees what it has read from each node: with its Value, and as a whole, it would be there twice.
+/// Frees the facts of each node once they are a Value, so that the memory does not hold them twice.
 Value json_of(FleetSession& session) {
   Value nodes{Value::List{}};
   for (auto& node : session.nodes()) {

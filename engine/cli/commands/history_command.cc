@@ -95,7 +95,7 @@ Result<ExitCode> run_history(const HistoryOptions& options, const GlobalOptions&
     console.result_json(history_json(cluster.name, entries, histories, with_artifacts));
     return code;
   }
-  // Run by run: the names of artifacts are of the node, and the text of all runs can have a hundred megabytes.
+  // Run by run: nodes choose the names of artifacts, and the text of all runs can have a hundred megabytes.
   for (const auto& entry : entries) {
     console.result(history_text({entry}, with_artifacts, local_clock(), console.style()));
   }

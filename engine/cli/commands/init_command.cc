@@ -119,7 +119,7 @@ Result<void> write_schema_beside(const std::string& file, const Console& console
   struct stat status {};
   const bool exists = ::lstat(path.c_str(), &status) == 0;
   if (exists) {
-    // In a folder of several users, one can make a FIFO of that name, which would wait for its writer.
+    // In a folder of several users, any of them can make a FIFO of that name. open() would wait for its writer.
     const std::string text = read_regular_file(path, kMostOfSchema).value_or("");
     if (text == schema) return {};
     if (!S_ISREG(status.st_mode) || text.find(kMark) == std::string::npos) {

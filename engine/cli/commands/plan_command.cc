@@ -56,8 +56,8 @@ Result<std::string> format_of(const PlanOptions& options) {
                  "give one of them");
 }
 
-/// The text has the findings of the nodes alone. All other outputs, and `report` from then on, have those of the file
-/// before them.
+/// The text has only the findings of the nodes. In JSON and markdown, the findings of the file come before these.
+/// Afterwards `report` has both, too.
 void print_as(const std::string& format, Report& report, const LoadedCluster& loaded, const Console& console) {
   console.diagnostics(report.diagnostics, loaded.source);
   if (format == kText) console.result(to_text(report, console.style()));

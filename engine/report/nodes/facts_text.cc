@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kLongestErrors = 1000;
-/// Of the cells in all tables of a node, which lines that are broken and indented make several times larger. An honest
-/// machine has a tenth of it.
+/// The cells of all tables of a node. Their broken and indented lines take several times as much. An honest machine has
+/// a tenth of this limit.
 constexpr std::size_t kMostCellBytes = std::size_t{2} << 20;
 constexpr std::size_t kCellBytes = 16;  ///< Of each cell beside its text.
 

@@ -117,9 +117,10 @@ std::vector<std::vector<RdmaHalf>> rdma_halves(const VerifyContext& context) {
 
 std::int64_t bytes_on_wire(std::int64_t messages, std::int64_t message_bytes, const RdmaEndpoint& one,
                            const RdmaEndpoint& other) {
+  constexpr std::int64_t kSmallestMtu = 256;  // Bytes. Queue pairs use powers of two between these.
   constexpr std::int64_t kLargestMtu = 4096;
   const std::int64_t wanted = std::min(one.mtu, other.mtu);
-  std::int64_t mtu = 256;
+  std::int64_t mtu = kSmallestMtu;
   while (mtu < kLargestMtu && mtu < wanted) mtu *= 2;
   return roce_bytes(messages, message_bytes, mtu);
 }
