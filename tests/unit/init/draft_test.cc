@@ -1,7 +1,7 @@
 // The file that `init` writes for unmanaged machines, whatever they report.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -68,9 +68,9 @@ TEST_CASE("ten thousand records of one machine are split from those of another i
   Value many = Value::list();
   for (int i = 0; i < 10'000; ++i) many.push_back(Value::map({{"name", "unit-" + std::to_string(i)}}));
   const Value one = Value::list({Value::map({{"name", "unit-7"}})});
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // Processor time: other programs may run.
   const Split split = split_common({many, one}, &by_name);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK((std::clock() - begin) / CLOCKS_PER_SEC < 5);
   CHECK(split.common == one);
   REQUIRE(split.rests[0].is_list());
   CHECK(split.rests[0].list_items()->size() == 9'999);
@@ -82,9 +82,9 @@ TEST_CASE("thirty thousand settings of one machine are split from those of anoth
   for (int i = 0; i < 30'000; ++i)
     many.entries()->push_back({"net.a.rather.long.name.of.a.key" + std::to_string(i), i});
   const Value one = Value::map({{"net.a.rather.long.name.of.a.key7", 7}, {"vm.swappiness", 10}});
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // Processor time: other programs may run.
   const Split split = split_common({many, one}, nullptr);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK((std::clock() - begin) / CLOCKS_PER_SEC < 5);
   CHECK(split.common == Value::map({{"net.a.rather.long.name.of.a.key7", 7}}));
   REQUIRE(split.rests[0].is_map());
   CHECK(split.rests[0].entries()->size() == 29'999);

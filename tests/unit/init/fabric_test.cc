@@ -1,5 +1,5 @@
 // The fabric in the file from `init`: existing ports, cables, and unclear input.
-#include <chrono>
+#include <ctime>
 
 #include "engine/init/fabric_found.h"
 #include "tests/support/catch.h"
@@ -44,12 +44,12 @@ TEST_CASE("a machine with thousands of links and profiles costs init less than f
   Member member;
   member.machine = &machine;
   member.name = "spark-01";
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // Processor time: other programs may run.
   CHECK(found_fabric(member, builtin_registry()).interfaces.empty());
   set_address(machine, "en7np1", "10.9.0.1/24");
   // The other links of the port belong to it, so they appear as well.
   CHECK(found_fabric(member, builtin_registry()).interfaces.size() == 4002);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK((std::clock() - begin) / CLOCKS_PER_SEC < 5);
 }
 
 TEST_CASE("cables in different ports give each node its own port") {
@@ -151,9 +151,9 @@ TEST_CASE("a machine that names addresses in all private networks is named, and 
       }
     }
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // Processor time: other programs may run.
   const auto draft = attempt({honest, other});
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK((std::clock() - begin) / CLOCKS_PER_SEC < 5);
   REQUIRE(draft);
   CHECK(has_remark(*draft, "init.no-fabric"));
   CHECK(contains(unwrapped(draft->text), "some contain only those of spark-02"));

@@ -66,7 +66,7 @@ TEST_CASE("file: a directory in which a group's members could put a link in plac
   REQUIRE_FALSE(below);
   CHECK(below.error().code == ErrorCode::kRefused);
   CHECK(mentions(below.error().message, "/srv/lab is writable by group ID 1001, whose members could replace"));
-  // Of the directory itself no part is looked up again.
+  // In the last directory, no other directory is opened.
   CHECK(check_directories("/srv/lab/app.conf", node).value());
   node.add_directory_of_group("/srv/lab", 03775, 1001);
   CHECK(check_directories("/srv/lab/app/app.conf", node).value());
