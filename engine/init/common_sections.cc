@@ -1,4 +1,4 @@
-// What several machines have in common.
+// Splits the sections of several machines into common entries and the rest of each machine.
 #include <algorithm>
 #include <cstddef>
 #include <map>

@@ -225,7 +225,7 @@ TEST_CASE("a plan without the required signature is refused, and no node is cont
   }
 }
 
-TEST_CASE("a directory that cannot be looked at is an error before any contact") {
+TEST_CASE("a directory of -o that cannot be examined is an error before any contact") {
   const Desk desk;
   const std::string file = std::string(300, 'x') + "/file";
   for (const auto& output : {sparkplan({"plan", desk.path("cluster.yaml"), "-o", file}),

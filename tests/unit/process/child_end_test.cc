@@ -1,4 +1,4 @@
-// The end of a program where the system does not tell it as usual.
+// The ends of programs that the system does not report as usual.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
