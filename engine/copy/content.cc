@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kLongestWaitForDigest{120};
 /// Once the chunk's sender has gone. A digest that is on its way arrives sooner.
 constexpr std::chrono::seconds kWaitWithoutSender{3};
-constexpr std::chrono::milliseconds kSenderGlance{500};
+/// Between two checks of the sender's connection.
+constexpr std::chrono::milliseconds kSenderCheckInterval{500};
 
 std::uint32_t number_at(const std::string& bytes, std::size_t at) {
   std::uint32_t number = 0;
@@ -179,7 +180,7 @@ Result<void> Content::await_digest(ChunkId id, Digest& digest, const std::functi
   const auto known = [&] { return stopped_ || error_ || is_known(files_[id.file].digests[id.chunk]); };
   auto end = Clock::now() + kLongestWaitForDigest;
   bool has_sender = true;
-  while (!changed_.wait_until(lock, std::min(end, Clock::now() + kSenderGlance), known)) {
+  while (!changed_.wait_until(lock, std::min(end, Clock::now() + kSenderCheckInterval), known)) {
     const auto now = Clock::now();
     if (has_sender && is_connected && !is_connected()) {
       has_sender = false;

@@ -155,7 +155,7 @@ class Writer {
       const CodePoint point = code_point_at(text, i);
       write_character(point, text.substr(i, point.length));
       i += point.length;
-      hand_over(kPiece);
+      hand_over(kPieceBytes);
     }
     out_ += '"';
   }
@@ -202,7 +202,7 @@ class Writer {
   void separate() {
     if (!first_) out_ += ',';
     first_ = false;
-    hand_over(kPiece);
+    hand_over(kPieceBytes);
     new_line();
   }
 
@@ -225,7 +225,8 @@ class Writer {
     out_.clear();
   }
 
-  static constexpr std::size_t kPiece = std::size_t{64} << 10;
+  /// Few calls of the sink, and little memory.
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
   Dialect dialect_;
   int indent_;

@@ -238,11 +238,11 @@ std::string in_quotes(std::string_view text) {
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   // The time grows with the square of the length, and a file may have a "name" of a megabyte.
-  constexpr std::size_t kLongest = 256;
+  constexpr std::size_t kMostBytes = 256;
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const auto& candidate : candidates) {
-    if (std::max(word.size(), candidate.size()) > kLongest) continue;
+    if (std::max(word.size(), candidate.size()) > kMostBytes) continue;
     const std::size_t limit = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
     if (longer - shorter > limit) continue;  // At least this many letters have to be added.

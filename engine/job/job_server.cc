@@ -28,7 +28,9 @@ constexpr milliseconds kLastPatience{1000};
 constexpr milliseconds kLongestWait{200};
 /// For the processes of containers. Less than the controller waits for the answer to a look.
 constexpr milliseconds kEngineAnswers{1500};
+/// For the child that asks the engine to end after kEngineAnswers.
 constexpr milliseconds kEngineEnds{200};
+/// Of the engine's answer: as many bytes as output_of() returns.
 constexpr std::size_t kMostLookText = std::size_t{64} << 10;
 constexpr int kFailedStatus = 70;
 

@@ -18,8 +18,8 @@ namespace {
 
 /// True for a value that takes more memory than a claim on it.
 bool is_long(const Value& value) {
-  constexpr std::size_t kUsual = 256;
-  return display(value).size() > kUsual;
+  constexpr std::size_t kUsualBytes = 256;
+  return display(value).size() > kUsualBytes;
 }
 
 /// Lists the foreign files that contradict cluster.yaml. Apply cannot correct them, so they are only printed. A long

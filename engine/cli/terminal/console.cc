@@ -79,9 +79,9 @@ Console::~Console() = default;
 
 void Console::result(std::string_view text) const {
   // In pieces of whole lines: nodes word much of the text, and a copy of it all could have many megabytes.
-  constexpr std::size_t kPiece = std::size_t{64} << 10;
+  constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n', std::min(kPiece, text.size())), text.size() - 1) + 1;
+    const std::size_t end = std::min(text.find('\n', std::min(kPieceBytes, text.size())), text.size() - 1) + 1;
     put(without_commands(text.substr(0, end)));
     text.remove_prefix(end);
   }

@@ -131,7 +131,7 @@ Result<void> AgentClient::start_agent() {
 }
 
 Result<void> AgentClient::check_time_to_meet() const {
-  constexpr int kTimeouts = 4;  // An installation, and an answer before it and after it.
+  constexpr int kTimeouts = 4;  // Two for an installation, and one for the answer before it and after it.
   if (Clock::now() - begun_ < options_.reply_timeout * kTimeouts) return {};
   return failure(ErrorCode::kUnreachable, "the node takes too long to start the agent");
 }
