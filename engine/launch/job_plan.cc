@@ -163,8 +163,9 @@ std::string one_spelling(const std::string& address) {
 bool can_be_of_sshd(const std::string& text) {
   if (const auto ipv4 = parse_ipv4(text)) return is_host_address(*ipv4);
   if (!is_ipv6(text) || text.find('%') != std::string::npos || canonical_address(text) != text) return false;
-  // Behind "::" are the unspecified address, loopback, and IPv4 addresses within IPv6; "ff" begins a multicast address.
-  return !text.starts_with("::") && !text.starts_with("ff");
+  // Behind "::" are the unspecified address, loopback, and IPv4 addresses within IPv6. "ff" begins a multicast address,
+  // and a link-local one says nothing without its zone.
+  return !text.starts_with("::") && !text.starts_with("ff") && !text.starts_with("fe80:");
 }
 
 /// The addresses that `node` cannot claim: those of all other nodes in the file.
