@@ -21,6 +21,7 @@ struct InitMachine {
   std::optional<Facts> facts;  ///< Nothing: it was not read, and `error` has the reason.
   std::optional<Error> error;
   std::optional<Manifest> manifest;  ///< Nothing: sparkplan has never applied there.
+  std::string host_key = {};         ///< The fingerprint that its connection has proved; empty if it was not read.
 };
 
 struct InitInput {

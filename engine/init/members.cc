@@ -28,6 +28,19 @@ std::map<const InitMachine*, const InitMachine*> machines_of_one_id(const std::v
   return twins;
 }
 
+/// True for the host key of the machine's connection, and for one that it reports.
+bool has_host_key(const InitMachine& machine, const std::string& host_key) {
+  const auto& reported = machine.facts->host.host_keys;
+  return machine.host_key == host_key ||
+         std::ranges::any_of(reported, [&](const HostKeyFacts& one) { return one.fingerprint == host_key; });
+}
+
+/// Two connections to one machine may have proved keys of different types. Each machine reports only its own keys, so a
+/// false claim of one of them is not enough.
+bool share_host_key(const InitMachine& one, const InitMachine& other) {
+  return has_host_key(one, other.host_key) && has_host_key(other, one.host_key);
+}
+
 constexpr auto kTwinHint =
     "if they are the same machine, name it once; if one is a clone, give it its own machine-id: empty "
     "the file there, and run `systemd-machine-id-setup`";
@@ -304,19 +317,21 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
 std::vector<Diagnostic> drop_second_contacts(std::vector<InitMachine>& machines, std::size_t named) {
   std::vector<Diagnostic> remarks;
   std::vector<InitMachine> kept;
-  std::map<std::string, std::string> seen;  // machine-id -> name that the user gave
+  kept.reserve(machines.size());                        // `seen` points to its machines.
+  std::multimap<std::string, const InitMachine*> seen;  // By machine-id.
   for (std::size_t at = 0; at < machines.size(); ++at) {
     InitMachine& machine = machines[at];
     const std::string id = machine.facts ? machine.facts->machine_id : "";
-    const auto first = seen.find(id);
-    if (at < named || id.empty() || first == seen.end()) {
-      if (!id.empty()) seen.emplace(id, machine.given);
+    const auto [begin, end] = seen.equal_range(id);
+    const auto first = std::find_if(begin, end, [&](const auto& one) { return share_host_key(*one.second, machine); });
+    if (at < named || id.empty() || first == end) {
       kept.push_back(std::move(machine));
+      if (!id.empty()) seen.emplace(id, &kept.back());
       continue;
     }
     remarks.push_back(
         finding(Severity::kWarning, "init.second-contact",
-                machine.given + " has the machine-id of " + first->second + ", " + printable(id) +
+                machine.given + " has the machine-id of " + first->second->given + ", " + printable(id) +
                     ": treated as the same machine, and skipped",
                 "if it is a clone of that machine's disk, give it a machine-id of its own: empty /etc/machine-id "
                 "there, and run `systemd-machine-id-setup`"));

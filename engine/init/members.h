@@ -47,9 +47,10 @@ struct Members {
 /// Pure. Names and ids as in most of the manifests, else from host names. Errors: those of draft_cluster().
 Result<Members> members_of(const std::vector<InitMachine>& machines);
 
-/// Removes machines that the user did not name and that have the machine-id of an earlier machine. A discovered machine
-/// announces other addresses than the one that the user named. The first `named` machines always stay. Returns a remark
-/// for each removed machine, because it may be a clone.
+/// Removes machines that the user did not name and that have the machine-id and a host key of an earlier machine. A
+/// discovered machine announces other addresses than the one that the user named. A machine-id alone is a claim, which
+/// must not remove another machine. The first `named` machines always stay. Returns a remark for each removed machine,
+/// because it may be a clone.
 std::vector<Diagnostic> drop_second_contacts(std::vector<InitMachine>& machines, std::size_t named);
 
 }  // namespace sparkplan

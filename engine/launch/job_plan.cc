@@ -13,6 +13,7 @@
 #include "engine/doctor/check_status.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/launch/container_rank.h"
+#include "engine/load/address.h"
 #include "engine/model/ipv4.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"
@@ -150,21 +151,37 @@ bool is_public(const std::string& address) {
   return address.find(':') != std::string::npos && address != "::1";
 }
 
+/// One spelling for equal addresses, also for an IPv4 address within IPv6.
+std::string one_spelling(const std::string& address) {
+  constexpr std::string_view kIpv4Within = "::ffff:";
+  std::string one = canonical_address(address);
+  return one.starts_with(kIpv4Within) && one.find('.') != std::string::npos ? one.substr(kIpv4Within.size()) : one;
+}
+
+/// True for a text that sshd can report as its own address: the usual spelling of an address that other machines reach.
+/// Another spelling could be another node's address, and "0.0.0.0" is the machine that connects to it.
+bool can_be_of_sshd(const std::string& text) {
+  if (const auto ipv4 = parse_ipv4(text)) return is_host_address(*ipv4);
+  if (!is_ipv6(text) || text.find('%') != std::string::npos || canonical_address(text) != text) return false;
+  // Behind "::" are the unspecified address, loopback, and IPv4 addresses within IPv6. "ff" begins a multicast address,
+  // and a link-local one says nothing without its zone.
+  return !text.starts_with("::") && !text.starts_with("ff") && !text.starts_with("fe80:");
+}
+
 /// The addresses that `node` cannot claim: those of all other nodes in the file.
 std::set<std::string> addresses_of_others(const Cluster& cluster, const NodeSpec& node) {
   std::set<std::string> taken;
   for (const NodeSpec& other : cluster.nodes) {
     if (other.name == node.name) continue;
-    taken.insert(other.address);
-    for (const FabricPort& port : other.fabric) taken.insert(port.address);
+    taken.insert(one_spelling(other.address));
+    for (const FabricPort& port : other.fabric) taken.insert(one_spelling(port.address));
   }
   return taken;
 }
 
 /// The address that the node claims for itself; empty if the claim cannot be true.
 std::string claimed_address(const NodeSpec& node, const Facts* facts, const Cluster& cluster) {
-  if (facts == nullptr || !is_public(facts->ssh_server_address)) return {};
-  if (facts->ssh_server_address.find_first_not_of("0123456789abcdefABCDEF.:") != std::string::npos) return {};
+  if (facts == nullptr || !can_be_of_sshd(facts->ssh_server_address)) return {};
   return addresses_of_others(cluster, node).contains(facts->ssh_server_address) ? "" : facts->ssh_server_address;
 }
 

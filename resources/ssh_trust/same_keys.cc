@@ -59,7 +59,9 @@ std::vector<Diagnostic> same_user_keys(const std::vector<Peer>& peers_of_user, c
         finding(Severity::kWarning, "ssh_trust.same-key",
                 fold_names(nodes) + " have the same key for " + name +
                     ": removing one of them from the file does not revoke its access to the others",
-                "delete ~/.ssh/sparkplan_ed25519 of " + name + " on all but one, then apply: each creates its own key",
+                "compare ~/.ssh/sparkplan_ed25519.pub of " + name +
+                    " on them, as a node can report any key; delete the key on each copy, then apply: each creates its "
+                    "own key",
                 user.where));
   }
   return findings;
@@ -77,7 +79,8 @@ std::vector<Diagnostic> same_host_keys(const std::vector<Peer>& peers, SourceRan
   for (const auto& nodes : groups_in(holders)) {
     findings.push_back(finding(Severity::kWarning, "ssh_trust.same-host-key",
                                fold_names(nodes) + " have the same host key: each can impersonate the others",
-                               "delete /etc/ssh/ssh_host_*_key* on all but one, and create new ones with ssh-keygen -A",
+                               "compare /etc/ssh/ssh_host_*_key.pub on them, as a node can report any key; on each "
+                               "copy, delete /etc/ssh/ssh_host_*_key* and create new ones with ssh-keygen -A",
                                where));
   }
   return findings;

@@ -103,6 +103,7 @@ void FirstContact::open(const std::vector<NodeSpec>& nodes, const Secret& passwo
     }
     machine.facts = node.known.facts;
     machine.manifest = node.known.manifest;
+    machine.host_key = sparkplan::machine_of(node).host_key;
     if (machine.manifest) machine.manifest->roster = *node.roster;
   }
 }

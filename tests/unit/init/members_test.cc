@@ -241,6 +241,23 @@ TEST_CASE("a discovered machine that is already listed is contacted once") {
   CHECK(contains(remarks[1].message, "10.0.2.13 has the machine-id of 10.0.1.13"));
 }
 
+TEST_CASE("a machine that claims the machine-id of a discovered one does not take its place") {
+  const auto with_key = [](int number, const std::string& host_key, const std::vector<std::string>& reported) {
+    InitMachine machine = bare_spark(number);
+    machine.host_key = host_key;
+    for (const std::string& one : reported) machine.facts->host.host_keys.push_back({"ssh-ed25519", one});
+    return machine;
+  };
+  // The first one reports the machine-id and the host keys of the second one. The third one is the second one again.
+  std::vector<InitMachine> machines{with_key(1, "SHA256:A", {"SHA256:A", "SHA256:B", "SHA256:C"}),
+                                    with_key(1, "SHA256:B", {"SHA256:B", "SHA256:C"}),
+                                    with_key(1, "SHA256:C", {"SHA256:B", "SHA256:C"})};
+  CHECK(drop_second_contacts(machines, 1).size() == 1);
+  REQUIRE(machines.size() == 2);
+  CHECK(machines[0].host_key == "SHA256:A");
+  CHECK(machines[1].host_key == "SHA256:B");
+}
+
 TEST_CASE("two machines given by the user stay two, whatever their machine-id") {
   std::vector<InitMachine> machines{bare_spark(1), bare_spark(1)};
   CHECK(drop_second_contacts(machines, 2).empty());

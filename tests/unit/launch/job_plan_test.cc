@@ -227,6 +227,22 @@ TEST_CASE("a node's own answer is its address only where the file has a name, an
     two.facts[1].ssh_server_address = claim;
     CHECK(two.addresses() == Words{"10.0.0.11", "spark-02.lan"});
   }
+  // Other spellings of the first node's address, and addresses that each machine has.
+  for (const char* claim :
+       {"::ffff:10.0.0.11", "::ffff:a00:b", "::10.0.0.11", "10.0.0.11:", "10.0.0.11:22", "a:b", "0.0.0.0",
+        "::", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "224.0.0.1", "ff02::1", "fe80::11"}) {
+    INFO(claim);
+    two.facts[1].ssh_server_address = claim;
+    CHECK(two.addresses() == Words{"10.0.0.11", "spark-02.lan"});
+  }
+  two.cluster.nodes[0].address = "fd00:0::11";
+  for (const char* claim : {"fd00::11", "fd00:0::11", "FD00::11", "fd00:0:0:0:0:0:0:11"}) {
+    INFO(claim);
+    two.facts[1].ssh_server_address = claim;
+    CHECK(two.addresses() == Words{"fd00:0::11", "spark-02.lan"});
+  }
+  two.facts[1].ssh_server_address = "fd00::12";
+  CHECK(two.addresses() == Words{"fd00:0::11", "fd00::12"});
   // Two nodes with one claim.
   two.cluster.nodes[0].address = "spark-01.lan";
   for (Facts& facts : two.facts) facts.ssh_server_address = "10.0.0.50";

@@ -117,6 +117,7 @@ TEST_CASE("ssh_trust: two nodes that export one key keep their lines, and a warn
   REQUIRE(warning != nullptr);
   CHECK(warning->severity == Severity::kWarning);
   CHECK(warning->message.find("n[1-2]") != std::string::npos);
+  CHECK(warning->hint.find("as a node can report any key") != std::string::npos);
   fleet.apply();
   const std::string block = fleet.block_in(3, kAuthorizedKeys);
   CHECK(count(block, "from=\"10.0.0.1\" " + key + " " + mark("n1") + "\n") == 1);
@@ -150,6 +151,7 @@ TEST_CASE("ssh_trust: a host key of two nodes is listed under both names, and a 
   const Diagnostic* warning = find_code(look, "ssh_trust.same-host-key");
   REQUIRE(warning != nullptr);
   CHECK(warning->message.find("n[1-2]") != std::string::npos);
+  CHECK(warning->hint.find("as a node can report any key") != std::string::npos);
   fleet.apply();
   const std::string known = fleet.block_in(1, kKnownHosts);
   CHECK(count(known, "n1,10.0.0.1 " + fake_public_key("host of n1") + " " + mark("n1") + "\n") == 1);
