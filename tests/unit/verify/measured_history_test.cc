@@ -182,6 +182,7 @@ TEST_CASE("each of thousands of slower checks that a node invents has a few line
   const auto histories = check_histories(sample.cluster, {node, second, third});
   REQUIRE(histories.size() == kMostRepliedChecks);
   CHECK(histories.front().change->beside.back() == "and 762 more");
+  CHECK(check_histories(sample.cluster, {node}).front().change->beside.front().size() < 400);
   // One map for all values of a run.
   CHECK(histories.front().values[0].versions == histories.back().values[2].versions);
 }
