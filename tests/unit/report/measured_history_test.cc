@@ -166,7 +166,7 @@ TEST_CASE("the JSON of the longest history of a node is there once") {
   const auto cost = test::cost_of(
       [&] { return to_json_value(report).find("history")->list_items()->size() == report.checks.size(); });
   CHECK(cost.exit_status == 0);
-  CHECK(cost.megabytes < 60);
+  CHECK(cost.megabytes < 80);
 }
 
 TEST_CASE("the JSON of a history fits its schema") {
