@@ -14,6 +14,7 @@
 namespace sparkplan {
 namespace {
 
+/// In the order of their ids.
 std::vector<ResourceState*> states_of(const std::string& type, ResourceStates& states) {
   std::vector<ResourceState*> found;
   for (auto at = states.lower_bound(ResourceId{type, ""}); at != states.end() && at->first.type == type; ++at)
@@ -107,10 +108,12 @@ bool block_unreadable(const Step& step, const std::vector<ResourceState*>& state
   if (!error) return false;
   error = repeated_error(*error, count);
   bool blocked = false;
-  for (ResourceState* state : states) {
-    const auto& ids = step.resources;
-    if (!state->carried_out() || std::find(ids.begin(), ids.end(), state->id) == ids.end()) continue;
-    state->block(*error);
+  // A step can have all of a node's resources: to look for each state in its list would take the square of their
+  // number.
+  for (const ResourceId& id : step.resources) {
+    const auto at = std::ranges::lower_bound(states, id, {}, &ResourceState::id);
+    if (at == states.end() || (*at)->id != id || !(*at)->carried_out()) continue;
+    (*at)->block(*error);
     blocked = true;
   }
   return blocked;

@@ -26,6 +26,7 @@ constexpr std::size_t kFewestAfter = 2;
 constexpr double kLeastStep = 0.1;
 constexpr double kLeastDistances = 4;
 constexpr std::size_t kMostBeside = 6;  ///< One node can claim hundreds of runs.
+constexpr std::size_t kLongestVersion = 100;
 /// Above every bandwidth and every latency.
 constexpr double kLargestValue = 1e12;
 
@@ -159,7 +160,10 @@ void add_versions(const PastValue& before, const PastValue& after, const std::st
   for (const auto& version : *after.versions) {
     const auto old = before.versions->find(version.first);
     if (old == before.versions->end() || old->second == version.second) continue;
-    beside.add([&] { return version.first + " " + old->second + " -> " + version.second + " on " + node; });
+    // Each of thousands of checks has a copy.
+    const auto cut = [](const std::string& text) { return cut_text(text, kLongestVersion); };
+    beside.add(
+        [&] { return cut(version.first) + " " + cut(old->second) + " -> " + cut(version.second) + " on " + node; });
   }
 }
 

@@ -58,12 +58,14 @@ std::string type_label(const std::string& type) {
 }
 
 /// A value in a form fit for a log; nothing for an absent value.
-std::optional<std::string> logged(const Change& change, const Value& value) {
+std::optional<std::string> logged(const Change& change, const std::string& field, const Value& value) {
   if (value.is_null()) return std::nullopt;
-  if (names_a_secret(change.id.name)) return "(hidden)";
+  if (names_a_secret(change.id.name) || names_a_secret(field)) return "(hidden)";
   const auto* text = value.string();
-  // The text of a file is too long for a line, and may hold anything.
-  if (change.id.name == kWholeFileName || (text != nullptr && text->find('\n') != std::string::npos)) return "(text)";
+  // The text of a file is too long for a line, and may hold anything, also without a line break.
+  if (change.id.name == kWholeFileName || field == "content" ||
+      (text != nullptr && text->find('\n') != std::string::npos))
+    return "(text)";
   return display(value);
 }
 
@@ -82,8 +84,8 @@ SyslogMessage message_about(const Report& report, const NodeReport& node, const 
 SyslogMessage message_about(const Report& report, const NodeReport& node, const Change& change,
                             const FieldChange& field) {
   auto message = message_about(report, node, std::string(to_string(change.origin)), SyslogSeverity::kWarning);
-  const auto before = logged(change, field.before);
-  const auto after = logged(change, field.after);
+  const auto before = logged(change, field.path, field.before);
+  const auto after = logged(change, field.path, field.after);
   message.parameters.emplace_back("resource", change.id.str());
   message.parameters.emplace_back("field", field.path);
   if (before) message.parameters.emplace_back("before", *before);

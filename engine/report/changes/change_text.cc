@@ -135,7 +135,10 @@ Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
 class ChangeWriter {
  public:
   ChangeWriter(const NodeReport& node, const std::string& file, bool outcome, const TextStyle& style)
-      : node_(node), file_(file), outcome_(outcome), style_(style), alone_(steps_of_resources_alone(node.plan)) {}
+      : node_(node), file_(file), outcome_(outcome), style_(style), alone_(steps_of_resources_alone(node.plan)) {
+    if (node.outcomes.empty()) return;
+    for (const BlockedResource& blocked : node.plan.blocked) blocked_.emplace(blocked.id, &blocked);
+  }
 
   ChangeText write(const Change& change) const {
     ChangeText text;
@@ -194,10 +197,11 @@ class ChangeWriter {
   }
 
   void add_failure(const ResourceId& id, ChangeText& text) const {
-    for (const BlockedResource& blocked : node_.plan.blocked) {
-      if (blocked.id != id) continue;
-      add_line(printable(blocked.error.describe()), Colour::kRed, text);
-      add_hint(blocked.error, text);
+    const auto [begin, end] = blocked_.equal_range(id);
+    for (auto at = begin; at != end; ++at) {
+      const Error& error = at->second->error;
+      add_line(printable(error.describe()), Colour::kRed, text);
+      add_hint(error, text);
     }
   }
 
@@ -214,6 +218,8 @@ class ChangeWriter {
   bool outcome_;
   const TextStyle& style_;
   StepsOfResources alone_;
+  /// Of an apply. A node can have thousands of failed changes, each with its error.
+  std::multimap<ResourceId, const BlockedResource*> blocked_;
 };
 
 /// One note for each reason, however many resources share it.
@@ -234,13 +240,9 @@ void add_not_applicable(const NodePlan& plan, std::vector<std::string>& notes) {
 }  // namespace
 
 bool is_shown_as_change(const BlockedResource& blocked, const NodeReport& node) {
-  // Before the search: a node can have ten thousand of both.
+  // Only changes have an outcome. A search for each of thousands would take the square of their number.
   const Outcome outcome = outcome_of(node, blocked.id);
-  if (outcome != Outcome::kFailed && outcome != Outcome::kNotDone) return false;
-  const auto& changes = node.plan.changes;
-  return std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
-    return change.origin != Origin::kForeign && change.id == blocked.id;
-  });
+  return outcome == Outcome::kFailed || outcome == Outcome::kNotDone;
 }
 
 std::vector<ChangeText> changes_of(const NodeReport& node, const std::string& file, bool outcome,

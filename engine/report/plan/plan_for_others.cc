@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -82,7 +83,8 @@ class HiddenTexts {
  public:
   void add(std::string_view text) {
     text = trim(text);
-    if (text.size() >= kShortestHidden && kHiddenChanged.find(text) == std::string_view::npos) texts_.emplace(text);
+    if (text.size() >= kShortestHidden && kHiddenChanged.find(text) == std::string_view::npos)
+      texts_.try_emplace(std::string(text));
   }
   void add_line(std::string_view line) {
     add(line);
@@ -90,6 +92,16 @@ class HiddenTexts {
   }
   void add_lines(std::string_view text) {
     for_each_line(text, [&](std::string_view line) { add(line); });
+  }
+
+  /// To be called after the last add(), before hide_in().
+  void link() {
+    std::vector<Texts::value_type*> longer;
+    for (auto& one : texts_) {
+      while (!longer.empty() && !one.first.starts_with(longer.back()->first)) longer.pop_back();
+      if (!longer.empty()) one.second = {&longer.back()->first, &longer.back()->second};
+      longer.push_back(&one);
+    }
   }
 
   /// Reads each place of the message once: a node can report thousands of secrets and thousands of messages.
@@ -109,19 +121,25 @@ class HiddenTexts {
  private:
   /// The length of the longest hidden text that `rest` begins with; 0 without such a text.
   std::size_t length_at(std::string_view rest) const {
-    while (rest.size() >= kShortestHidden) {
-      // All beginnings of `rest` come before it, and the longest one last.
-      const auto after = texts_.upper_bound(rest);
-      if (after == texts_.begin()) return 0;
-      const std::string& before = *std::prev(after);
-      const auto differ = std::mismatch(before.begin(), before.end(), rest.begin(), rest.end());
-      if (differ.first == before.end()) return before.size();
-      rest = rest.substr(0, static_cast<std::size_t>(differ.second - rest.begin()));
-    }
-    return 0;
+    const auto after = texts_.upper_bound(rest);
+    if (after == texts_.begin()) return 0;
+    const auto& [before, shorter] = *std::prev(after);
+    const auto differ = std::mismatch(before.begin(), before.end(), rest.begin(), rest.end());
+    const auto equal = static_cast<std::size_t>(differ.first - before.begin());
+    if (equal == before.size()) return equal;
+    // Each text that `rest` begins with comes before it, so that the last one before `rest` begins with it, too.
+    const Shorter* one = &shorter;
+    while (one->text != nullptr && one->text->size() > equal) one = one->next;
+    return one->text == nullptr ? 0 : one->text->size();
   }
 
-  std::set<std::string, std::less<>> texts_;
+  /// The longest other text that a text begins with, and that of this one; null pointers without one.
+  struct Shorter {
+    const std::string* text = nullptr;
+    const Shorter* next = nullptr;
+  };
+  using Texts = std::map<std::string, Shorter, std::less<>>;
+  Texts texts_;
 };
 
 /// Hides secrets in the values of a report, then the quotes of these secrets in its messages.
@@ -144,6 +162,9 @@ class Redactor {
     for (auto& [id, value] : plan.after_steps) hide(value, nullptr, names_a_secret(id.name));
     for (auto& [id, value] : plan.resulting) hide(value, nullptr, names_a_secret(id.name));
   }
+
+  /// Between the values and the messages.
+  void end_values() { hidden_.link(); }
 
   void hide_in_messages(NodeReport& node) const {
     if (node.error) hide_in(*node.error);
@@ -252,6 +273,7 @@ bool names_a_secret(std::string_view name) {
 Report for_others(Report report) {
   Redactor redactor;
   for (NodeReport& node : report.nodes) redactor.hide_values(node.plan);
+  redactor.end_values();
   for (NodeReport& node : report.nodes) redactor.hide_in_messages(node);
   for (Diagnostic& diagnostic : report.diagnostics) redactor.hide_in(diagnostic);
   return report;

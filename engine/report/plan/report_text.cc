@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -157,11 +158,12 @@ std::string text_of(const NodeGroup& group, const TextStyle& style) {
 std::string notes_text(const Report& report, const TextStyle& style) {
   if (style.quiet) return "";
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  std::map<std::string, std::size_t> places;  // A node can have thousands of notes.
   for (const NodeReport& node : report.nodes) {
-    for (std::string& note : notes_of(node, report.file)) {
-      auto known = std::find_if(notes.begin(), notes.end(), [&](const auto& one) { return one.first == note; });
-      if (known == notes.end()) known = notes.emplace(notes.end(), std::move(note), std::vector<std::string>());
-      known->second.push_back(printable(node.name));
+    for (const std::string& note : notes_of(node, report.file)) {
+      const auto [place, is_first] = places.emplace(note, notes.size());
+      if (is_first) notes.emplace_back(note, std::vector<std::string>());
+      notes[place->second].second.push_back(printable(node.name));
     }
   }
   std::string text;

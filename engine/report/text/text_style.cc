@@ -102,10 +102,16 @@ std::vector<std::string> broken(std::string_view text, std::size_t width) {
     if (!line.empty()) lines.push_back(std::move(line));
     line.clear();
   };
-  for (std::string_view word : split(text, ' ')) {
+  // Without a list of the words, and each looked at once: with -v, a node's value can have megabytes.
+  for (bool more = true; more;) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, blank);
+    more = blank < text.size();
+    text.remove_prefix(std::min(blank + 1, text.size()));
     if (!line.empty() && text_width(line) + 1 + text_width(word) > width) end_line();
-    for (; text_width(word) > width; word.remove_prefix(bytes_of(word, width))) {
-      lines.emplace_back(word.substr(0, bytes_of(word, width)));
+    for (auto end = bytes_of(word, width); end < word.size(); end = bytes_of(word, width)) {
+      lines.emplace_back(word.substr(0, end));
+      word.remove_prefix(end);
     }
     if (!line.empty()) line += ' ';
     line += word;

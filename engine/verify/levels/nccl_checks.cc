@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/doctor/nccl_bands.h"
 #include "engine/verify/nccl_choice.h"
@@ -78,6 +79,8 @@ bool names_the_cause(const NcclFailure& failure) {
 void put_failure(const NcclFailure& failure, const NcclGround& ground, Check& check) {
   std::string details = "on " + ground.name_of(failure.place) + ": " + failure.error.describe();
   for (const auto& warning : failure.transport.warnings) details += "; NCCL: " + warning;
+  // A rank's warnings can have 250 kB, and they are in the checks of all pairs of its node.
+  details = cut_text(std::move(details), 2 * kLongestErrorMessage);
   if (failure.trouble == NcclTrouble::kStopped) {
     check.cause = "stopped";
     return;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/resource/systemd_units.h"
 
@@ -18,6 +19,9 @@ constexpr const char* kConnection = "nvme_tcp";
 
 /// Options that decide when a mount is made, not how.
 constexpr std::array<std::string_view, 2> kOfTheBoot{"nofail", "_netdev"};
+
+/// No unit is as long. A node's text of four megabytes can have two million options, each a text of its own.
+constexpr std::size_t kLongestUnit = std::size_t{256} << 10;
 
 /// The state and unit of one resource on the node; both are empty if it is absent.
 struct Shown {
@@ -34,7 +38,7 @@ Result<Shown> shown(const ObservedState& observed, const ResourceId& id) {
   if (const auto* error = std::get_if<Error>(&found->second)) return failure(*error);
   const auto* present = std::get_if<Present>(&found->second);
   if (present == nullptr) return Shown{};
-  return Shown{present->value.text_or("state", ""), present->value.text_or("unit", "")};
+  return Shown{present->value.text_or("state", ""), cut_text(present->value.text_or("unit", ""), kLongestUnit)};
 }
 
 std::string declared_unit(const DeclaredStorage& declared, const ResourceId& id) {
@@ -136,7 +140,7 @@ DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, co
 void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed,
                  Check& check) {
   const auto fail = [&](RowId row, const std::string& details) {
-    diagnose(check, CheckStatus::kFail, row, printable(details));
+    diagnose(check, CheckStatus::kFail, row, shown_text(details, kLongestErrorMessage));
   };
   const ResourceId id{kMount, mount.target};
   const auto now = shown(observed, id);

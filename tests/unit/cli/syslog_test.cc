@@ -250,10 +250,12 @@ TEST_CASE("file contents and secret values are not logged") {
   auto drifted = node("n1");
   drifted.plan.changes = {change("profile_env/@file", Origin::kDrift, {{"content", "export A=hunter2", "export B=1"}}),
                           change("systemd_unit/a.service", Origin::kDrift, {{"content", "[Service]\nhunter2", ""}}),
+                          change("file/etc/app.conf", Origin::kDrift, {{"content", "key=hunter2", "key=hunter3"}}),
+                          change("systemd_unit/b.service", Origin::kDrift, {{"api_key", "hunter2", "hunter3"}}),
                           change("profile_env/HF_TOKEN", Origin::kDrift, {{"value", "hunter2", "hunter3"}}),
                           change("profile_env/db_password", Origin::kDrift, {{"value", "hunter2", Value()}})};
   const auto lines = rendered(report_of({drifted}));
-  CHECK(lines.size() == 4);
+  CHECK(lines.size() == 6);
   for (const auto& line : lines) {
     (void)parsed(line);
     CHECK(line.find("hunter") == std::string::npos);

@@ -131,6 +131,12 @@ TEST_CASE("an error that names its cause is not followed by a cause that repeats
   CHECK(cause(NcclTrouble::kFault, RankFault::kLibraryTooOld, "it is NCCL 2.10.3").ends_with("falls back to TCP"));
 }
 
+TEST_CASE("the warnings of a rank that has failed are cut: they are in the checks of all its pairs") {
+  NcclOutcome run = failed(NcclTrouble::kFault, RankFault::kNccl);
+  run.failure->transport.warnings.assign(60, std::string(4096, '"'));
+  CHECK(first_of(run).cause.size() < 10'000);
+}
+
 TEST_CASE("a version with a known fault is a warning on a Spark") {
   CHECK(judge_nccl_version(22809, false, true).status == CheckStatus::kPass);
   CHECK(judge_nccl_version(22809, true, false).row->id == "nccl-version-hang");

@@ -7,8 +7,10 @@
 
 #include "engine/core/text.h"
 #include "engine/report/plan/report.h"
+#include "engine/report/text/text_style.h"
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
+#include "tests/unit/process/cost.h"
 #include "tests/unit/report/cluster_of_eight.h"
 #include "tests/unit/report/samples.h"
 
@@ -45,6 +47,17 @@ Report named(Report report, const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+TEST_CASE("a text of megabytes is broken into lines in little time and memory, with blanks and without") {
+  const std::string word(4'000'000, 'x');
+  const std::string blanks(4'000'000, ' ');
+  const auto cost = test::cost_of([&] { return broken(word, 50).size() == 80'000 && broken(blanks, 50).empty(); });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < 3);
+  CHECK(cost.megabytes < 40);
+  CHECK(broken("a  bc d", 4) == std::vector<std::string>{"a ", "bc d"});
+  CHECK(broken("abcdef gh", 4) == std::vector<std::string>{"abcd", "ef", "gh"});
+}
 
 TEST_CASE("the first plan of eight bare nodes, and its apply, fit on a screen of 60 lines and 100 columns") {
   for (const Report& report : {testing::first_plan_of_eight(), testing::first_apply_of_eight()}) {

@@ -251,4 +251,22 @@ TEST_CASE("secrets in a text of millions of lines are hidden without a list of i
   CHECK(cost.megabytes < 40);
 }
 
+TEST_CASE("a message hides the longest of the secrets that begin alike, however many there are") {
+  Report report;
+  NodeReport& node = report.nodes.emplace_back();
+  Change change;
+  change.id = {"file", "/etc/a"};
+  std::string text = "token=alpha\ntoken=alphabet soup\n";
+  for (std::size_t i = 5; i < 1000; ++i) text += "token=" + std::string(i, 'b') + "a\n";
+  change.fields.push_back({"content", std::move(text), "a"});
+  change.note = "alphabet soup, alphabet song, " + std::string(40'000, 'b');
+  node.plan.changes.push_back(std::move(change));
+  const auto cost = test::cost_of([&] {
+    const Report shown = for_others(report);
+    return shown.nodes[0].plan.changes[0].note == "(hidden), (hidden)bet song, " + std::string(40'000, 'b');
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < 5);
+}
+
 }  // namespace sparkplan

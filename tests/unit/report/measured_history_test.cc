@@ -9,6 +9,7 @@
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
+#include "tests/unit/process/cost.h"
 #include "tests/unit/report/schema.h"
 
 namespace sparkplan {
@@ -154,6 +155,18 @@ TEST_CASE("the history of one check has all its values with their versions") {
   CHECK(has(text, "  Mar 13 12:00  50 Gb/s   6.14"));
   CHECK(has(text, "      at that time: kernel 6.11 -> 6.14 on spark-01\n"));
   CHECK_FALSE(has(text, "\x1b"));
+}
+
+TEST_CASE("the JSON of the longest history of a node is there once") {
+  MeasuredHistoryReport report = sample();
+  CheckHistory& history = report.checks[0];
+  history.values.insert(history.values.end(), 5, history.values.back());
+  history.change->beside.assign(7, std::string(350, 'x'));
+  report.checks.resize(4000, CheckHistory(history));
+  const auto cost = test::cost_of(
+      [&] { return to_json_value(report).find("history")->list_items()->size() == report.checks.size(); });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 80);
 }
 
 TEST_CASE("the JSON of a history fits its schema") {

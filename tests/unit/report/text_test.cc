@@ -317,6 +317,34 @@ TEST_CASE("ten thousand blocked resources beside as many changes cost an apply l
   CHECK(cost.seconds < 2);
 }
 
+TEST_CASE("thirty thousand changes that were not made, each with its reason, cost an apply little time") {
+  NodeReport node;
+  const std::string name(200, 'x');
+  for (int i = 0; i < 30'000; ++i) {
+    const ResourceId id{"hosts", name + std::to_string(i)};
+    node.plan.changes.push_back({id, Action::kUpdate, Origin::kConfig, {}, {}, {}, {}, ""});
+    node.outcomes[id] = Outcome::kNotDone;
+    node.plan.blocked.push_back({id, make_error(ErrorCode::kFailed, "it needs x/first"), {}});
+  }
+  const auto cost = test::cost_of([&] {
+    const auto texts = changes_of(node, "cluster.yaml", true, {});
+    return texts.size() == 30'000 && texts.back().body.size() == 1;
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < 3);
+}
+
+TEST_CASE("the notes of thirty thousand edited resources that the file no longer has cost little time") {
+  NodeReport node;
+  node.name = "spark-01";
+  const std::string name(200, 'x');
+  for (int i = 10'000; i < 40'000; ++i) node.plan.kept_orphans.push_back({"hosts", name + std::to_string(i)});
+  const Report report = sample_report("plan", {node});
+  const auto cost = test::cost_of([&] { return has(to_text(report, {}), "39999 is no longer in"); });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < 5);
+}
+
 TEST_CASE("a reason that a node left out leaves no dangling colon") {
   NodeReport node = sample_node(1);
   node.plan.not_applicable = {{{"netplan", "eth1"}, "", ""}};

@@ -172,7 +172,9 @@ TEST_CASE("each of thousands of slower checks that a node invents has a few line
   node.node = "spark-01";
   Versions versions;
   for (int i = 0; i < 16; ++i) versions[std::to_string(i)] = std::string(300, 'v');
-  node.measured.runs = {{1, run_at(10), versions}, {2, run_at(20), versions}};
+  Versions others;
+  for (int i = 0; i < 16; ++i) others[std::to_string(i)] = std::string(300, 'w');
+  node.measured.runs = {{1, run_at(10), versions}, {2, run_at(20), others}};
   for (std::size_t at = 0; at < kMostRepliedChecks; ++at) {
     node.measured.checks["nccl/all/" + std::to_string(at)] = {{100, 100, 100, 1}, {1, 1, 1, 2}};
   }
@@ -181,7 +183,8 @@ TEST_CASE("each of thousands of slower checks that a node invents has a few line
   auto third = only_runs("spark-03", node.runs);
   const auto histories = check_histories(sample.cluster, {node, second, third});
   REQUIRE(histories.size() == kMostRepliedChecks);
-  CHECK(histories.front().change->beside.back() == "and 762 more");
+  CHECK(histories.front().change->beside.back() == "and 778 more");
+  CHECK(histories.front().change->beside.front().size() < 400);
   // One map for all values of a run.
   CHECK(histories.front().values[0].versions == histories.back().values[2].versions);
 }

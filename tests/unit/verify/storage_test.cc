@@ -8,6 +8,7 @@
 #include "engine/verify/levels/storage_judgement.h"
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
+#include "tests/unit/process/cost.h"
 
 namespace sparkplan {
 namespace {
@@ -95,6 +96,20 @@ TEST_CASE("verify storage: a mount as declared passes, and the node's own findin
 TEST_CASE("verify storage: a volume that one of several nodes writes passes", "[verify]") {
   SECTION("by its UUID") { CHECK(Bench(kTarget + "source: {device: UUID=aa}}").verdict() == "pass"); }
   SECTION("by its subsystem") { CHECK(Bench(volume("10.0.0.9", "noatime")).verdict() == "pass"); }
+}
+
+TEST_CASE("verify storage: a unit of millions of options costs little memory, and the check names some of them") {
+  Bench bench(volume("10.0.0.9"));
+  auto& unit = std::get<Present>(bench.observed.types.at("mount").resources.at("/mnt/a")).value;
+  std::string text = unit.text_or("unit", "") + "\n[Mount]\nOptions=";
+  for (int i = 0; i < 2'000'000; ++i) text += "a,";
+  unit.set("unit", std::move(text));
+  const auto cost = test::cost_of([&] {
+    const std::string verdict = bench.verdict();
+    return verdict.starts_with("/mnt/a is mounted with a,a,") && verdict.size() < 5000;
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 40);
 }
 
 TEST_CASE("verify storage: the unchanged example passes", "[verify]") {
