@@ -66,9 +66,8 @@ inline constexpr auto kNcclRows = std::to_array<DoctorRow>({
     // Measured values.
     {"nccl-wrong-data", "elements of a result are wrong",
      "data is corrupted in transit or in memory: cable, HCA, GPU or a broken NCCL",
-     "take the machine that all failing pairs share out of use; replace the cable and repeat; compare with NVIDIA's "
-     "own "
-     "NCCL package",
+     "take out of use the machine that all failing pairs share; replace the cable and repeat; compare with NVIDIA's "
+     "own NCCL package",
      "the check itself", "nccl"},
     {"nccl-sockets", "NCCL's log shows NET/Socket although HCAs are declared",
      "NCCL found no usable HCA and silently falls back to TCP",

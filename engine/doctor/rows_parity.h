@@ -37,7 +37,8 @@ inline constexpr auto kParityRows = std::to_array<DoctorRow>({
      "run `nvme gen-hostnqn > /etc/nvme/hostnqn` on each, and write a new /etc/nvme/hostid", "/etc/nvme/hostnqn"},
     {"shared-machine-id", "several nodes have the same machine id",
      "they were cloned from one image; DHCP gives them the same address",
-     "rm /etc/machine-id, systemd-machine-id-setup, reboot", "/etc/machine-id"},
+     "log in to both, as a node can report any id; on a copy: rm /etc/machine-id, systemd-machine-id-setup, reboot",
+     "/etc/machine-id"},
     {"shared-host-key", "several nodes have the same SSH host key",
      "they were cloned from one image; each of them can impersonate the others",
      "log in to both, as a node can report any key; on a copy: rm /etc/ssh/ssh_host_*, ssh-keygen -A, `sparkplan "

@@ -287,7 +287,7 @@ TEST_CASE("wrong data fails at any value, and no node is blamed for what it has 
   CHECK(row_of(check) == "nccl-wrong-data");
   CHECK(check.cause.starts_with(
       "2 wrong elements, found first on spark-02: element 17 is 3, not 6; any rank may have sent them: "));
-  CHECK(check.fix.starts_with("take the machine that all failing pairs share out of use"));
+  CHECK(check.fix.starts_with("take out of use the machine that all failing pairs share"));
 }
 
 }  // namespace sparkplan
