@@ -29,14 +29,37 @@ bool belong_together(const Cluster& cluster, const VerifyNode& a, const Observed
 }
 
 Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const ObservedPort& half) {
-  if (!node.can_be_asked()) return {node.name() + " is not connected"};
+  if (!node.can_be_asked()) return node.why_not_asked();
   if (!node.facts->live) return {node.name() + " is not a running system"};
   if (auto failed = context.blocked_by_link(node, half)) return failed;
   if (half.address.empty()) return {node.name() + " has no address on " + half.interface};
   return {};
 }
 
+/// What the failed check of a node that is too late is about.
+constexpr std::string_view kAnswers = "answers";
+
 }  // namespace
+
+Blocker VerifyNode::why_not_asked() const {
+  if (!is_too_late()) return {name() + " is not connected"};
+  return {name() + " answered too late too often; this run does not ask it again", check_id(level, {name()}, kAnswers)};
+}
+
+std::string VerifyNode::absence() const { return is_too_late() ? why_not_asked().reason : "the node is not connected"; }
+
+std::vector<Check> late_nodes(const VerifyContext& context, Level level) {
+  std::vector<Check> checks;
+  for (const VerifyNode& node : context.nodes) {
+    if (!node.is_too_late() || node.level != level) continue;
+    Check check = skipped(level, {node.name()}, std::string(kAnswers), node.why_not_asked().reason,
+                          "check the load of the node and the network to it, or leave it out with `--only`");
+    check.status = CheckStatus::kFail;
+    check.text = "answers in time";
+    checks.push_back(std::move(check));
+  }
+  return checks;
+}
 
 Blocker VerifyContext::blocked_by(std::string id) const {
   const bool failed = std::ranges::any_of(

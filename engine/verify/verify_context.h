@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -35,6 +36,11 @@ struct VerifyOptions {
   bool with_history = false;        ///< The report has the earlier measurements, too.
 };
 
+/// An answer may come this much after its planned time: for the way to the node, and its load.
+inline constexpr std::chrono::seconds kAnswerGrace{2};
+/// The sum of what the answers of one node may exceed that in one run.
+inline constexpr std::chrono::seconds kLateAllowance{60};
+
 /// One node that takes part.
 struct VerifyNode {
   const NodeSpec* spec = nullptr;
@@ -42,9 +48,31 @@ struct VerifyNode {
   const Facts* facts = nullptr;      ///< Null: never read.
   std::vector<ObservedPort> halves;  ///< In the order of NodeSpec::fabric.
   std::optional<Error> lost;         ///< Set by the first call that finds the connection broken.
+  /// How much later than planned its answers to ask() came, in all. Otherwise a node that answers each request just
+  /// before its deadline would hold the others for hours.
+  std::chrono::milliseconds late{0};
+  Level level = Level::kLink;  ///< The one at work; of a node that is too late, the one at which it became so.
+  std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;  ///< For tests.
 
   const std::string& name() const { return spec->name.str(); }
-  bool can_be_asked() const { return client != nullptr && !lost; }
+  bool is_too_late() const { return late > kLateAllowance; }
+  bool can_be_asked() const { return client != nullptr && !lost && !is_too_late(); }
+  /// For a node that cannot be asked. A node that is too late has a failed check with that id.
+  Blocker why_not_asked() const;
+  /// As the reason of why_not_asked(), for checks of this node alone.
+  std::string absence() const;
+
+  /// The answer to a request for which the agent takes at most `planned`. Errors: those of AgentClient::call(), and
+  /// kFailed without a request once the node is too late.
+  template <class Kind>
+  Result<typename Kind::Reply> ask(const Kind& request, std::chrono::milliseconds planned = {}) {
+    if (is_too_late()) return failure(ErrorCode::kFailed, why_not_asked().reason);
+    const auto begun = now();
+    auto reply = client->call(request);
+    const auto took = std::chrono::ceil<std::chrono::milliseconds>(now() - begun);
+    late += std::max(std::chrono::milliseconds(0), took - planned - kAnswerGrace);
+    return reply;
+  }
 };
 
 /// The common input and output of the levels. Only `nodes` may be written by several threads at a time, each node by
@@ -68,6 +96,9 @@ struct VerifyContext {
 /// 32 random hexadecimal digits, for OpenReceiverRequest::token. Empty without a random source: every receiver refuses
 /// that.
 std::string new_token();
+
+/// Pure. The failed checks of the nodes that became too late at `level`.
+std::vector<Check> late_nodes(const VerifyContext& context, Level level);
 
 /// True when `error` means that the connection is broken; the node then counts as lost, and is not asked again. Every
 /// other error is the agent's own answer.

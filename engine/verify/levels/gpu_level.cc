@@ -17,7 +17,7 @@ struct MeasuredNode {
 };
 
 std::string reason_of_absence(const VerifyNode& node) {
-  if (!node.can_be_asked() || node.facts == nullptr) return "the node is not connected";
+  if (!node.can_be_asked() || node.facts == nullptr) return node.absence();
   return node.facts->live ? "" : "the node is not a running system";
 }
 

@@ -29,9 +29,13 @@ constexpr auto kParts = std::to_array<LevelPart>({
 void run_levels(VerifyContext& context) {
   for (const Level level : context.options.levels) {
     if (context.stop.stop_requested()) return;
+    for (VerifyNode& node : context.nodes) {
+      if (!node.is_too_late()) node.level = level;
+    }
     for (const LevelPart& part : kParts) {
       if (part.level == level) append(context.checks, part.run(context));
     }
+    append(context.checks, late_nodes(context, level));
   }
 }
 

@@ -114,13 +114,21 @@ class MtuLevel {
     for (Direction* direction : mine) judge(*direction, mine);
   }
 
+  /// True when an end can no longer be asked; the check then has the reason.
+  bool blocked_by_end(Direction& direction) const {
+    for (const std::size_t end : {direction.pair.from, direction.pair.to}) {
+      const VerifyNode& node = context_.nodes[end];
+      if (node.can_be_asked()) continue;
+      direction.check.block(node.is_too_late() ? node.why_not_asked()
+                                               : Blocker{node.name() + " is no longer connected"});
+      return true;
+    }
+    return false;
+  }
+
   void judge(Direction& direction, const std::vector<Direction*>& mine) {
     Check& check = direction.check;
-    for (const std::size_t end : {direction.pair.from, direction.pair.to}) {
-      if (context_.nodes[end].can_be_asked()) continue;
-      check.cause = context_.nodes[end].name() + " is no longer connected";
-      return;
-    }
+    if (blocked_by_end(direction)) return;
     const VerifyNode& from = context_.nodes[direction.pair.from];
     const VerifyNode& to = context_.nodes[direction.pair.to];
     const ObservedPort& out = from.halves[direction.pair.from_half];
@@ -132,6 +140,7 @@ class MtuLevel {
     } else if (direction.reached.any(kSmallPacket)) {
       const bool by_echo = direction.reached.echoed.contains(kSmallPacket);
       const auto largest = PacketProbe(context_, direction.pair).largest(kSmallPacket, direction.full, by_echo);
+      if (blocked_by_end(direction)) return;
       check.text = "largest packet that arrives";
       check.value = static_cast<double>(largest);
       diagnose(check, CheckStatus::kFail, "mtu-narrow",

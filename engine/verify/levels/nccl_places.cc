@@ -95,7 +95,7 @@ NcclRunOptions nccl_run_options(const VerifyContext& context) {
 
 Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& node) {
   if (!node.can_be_asked() || node.facts == nullptr) {
-    return failure(ErrorCode::kUnreachable, "the node is not connected");
+    return failure(ErrorCode::kUnreachable, node.absence());
   }
   if (!node.facts->live) return failure(ErrorCode::kUnsupported, "the node is not a running system");
   auto environment = nccl_environment(context.cluster, *node.spec, *node.facts, builtin_registry());

@@ -1,13 +1,18 @@
 #include "engine/verify/levels/packet_probe.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 
 namespace sparkplan {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::int64_t kPatienceOfSearch = 600;
 constexpr std::int64_t kPatienceForDatagrams = 700;
+/// The agent sends each size twice, and waits up to 50 ms for room.
+constexpr milliseconds kToSend{100};
 /// Sizes tried at once: three rounds find any size.
 constexpr std::int64_t kSizesAtOnce = 32;
 
@@ -23,7 +28,7 @@ void PacketProbe::echo(const std::vector<std::int64_t>& sizes, std::int64_t pati
   if (!from_.can_be_asked()) return;
   ProbeRequest request{{}, patience_ms};
   for (const auto size : sizes) request.targets.push_back({in_.address, out_.interface, size, 0});
-  const auto reply = from_.client->call(request);
+  const auto reply = from_.ask(request, milliseconds(patience_ms));
   if (!reply) {
     (void)note_if_lost(from_, reply.error());
     return;
@@ -36,15 +41,16 @@ void PacketProbe::echo(const std::vector<std::int64_t>& sizes, std::int64_t pati
 void PacketProbe::talk(const std::vector<std::int64_t>& sizes, Reached& reached) {
   if (!from_.can_be_asked() || !to_.can_be_asked()) return;
   const auto token = new_token();
-  const auto ear = to_.client->call(OpenReceiverRequest{{in_.address, in_.interface}, out_.address, token});
+  const auto ear = to_.ask(OpenReceiverRequest{{in_.address, in_.interface}, out_.address, token});
   if (!ear) {
     (void)note_if_lost(to_, ear.error());
     return;
   }
-  const auto sent = from_.client->call(
-      SendDatagramsRequest{{out_.address, out_.interface}, in_.address, ear->datagram_port, token, sizes});
+  const auto sent =
+      from_.ask(SendDatagramsRequest{{out_.address, out_.interface}, in_.address, ear->datagram_port, token, sizes},
+                kToSend * std::ssize(sizes));
   if (!sent) (void)note_if_lost(from_, sent.error());
-  const auto heard = to_.client->call(CloseReceiverRequest{sizes, kPatienceForDatagrams});
+  const auto heard = to_.ask(CloseReceiverRequest{sizes, kPatienceForDatagrams}, milliseconds(kPatienceForDatagrams));
   if (heard) {
     reached.heard.insert(heard->received.begin(), heard->received.end());
   } else {

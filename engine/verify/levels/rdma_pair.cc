@@ -1,6 +1,7 @@
 #include "engine/verify/levels/rdma_pair.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -16,6 +17,10 @@ constexpr std::int64_t kMessageBytes = 65536;
 constexpr std::int64_t kQueuePairs = 4;
 constexpr std::int64_t kDurationMs = 1000;
 constexpr std::int64_t kIterations = 1000;
+/// The agent ends a measurement after 20 s more, and each wait for the other end after 5 s. The other end can cause
+/// both. A latency has three waits for each message.
+constexpr std::chrono::milliseconds kLongestWrite{kDurationMs + 25'000};
+constexpr std::chrono::seconds kLongestLatency{35};
 
 double gigabits(const RdmaWritten& written) {
   if (written.nanoseconds <= 0) return 0;
@@ -92,6 +97,7 @@ class PairMeasurement {
       check.cause = node.name() + " is no longer connected: " + error.describe();
       return;
     }
+    if (node.is_too_late()) return check.block(node.why_not_asked());
     const auto step = rdma_step_of(error);
     const auto row =
         rdma_failure_row(step ? to_string(*step) : std::string_view(), error, rdma_completion_status_of(error));
@@ -120,13 +126,14 @@ class PairMeasurement {
 
   bool open(OpenWay& way) {
     Check check = check_of({&way}, true, "bandwidth");
+    if (const Blocker why = in_the_way({})) check.block(why);
     const auto opened = [&](bool first, std::optional<RdmaEndpoint>& endpoint) {
       VerifyNode& node = end(true, first);
       const RdmaHalf& half = half_of(way, true, first);
       const ObservedPort& place = place_of(way, true, first);
       RdmaOpenRequest request{half.device->name, half.port->number, place.interface,        place.address,
                               kQueuePairs,       kMessageBytes,     RdmaOpenRequest().depth};
-      auto reply = node.client->call(request);
+      auto reply = node.ask(request);
       const bool routed =
           half.port->link_layer == "Ethernet" || half_of(way, true, !first).port->link_layer == "Ethernet";
       if (reply && routed && !is_gid_of(reply->gid, place.address)) {
@@ -138,7 +145,7 @@ class PairMeasurement {
     };
     const auto connected = [&](bool first, const RdmaEndpoint& own, const RdmaEndpoint& peer) {
       VerifyNode& node = end(true, first);
-      const auto reply = node.client->call(RdmaConnectRequest{own.session, peer});
+      const auto reply = node.ask(RdmaConnectRequest{own.session, peer});
       if (!reply) explain(check, node, half_of(way, true, first).device->name, reply.error());
       return reply.has_value();
     };
@@ -154,22 +161,22 @@ class PairMeasurement {
   bool askable() const { return a_.can_be_asked() && b_.can_be_asked(); }
 
   /// Why these ways cannot be measured; empty if they can.
-  std::string in_the_way(const std::vector<OpenWay*>& ways) const {
-    if (context_.stop.stop_requested()) return "stopped";
-    if (!a_.can_be_asked()) return a_.name() + " is not connected";
-    if (!b_.can_be_asked()) return b_.name() + " is not connected";
+  Blocker in_the_way(const std::vector<OpenWay*>& ways) const {
+    if (context_.stop.stop_requested()) return {"stopped"};
+    if (!a_.can_be_asked()) return a_.why_not_asked();
+    if (!b_.can_be_asked()) return b_.why_not_asked();
     for (const OpenWay* way : ways) {
-      if (!way->trouble.empty()) return way->trouble + " was not measured";
+      if (!way->trouble.empty()) return {way->trouble + " was not measured"};
     }
-    return "";
+    return {};
   }
 
   /// The bytes that the sender of a way has sent so far; nothing if the device does not count them.
   std::optional<std::int64_t> sent_bytes(const OpenWay& way, bool forward) {
     const RdmaHalf& half = half_of(way, forward, true);
-    const auto counters = end(forward, true)
-                              .client->call(RdmaCountersRequest{half.device->name, half.port->number,
-                                                                place_of(way, forward, true).interface});
+    const auto counters =
+        end(forward, true)
+            .ask(RdmaCountersRequest{half.device->name, half.port->number, place_of(way, forward, true).interface});
     if (!counters) {
       (void)note_if_lost(end(forward, true), counters.error());
       return std::nullopt;
@@ -186,8 +193,8 @@ class PairMeasurement {
     bandwidth.text = "RDMA writes of 64 KiB, " + std::to_string(kQueuePairs) + " queue pairs" +
                      (ways.size() > 1 ? " per half, all halves at once" : "");
     Check counters = check_of(ways, forward, "counters");
-    if (const auto why = in_the_way(ways); !why.empty()) {
-      bandwidth.cause = why;
+    if (const auto why = in_the_way(ways)) {
+      bandwidth.block(why);
       checks_.push_back(std::move(bandwidth));
       return;
     }
@@ -200,7 +207,7 @@ class PairMeasurement {
       request.sessions.push_back(forward ? ways[i]->from->session : ways[i]->to->session);
       counts[i].before = sent_bytes(*ways[i], forward);
     }
-    const auto reply = sender.client->call(request);
+    const auto reply = sender.ask(request, kLongestWrite);
     if (!reply) {
       explain(bandwidth, sender, half_of(*ways.front(), forward, true).device->name, reply.error());
       for (OpenWay* way : ways) way->trouble = bandwidth.id;
@@ -262,6 +269,7 @@ class PairMeasurement {
       if (!count.before || !count.after) {
         check.status = CheckStatus::kSkip;
         check.cause = device + " does not count bytes";
+        if (!end(forward, true).can_be_asked()) check.block(end(forward, true).why_not_asked());
         check.fix.clear();
         return;
       }
@@ -283,8 +291,8 @@ class PairMeasurement {
   void measure_latency(OpenWay& way) {
     Check check = check_of({&way}, true, "latency");
     check.text = "RDMA writes of 2 bytes, half a round trip";
-    if (const auto why = in_the_way({&way}); !why.empty()) {
-      check.cause = why;
+    if (const auto why = in_the_way({&way})) {
+      check.block(why);
       checks_.push_back(std::move(check));
       return;
     }
@@ -292,9 +300,9 @@ class PairMeasurement {
     Result<RdmaLatencyReply> answering;
     {
       const std::jthread other([&] {
-        answering = b_.client->call(RdmaLatencyRequest{way.to->session, false, kIterations});
+        answering = b_.ask(RdmaLatencyRequest{way.to->session, false, kIterations}, kLongestLatency);
       });
-      const auto begun = a_.client->call(RdmaLatencyRequest{way.from->session, true, kIterations});
+      const auto begun = a_.ask(RdmaLatencyRequest{way.from->session, true, kIterations}, kLongestLatency);
       judge_latency_of(way, begun, check);
     }
     if (!answering && check.status == CheckStatus::kPass) {
@@ -327,7 +335,7 @@ class PairMeasurement {
         if (endpoint) request.sessions.push_back(endpoint->session);
       }
       if (request.sessions.empty() || !node.can_be_asked()) return;
-      if (const auto closed = node.client->call(request); !closed) (void)note_if_lost(node, closed.error());
+      if (const auto closed = node.ask(request); !closed) (void)note_if_lost(node, closed.error());
     };
     close_on(a_, true);
     close_on(b_, false);

@@ -65,6 +65,7 @@ void judge(RdmaHalf& found, const VerifyContext& context, const VerifyNode& node
     check.cause = node.name() + " is not connected";
     return;
   }
+  if (node.is_too_late()) return check.block(node.why_not_asked());
   if (const Blocker failed = context.blocked_by_link(node, half)) return check.block(failed);
   const RdmaDeviceFacts* device = device_of(half, *node.facts);
   if (device == nullptr) {

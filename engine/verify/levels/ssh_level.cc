@@ -52,8 +52,8 @@ void try_as(const std::string& user, NodeLogins& logins) {
     const auto users = users_of(*peer->spec);
     if (std::find(users.begin(), users.end(), user) == users.end()) continue;
     if (!node.can_be_asked() || !peer->facts) {
-      const auto& lost = node.can_be_asked() ? peer->name() : node.name();
-      logins.checks.push_back(skipped(Level::kSsh, {node.name(), peer->name()}, user, lost + " is not connected"));
+      const auto why = node.can_be_asked() ? peer->name() + " is not connected" : node.why_not_asked().reason;
+      logins.checks.push_back(skipped(Level::kSsh, {node.name(), peer->name()}, user, why));
       continue;
     }
     peers.push_back(peer);

@@ -92,7 +92,7 @@ void verify_node(VerifyContext& context, const std::map<std::string, NodeExports
                                      "declare the mounts in cluster.yaml: the section `storage`"));
     return;
   }
-  if (!node.can_be_asked()) return skip_all(storage, "the node is not connected");
+  if (!node.can_be_asked()) return skip_all(storage, node.absence());
   if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "the node is not a running system");
   const auto observed = observe_node(*node.client, question_about(storage.mounts), *context.registry);
   if (!observed) {

@@ -1,6 +1,7 @@
 #include "engine/verify/levels/levels.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "engine/verify/pairs.h"
 
@@ -8,6 +9,8 @@ namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kStreams = 4;
+/// The agent waits 4 s for each connection and 5 s for the arrival of the data. The other end can cause both waits.
+constexpr std::chrono::seconds kLongestRest{4 * kStreams + 5};
 
 RowId row_of(TcpOutcome outcome) {
   switch (outcome) {
@@ -29,13 +32,13 @@ Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, 
                                 const ObservedPort& in, VerifyNode*& culprit) {
   culprit = &to;
   const auto token = new_token();
-  SPARK_TRY(const auto ear, to.client->call(OpenReceiverRequest{{in.address, in.interface}, out.address, token}));
+  SPARK_TRY(const auto ear, to.ask(OpenReceiverRequest{{in.address, in.interface}, out.address, token}));
   culprit = &from;
   MeasureTcpRequest request{{out.address, out.interface},        in.address, ear.port, token, kStreams,
                             context.options.tcp_duration.count()};
-  auto reply = from.client->call(request);
+  auto reply = from.ask(request, context.options.tcp_duration + kLongestRest);
   culprit = &to;
-  SPARK_CHECK(to.client->call(CloseReceiverRequest{{}, 0}));
+  SPARK_CHECK(to.ask(CloseReceiverRequest{{}, 0}));
   culprit = &from;
   return reply;
 }
@@ -51,6 +54,8 @@ void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
     if (note_if_lost(*culprit, reply.error())) {
       const bool stopped = reply.error().code == ErrorCode::kInterrupted;
       check.cause = stopped ? "stopped" : culprit->name() + " is no longer connected: " + reply.error().describe();
+    } else if (culprit->is_too_late()) {
+      check.block(culprit->why_not_asked());
     } else {
       diagnose(check, CheckStatus::kFail, "tcp-broken", reply.error().describe());
     }
