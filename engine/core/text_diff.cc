@@ -226,7 +226,7 @@ std::size_t hunk_end(const std::vector<Line>& lines, std::size_t change) {
   return std::min(lines.size(), last + 1 + kContext);
 }
 
-// `position` is that of the first line.
+// `position` is the position of the first line.
 std::string hunks(const std::vector<Line>& lines, Position position) {
   std::string text;
   std::size_t passed = 0;

@@ -171,8 +171,8 @@ class Transfer {
   bool left_late_ = false;  ///< A receiver has left a sender that is late itself.
   std::vector<State> states_;
   KnownChunks known_;
-  /// What the source has sent, in pieces of one length but for the last. Kept once: a copy for each receiver that reads
-  /// slowly would be gigabytes.
+  /// The digests that the source has sent, in pieces of one length except for the last. They are kept once: copies for
+  /// receivers that read slowly would be gigabytes.
   std::deque<std::string> digests_;
   /// Two, so that one member that reads slowly holds up no other one.
   std::counting_semaphore<2> large_parts_{2};

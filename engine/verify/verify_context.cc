@@ -36,7 +36,7 @@ Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const O
   return {};
 }
 
-/// What the failed check of a node that is too late is about.
+/// The subject of the failed check of a node that answers too late.
 constexpr std::string_view kAnswers = "answers";
 
 }  // namespace

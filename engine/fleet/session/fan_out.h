@@ -77,7 +77,7 @@ void fan_out(Items& items, std::size_t workers, Work work, KeepAlive keep_alive,
     std::vector<std::jthread> threads;
     threads.reserve(count);
     {
-      // A thread that does not exist has no item of its own, or the others would wait for it.
+      // Only a thread that started gets a first item. Otherwise the other threads would wait for that item.
       const std::lock_guard starting(mutex);
       while (threads.size() < count && add_thread(threads, [&loop, first = threads.size()] { loop(first); })) {
       }

@@ -133,7 +133,8 @@ class HiddenTexts {
     return one->text == nullptr ? 0 : one->text->size();
   }
 
-  /// The longest other text that a text begins with, and that of this one; null pointers without one.
+  /// `text` is the longest other text that this text begins with, `next` the record of `text`. Without one both are
+  /// null.
   struct Shorter {
     const std::string* text = nullptr;
     const Shorter* next = nullptr;

@@ -102,7 +102,7 @@ std::vector<std::string> broken(std::string_view text, std::size_t width) {
     if (!line.empty()) lines.push_back(std::move(line));
     line.clear();
   };
-  // Without a list of the words, and each looked at once: with -v, a node's value can have megabytes.
+  // Reads each word once and keeps no list of words: with -v, a node's value can have megabytes.
   for (bool more = true; more;) {
     const std::size_t blank = std::min(text.find(' '), text.size());
     std::string_view word = text.substr(0, blank);

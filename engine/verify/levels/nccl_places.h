@@ -16,7 +16,7 @@
 /// Where the ranks of the NCCL test run.
 namespace sparkplan {
 
-/// Those of the command, with short measurements.
+/// The options of the command, with short measurements.
 NcclRunOptions nccl_run_options(const VerifyContext& context);
 
 /// The rank on a node's first GPU. Errors: kUnreachable (not connected), kUnsupported (not a running system).

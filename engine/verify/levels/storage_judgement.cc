@@ -20,7 +20,7 @@ constexpr const char* kConnection = "nvme_tcp";
 /// Options that decide when a mount is made, not how.
 constexpr std::array<std::string_view, 2> kOfTheBoot{"nofail", "_netdev"};
 
-/// No unit is as long. A node's text of four megabytes can have two million options, each a text of its own.
+/// No unit is as long. A node can send four megabytes with two million options, and each becomes a text.
 constexpr std::size_t kLongestUnit = std::size_t{256} << 10;
 
 /// The state and unit of one resource on the node; both are empty if it is absent.

@@ -1,4 +1,4 @@
-// What a node can run, and why a run has failed, with cause and fix.
+// Checks of a node before a run, and of a failed run, with cause and fix.
 #include <optional>
 #include <string>
 

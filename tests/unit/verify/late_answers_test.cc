@@ -1,4 +1,4 @@
-// Nodes that answer late. Each has a clock of its own, which its answers move on: no case waits.
+// Nodes that answer late. Each node has its own clock, which its answers move on: no case waits.
 #include <algorithm>
 #include <chrono>
 #include <functional>
