@@ -186,13 +186,8 @@ DigestIndex DigestIndex::of_text(const std::string& text, bool with_digests) {
 }
 
 void DigestIndex::read(const std::string& text) {
-  std::string_view rest = text;
-  while (true) {
-    const auto end = rest.find('\n');
-    if (end == std::string_view::npos) return;
-    read_line(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
+  const auto complete = std::string_view(text).substr(0, text.rfind('\n') + 1);
+  for_each_line(complete, [this](std::string_view line) { read_line(line); });
 }
 
 /// "F PATH SIZE MTIME CTIME INODE received|equal|read" begins a file, with its path in base64; "C NUMBER CHUNK DIGEST"

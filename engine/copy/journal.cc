@@ -48,10 +48,8 @@ Result<void> Journal::open(int partial_folder) {
 }
 
 void Journal::read(const std::string& text) {
-  std::string_view rest = text;
-  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-    const auto words = split(rest.substr(0, end), ' ');
-    rest.remove_prefix(end + 1);
+  for (auto rest = std::string_view(text).substr(0, text.rfind('\n') + 1); !rest.empty();) {
+    const auto words = split(take_line(rest), ' ');
     if (words.size() == 2 && words[0] == "R") chunks_.erase(std::string(words[1]));
     if (words.size() != 4 || words[0] != "C") continue;
     const auto chunk = parse_number<std::size_t>(words[2]);

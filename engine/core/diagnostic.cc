@@ -64,14 +64,10 @@ std::vector<Cell> cells_of(std::string_view line) {
 }
 
 std::string_view line_of(std::string_view source, int number) {
-  for (int i = 1; i < number; ++i) {
-    const auto end = source.find('\n');
-    if (end == std::string_view::npos) return {};
-    source.remove_prefix(end + 1);
-  }
-  source = source.substr(0, source.find('\n'));
-  if (source.ends_with('\r')) source.remove_suffix(1);
-  return source;
+  for (int i = 1; i < number && !source.empty(); ++i) take_line(source);
+  auto line = take_line(source);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
 }
 
 std::size_t from_one(int column) { return column > 0 ? static_cast<std::size_t>(column - 1) : 0; }

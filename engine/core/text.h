@@ -13,9 +13,19 @@ namespace sparkplan {
 std::vector<std::string_view> split(std::string_view text, char separator);
 /// Lines without their '\n'. No empty line follows a final newline.
 std::vector<std::string_view> split_lines(std::string_view text);
+/// Lines with their '\n', so that they join to the text.
+std::vector<std::string_view> lines_with_ends(std::string_view text);
 /// Deleted for temporaries: the pieces point into the text, which would be destroyed before they are read.
 std::vector<std::string_view> split(std::string&& text, char separator) = delete;
 std::vector<std::string_view> split_lines(std::string&& text) = delete;
+std::vector<std::string_view> lines_with_ends(std::string&& text) = delete;
+/// Removes the first line from the text, and returns it without its '\n'. An empty text has only empty lines.
+std::string_view take_line(std::string_view& text);
+/// Calls `take(line)` for each of split_lines(), without a list of them: a node's text can have millions.
+template <class Take>
+void for_each_line(std::string_view text, const Take& take) {
+  while (!text.empty()) take(take_line(text));
+}
 /// The words between blanks, tabs and line ends. They are copies, so they may outlive the text.
 std::vector<std::string> words_of(std::string_view text);
 std::string_view trim(std::string_view text);

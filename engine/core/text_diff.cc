@@ -13,19 +13,6 @@ constexpr std::size_t kContext = 3;
 constexpr std::size_t kMostLines = 20'000;
 constexpr int kMostEdits = 2'000;
 
-// Lines keep their '\n', so that a last line without one differs from the same line with one.
-std::vector<std::string_view> lines_with_ends(std::string_view text) {
-  std::vector<std::string_view> lines;
-  lines.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto length = end == std::string_view::npos ? text.size() : end + 1;
-    lines.push_back(text.substr(0, length));
-    text.remove_prefix(length);
-  }
-  return lines;
-}
-
 enum class Side : char { kBoth = ' ', kBefore = '-', kAfter = '+' };
 
 struct Line {
@@ -285,13 +272,12 @@ std::size_t first_context(std::string_view text) {
 }
 
 void append_lines(char side, std::string_view text, std::string& diff) {
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
+  for_each_line(text, [&](std::string_view line) {
     diff += side;
-    diff += text.substr(0, end);
-    if (!text.substr(0, end).ends_with('\n')) diff += "\n\\ No newline at end of file\n";
-    text.remove_prefix(end);
-  }
+    diff += line;
+    diff += '\n';
+  });
+  if (!text.empty() && !text.ends_with('\n')) diff += "\\ No newline at end of file\n";
 }
 
 // The hunks of two texts. Equal lines at their beginnings and ends are skipped, except for the context.

@@ -24,16 +24,9 @@ constexpr std::string_view kKept = "#sparkplan:";
 /// The most lines that a definition may have after its last value: closing braces.
 constexpr std::size_t kMostClosingLines = 8;
 
-/// Lines with their ends, so that they join to the text.
 std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const auto size = end == std::string_view::npos ? text.size() : end + 1;
-    lines.emplace_back(text.substr(0, size));
-    text.remove_prefix(size);
-  }
-  return lines;
+  const auto lines = lines_with_ends(text);
+  return {lines.begin(), lines.end()};
 }
 
 std::string text_of(std::span<const std::string> lines) {

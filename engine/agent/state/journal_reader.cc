@@ -6,6 +6,7 @@
 
 #include "engine/agent/state/journal.h"
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
 namespace {
@@ -136,15 +137,11 @@ RunOutcome RunJournal::outcome() const {
 Result<RunJournal> parse_journal(const std::string& run, std::string_view text) {
   RunJournal journal;
   journal.run = run;
-  std::size_t number = 0;
-  while (!text.empty()) {
-    ++number;
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos) break;
-    auto line = decode_json(text.substr(0, end));
+  text = text.substr(0, text.rfind('\n') + 1);  // A crash can have cut off the last line.
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    auto line = decode_json(take_line(text));
     const auto read = line ? read_line(std::move(*line), journal) : failure(std::move(line).error());
     if (!read) return failure(Error(read.error()).within("line " + std::to_string(number)));
-    text.remove_prefix(end + 1);
   }
   return journal;
 }

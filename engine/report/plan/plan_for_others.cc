@@ -49,16 +49,6 @@ bool has_word(std::string_view text, std::string_view word) {
 
 bool has_private_key(std::string_view text) { return text.find("PRIVATE KEY-----") != std::string_view::npos; }
 
-/// Calls `take` for each of split_lines(), without a list of them: a node's text can have millions.
-template <class Take>
-void for_each_line(std::string_view text, const Take& take) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    take(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 std::vector<std::string_view> secret_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   for_each_line(text, [&](std::string_view line) {

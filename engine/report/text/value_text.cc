@@ -124,11 +124,7 @@ void cut(std::vector<std::string>& lines, std::size_t width) {
 /// The first lines of a diff, printable, and the number of those after them.
 std::pair<std::vector<std::string>, std::size_t> first_lines(std::string_view diff, std::size_t most) {
   std::vector<std::string> lines;
-  while (!diff.empty() && lines.size() < most) {
-    const auto end = std::min(diff.find('\n'), diff.size());
-    lines.push_back(printable(diff.substr(0, end), true));
-    diff.remove_prefix(std::min(end + 1, diff.size()));
-  }
+  while (!diff.empty() && lines.size() < most) lines.push_back(printable(take_line(diff), true));
   auto more = static_cast<std::size_t>(std::count(diff.begin(), diff.end(), '\n'));
   if (!diff.empty() && !diff.ends_with('\n')) ++more;
   return {std::move(lines), more};

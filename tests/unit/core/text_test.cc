@@ -28,6 +28,30 @@ TEST_CASE("A final newline starts no new line, and an empty line counts") {
   CHECK(split_lines(std::string_view("")).empty());
 }
 
+TEST_CASE("for_each_line() takes the lines of split_lines() one by one") {
+  for (const std::string_view text : {"a\nb\n", "a\nb", "a\n\n", "\n", "\n\nb", ""}) {
+    Views taken;
+    for_each_line(text, [&](std::string_view line) { taken.push_back(line); });
+    CHECK(taken == split_lines(text));
+  }
+}
+
+TEST_CASE("take_line() removes a line and its newline, and leaves the others") {
+  std::string_view text = "a\n\nb";
+  CHECK(take_line(text) == "a");
+  CHECK(text == "\nb");
+  CHECK(take_line(text).empty());
+  CHECK(take_line(text) == "b");
+  CHECK(text.empty());
+  CHECK(take_line(text).empty());
+}
+
+TEST_CASE("lines_with_ends() keeps each newline, so a last line without one differs") {
+  CHECK(lines_with_ends(std::string_view("a\n\nb\n")) == Views{"a\n", "\n", "b\n"});
+  CHECK(lines_with_ends(std::string_view("a\nb")) == Views{"a\n", "b"});
+  CHECK(lines_with_ends(std::string_view("")).empty());
+}
+
 TEST_CASE("trim() removes blanks from the ends only") {
   CHECK(trim(" \t a b\r\n") == "a b");
   CHECK(trim(" \n").empty());
