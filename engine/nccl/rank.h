@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,10 @@
 #include "engine/wire/nccl_messages.h"
 
 namespace sparkplan::nccl {
+
+/// The bytes of an element of the buffers, a float.
+inline constexpr std::int64_t kElementBytes = 4;
+inline std::size_t bytes_of(std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); }
 
 /// One rank: one GPU, one communicator. Commands in the order prepare, join, run any number of times. After an error
 /// the rank cannot be used any more, and only the end of the process frees its resources.

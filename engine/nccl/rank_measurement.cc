@@ -13,7 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kElementBytes = 4;
 constexpr std::int64_t kChunkElements = std::int64_t{2} << 20;  // The part of a buffer that the host holds at a time.
 constexpr std::int64_t kSpreadBytes = std::int64_t{64} << 20;   // More than any GPU's cache.
 constexpr unsigned int kNotANumber = 0xffffffffU;               // An element that was not overwritten cannot pass for
@@ -25,8 +24,6 @@ constexpr std::chrono::microseconds kPause{50};
 constexpr int kMostBatches = 100;
 
 Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidInput, std::move(what)); }
-
-std::size_t bytes_of(std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); }
 
 /// The elements of one copy of the buffers.
 std::int64_t elements_of(const CollectiveShape& shape, bool in_place) {

@@ -4,15 +4,12 @@
 namespace sparkplan::nccl {
 namespace {
 
-constexpr std::int64_t kElementBytes = 4;
 constexpr int kRoot = 0;
 
 /// NCCL and the driver represent GPU addresses as pointers.
 void* pointer(cuda::Address address) {
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));  // NOLINT(performance-no-int-to-ptr)
 }
-
-std::size_t offset_of(std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); }
 
 }  // namespace
 
@@ -25,8 +22,8 @@ Result<void> Rank::all_reduce_in(cuda::Address memory, std::size_t elements) {
 Result<void> Rank::start(Collective collective, const CollectiveShape& shape, const Buffers& all, int turn) {
   const auto& f = nccl_.functions;
   const std::int64_t copy = turn % all.copies;
-  const auto from = all.send + offset_of(copy * all.send_stride);
-  const auto to = all.receive + offset_of(copy * all.receive_stride);
+  const auto from = all.send + bytes_of(copy * all.send_stride);
+  const auto to = all.receive + bytes_of(copy * all.receive_stride);
   const void* send = pointer(from);
   void* receive = pointer(to);
   const auto unit = static_cast<std::size_t>(shape.unit);
@@ -80,7 +77,7 @@ Result<void> Rank::start_transfers(Collective collective, const CollectiveShape&
   const bool sends = collective == Collective::kAllToAll || (collective == Collective::kScatter && rank_ == kRoot);
   const bool receives = collective == Collective::kAllToAll || (collective == Collective::kGather && rank_ == kRoot);
   for (int peer = 0; peer < ranks_; ++peer) {
-    const auto offset = offset_of(shape.unit * peer);
+    const auto offset = bytes_of(shape.unit * peer);
     if (sends) SPARK_CHECK(send_to(from + offset, shape.unit, peer));
     if (receives) SPARK_CHECK(receive_from(to + offset, shape.unit, peer));
   }
@@ -93,8 +90,8 @@ Result<void> Rank::start_alltoallv(const CollectiveShape& shape, cuda::Address f
     const auto received = alltoallv_part(shape, peer, rank_, ranks_);
     if (sent > 0) SPARK_CHECK(send_to(from, sent, peer));
     if (received > 0) SPARK_CHECK(receive_from(to, received, peer));
-    from += offset_of(sent);
-    to += offset_of(received);
+    from += bytes_of(sent);
+    to += bytes_of(received);
   }
   return {};
 }
@@ -102,17 +99,16 @@ Result<void> Rank::start_alltoallv(const CollectiveShape& shape, cuda::Address f
 // Source: nccl-tests, src/hypercube.cu.
 Result<void> Rank::start_hypercube(const CollectiveShape& shape, cuda::Address from, cuda::Address to) {
   const auto& f = nccl_.functions;
-  const auto own = to + offset_of(shape.unit * rank_);
+  const auto own = to + bytes_of(shape.unit * rank_);
   if (own != from) {
-    const auto bytes = static_cast<std::size_t>(shape.unit * kElementBytes);
-    SPARK_CHECK(checked(cuda_.cuMemcpyDtoDAsync(own, from, bytes, stream_), "copy on the GPU"));
+    SPARK_CHECK(checked(cuda_.cuMemcpyDtoDAsync(own, from, bytes_of(shape.unit), stream_), "copy on the GPU"));
   }
   for (int mask = 1; mask < ranks_; mask *= 2) {
     const int peer = rank_ ^ mask;
     const int first = rank_ & ~(mask - 1);
     SPARK_CHECK(checked_nccl(f.ncclGroupStart(), "begin a group"));
-    SPARK_CHECK(send_to(to + offset_of(shape.unit * first), shape.unit * mask, peer));
-    SPARK_CHECK(receive_from(to + offset_of(shape.unit * (first ^ mask)), shape.unit * mask, peer));
+    SPARK_CHECK(send_to(to + bytes_of(shape.unit * first), shape.unit * mask, peer));
+    SPARK_CHECK(receive_from(to + bytes_of(shape.unit * (first ^ mask)), shape.unit * mask, peer));
     SPARK_CHECK(checked_nccl(f.ncclGroupEnd(), "end a group"));
   }
   return {};
