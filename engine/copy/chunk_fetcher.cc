@@ -11,6 +11,7 @@
 #include "engine/copy/address.h"
 #include "engine/copy/chunk_buffer.h"
 #include "engine/copy/chunk_server.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -72,7 +73,14 @@ Result<void> send_token(int socket, std::string_view token) {
 ChunkFetcher::ChunkFetcher(const CopyFetch& command, Content& content, Traffic& traffic)
     : command_(command), content_(content), traffic_(traffic), running_(command.tokens.size() / kCopyTokenBytes) {
   const auto count = running_;
-  for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this, i] { work(i); });
+  for (std::size_t i = 0; i < count; ++i) {
+    auto started = add_thread(threads_, [this, i] { work(i); });
+    if (started) continue;
+    const std::lock_guard lock(mutex_);
+    --running_;
+    // The other connections fetch all chunks.
+    if (threads_.empty()) error_ = std::move(started).error();
+  }
 }
 
 ChunkFetcher::~ChunkFetcher() {

@@ -53,7 +53,7 @@ class ChunkFetcher {
   std::size_t running_ = 0;
   std::optional<Error> error_;
   std::list<PeerStream> streams_;
-  std::list<std::jthread> threads_;
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace sparkplan::copy

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "engine/copy/address.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -66,7 +67,7 @@ Result<std::unique_ptr<ChunkServer>> ChunkServer::start(const CopyServe& command
     return failure(system_error("listen on " + command.address, errno));
   }
   server->port_ = port_of(own);
-  server->acceptor_ = std::jthread([raw = server.get()] { raw->accept_all(); });
+  SPARK_TRY(server->acceptor_, start_thread([raw = server.get()] { raw->accept_all(); }));
   return server;
 }
 
@@ -131,13 +132,18 @@ void ChunkServer::receive(FileDescriptor socket) {
   }
   Visitor& visitor = visitors_.emplace_back();
   visitor.socket = std::move(socket);
-  visitor.thread = std::jthread([this, &visitor] {
+  auto started = start_thread([this, &visitor] {
     admit(visitor);
     const std::lock_guard ended(mutex_);
     visitor.socket = FileDescriptor();
     visitor.is_stranger = false;
     visitor.ended = true;
   });
+  if (started) {
+    visitor.thread = std::move(*started);
+  } else {
+    visitors_.pop_back();  // Closes the connection. The other node reports it as lost.
+  }
 }
 
 void ChunkServer::admit(Visitor& visitor) {

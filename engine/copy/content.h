@@ -125,7 +125,7 @@ class Content {
   Result<FileDescriptor> open_partial(const File& file, int flags) const;
 
   // content_end.cc: from the verified chunk to the file in its place.
-  void start_keepers();
+  Result<void> start_keepers();
   void keep();
   Result<void> keep_chunk(ChunkId id);
   Result<void> check_chunk(ChunkId id);

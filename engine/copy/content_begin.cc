@@ -14,6 +14,7 @@
 #include "engine/copy/tree.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
+#include "engine/core/threads.h"
 
 /// The beginning of Content: what is there, and what is missing.
 namespace sparkplan::copy {
@@ -65,8 +66,8 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   }
   const std::lock_guard lock(mutex_);
   wanted_ = in_turns(wanted_);
+  if (!source_) SPARK_CHECK(start_keepers());
   begun_ = true;
-  if (!source_) start_keepers();
   return begun;
 }
 
@@ -187,7 +188,7 @@ void Content::find_again(int partial, const std::vector<ChunkId>& recorded) {
   std::atomic<std::size_t> next{0};
   std::vector<std::jthread> readers;
   for (std::size_t i = 0; i < count; ++i) {
-    readers.emplace_back([&] {
+    add_thread_or_run(readers, [&] {
       for (std::size_t at = next++; at < recorded.size(); at = next++) {
         const ChunkId id = recorded[at];
         File& file = files_[id.file];

@@ -10,6 +10,7 @@
 #include "engine/copy/content.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
+#include "engine/core/threads.h"
 
 /// The end of Content: from the verified chunk to the file in its place.
 namespace sparkplan::copy {
@@ -42,9 +43,13 @@ Result<void> synced(int file, const std::string& path) {
 
 /// For each chunk, a connection has about twice the work of a keeper. With fewer keepers than half of the connections,
 /// chunks would wait for them at the end, while the other processors are idle.
-void Content::start_keepers() {
+Result<void> Content::start_keepers() {
   const unsigned keepers = std::clamp(std::thread::hardware_concurrency() / 2, kFewestKeepers, kMostKeepers);
-  for (unsigned i = 0; i < keepers; ++i) keepers_.emplace_back([this] { keep(); });
+  for (unsigned i = 0; i < keepers; ++i) {
+    auto started = add_thread(keepers_, [this] { keep(); });
+    if (!started && keepers_.empty()) return started;
+  }
+  return {};
 }
 
 /// A keeper takes verified chunks one by one. The one that finds nothing left to do ends the transfer.

@@ -10,6 +10,7 @@
 
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -36,7 +37,7 @@ class Reading {
     const auto readers = readers_for(parts_.size());
     {
       std::vector<std::jthread> threads;
-      for (std::size_t i = 0; i < readers; ++i) threads.emplace_back([this] { work(); });
+      for (std::size_t i = 0; i < readers; ++i) add_thread_or_run(threads, [this] { work(); });
     }
     if (error_) return failure(*error_);
     return {};

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/fleet/session/fan_out.h"
+#include "engine/core/threads.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/launch/output_queue.h"
 #include "engine/plan/reach.h"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/threads.h"
 #include "engine/nccl/cuda_driver.h"
 #include "engine/nccl/environment.h"
 #include "engine/nccl/gpu_bench.h"
@@ -224,7 +225,7 @@ RankAnswer measure_gpus(const MeasureGpus& command) {
     std::vector<std::jthread> threads;
     for (Place& place : places) {
       if (!place.may_be_measured) continue;
-      threads.emplace_back([&] { measure(*driver, nvml, command, place); });
+      add_thread_or_run(threads, [&] { measure(*driver, nvml, command, place); });
     }
   }
   for (Place& place : places) answer.gpus.push_back(std::move(place.report));

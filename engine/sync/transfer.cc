@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/fleet/session/fan_out.h"
+#include "engine/core/threads.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/sync/transfer_run.h"
 

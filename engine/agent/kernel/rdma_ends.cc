@@ -10,6 +10,7 @@
 
 #include "engine/agent/kernel/kernel_file.h"
 #include "engine/agent/kernel/rdma_end.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan {
 namespace {
@@ -40,8 +41,9 @@ class VerbsEnds : public RdmaEnds {
     reply.results.resize(ends.size());
     std::vector<std::jthread> at_work;
     for (std::size_t i = 0; i < ends.size(); ++i) {
-      at_work.emplace_back(
-          [&, i] { reply.results[i] = ends[i]->write(std::chrono::milliseconds(request.duration_ms)); });
+      auto started = add_thread(
+          at_work, [&, i] { reply.results[i] = ends[i]->write(std::chrono::milliseconds(request.duration_ms)); });
+      if (!started) reply.results[i] = failure(std::move(started).error());
     }
     at_work.clear();
     return reply;

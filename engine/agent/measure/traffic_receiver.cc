@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/agent/measure/fabric_socket.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan {
 namespace {
@@ -50,7 +51,7 @@ Result<std::unique_ptr<TrafficReceiver>> TrafficReceiver::open(const OpenReceive
   std::unique_ptr<TrafficReceiver> receiver(
       new TrafficReceiver(std::move(listener), std::move(datagrams), std::move(wake), *peer, request.token));
   receiver->ports_ = {port, datagram_port};
-  receiver->thread_ = std::thread([open = receiver.get()] { open->listen_on(); });
+  SPARK_TRY(receiver->thread_, start_thread([open = receiver.get()] { open->listen_on(); }));
   return receiver;
 }
 

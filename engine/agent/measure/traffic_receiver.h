@@ -61,7 +61,7 @@ class TrafficReceiver {
   std::condition_variable more_received_;
   std::set<std::int64_t> received_;
   std::atomic<bool> over_{false};
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace sparkplan

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/agent/measure/fabric_socket.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan {
 namespace {
@@ -137,7 +138,10 @@ Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request, const std:
   {
     std::vector<std::jthread> threads;
     for (Stream& stream : streams) {
-      threads.emplace_back([&, one = &stream] { one->carry(request.token, load, over); });
+      auto started = add_thread(threads, [&, one = &stream] { one->carry(request.token, load, over); });
+      if (started) continue;
+      over = true;
+      return failure(std::move(started).error());
     }
     const auto end = begin + milliseconds(request.duration_ms);
     while (Clock::now() < end && !stop_asked()) {

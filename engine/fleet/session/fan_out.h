@@ -7,26 +7,12 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "engine/core/result.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan {
-
-/// Starts `work()` in one more thread. Errors: those of pthread_create(3), such as a system that allows no more
-/// threads.
-template <class Work>
-Result<void> add_thread(std::vector<std::jthread>& threads, Work work) {
-  try {
-    threads.emplace_back(std::move(work));
-  } catch (const std::system_error& refused) {
-    return failure(system_error("start a thread", refused.code().value()));
-  }
-  return {};
-}
 
 /// The interval of messages to a node that waits for slower ones, so that its agent keeps the connection.
 inline constexpr std::chrono::seconds kHeartbeat{10};

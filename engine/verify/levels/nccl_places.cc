@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/fleet/session/fan_out.h"
+#include "engine/core/threads.h"
 #include "engine/verify/levels/gpu_checks.h"
 
 namespace sparkplan {
@@ -120,7 +120,7 @@ std::vector<GpuOutcome> list_programs(const std::vector<RankPlace>& places, cons
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto measure = [&, i] { outcomes[i] = measure_gpus(*places[i].node, gpus); };
-    if (!add_thread(threads, measure)) measure();
+    add_thread_or_run(threads, measure);
   }
   threads.clear();  // Waits: the outcomes are returned only when they are complete.
   return outcomes;

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/fleet/session/fan_out.h"
+#include "engine/core/threads.h"
 #include "engine/remote/programs/nccl_rank_client.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/nccl_choice.h"
@@ -313,7 +313,7 @@ class RankGroup {
         if (!clients_[i]) continue;
         const auto patience = places_[i].container ? kPatienceWithContainer : kPatienceAtEnd;
         const auto end = [this, i, patience, &ended] { ended[i] = clients_[i]->end(patience) ? 1 : 0; };
-        if (!add_thread(threads, end)) end();
+        add_thread_or_run(threads, end);
       }
     }
     for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -359,7 +359,7 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
       if (!ranks.failed()) ranks.prepare();
       outcomes[i] = ranks.finish();
     };
-    if (!add_thread(threads, inspect)) inspect();
+    add_thread_or_run(threads, inspect);
   }
   threads.clear();  // Waits: a return may move the outcomes before it destroys the threads.
   return outcomes;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <vector>
 
 #include "engine/agent/measure/arrival_limit.h"
@@ -17,6 +18,7 @@
 #include "engine/wire/messages.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
+#include "tests/support/no_threads.h"
 
 namespace sparkplan {
 namespace {
@@ -215,6 +217,17 @@ TEST_CASE("a closed port refuses, and a stop ends a measurement early") {
   const auto stopped = measure_tcp(long_one, [] { return true; });
   REQUIRE(stopped);
   CHECK(stopped->nanoseconds < 15'000'000'000);
+}
+
+TEST_CASE("a receiver or a sender whose threads cannot start is an error") {
+  const auto receiver = open_receiver();
+  const test::NoThreads none;
+  const auto second = TrafficReceiver::open({kHere, "127.0.0.1", kToken});
+  REQUIRE_FALSE(second);
+  CHECK(second.error().sys_errno == EAGAIN);
+  const auto sent = measure_tcp(tcp_to(receiver->ports().port), never);
+  REQUIRE_FALSE(sent);
+  CHECK(sent.error().sys_errno == EAGAIN);
 }
 
 TEST_CASE("a missing address or interface is an error") {

@@ -1,10 +1,13 @@
 // Chunks in memory, on their way and in an unfinished file.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "engine/copy/accounts.h"
+#include "engine/copy/address.h"
 #include "engine/copy/chunk_buffer.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/chunk_fetcher.h"
@@ -29,6 +33,7 @@
 #include "engine/core/digest.h"
 #include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
+#include "tests/support/no_threads.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan::copy {
@@ -194,6 +199,40 @@ TEST_CASE("copy: from another address than the peer's, the right token brings no
   REQUIRE(lost);
   CHECK(one.receiver->done_bytes() == 0);
   const auto peer = one.fetch_as("127.0.0.1");
+  CHECK(becomes_complete(*one.receiver));
+}
+
+TEST_CASE("copy: where no thread can start, a link is lost with the reason, and another one brings the file") {
+  HoleCase one;
+  {
+    const test::NoThreads none;
+    Traffic traffic;
+    const CopyServe command{2, "127.0.0.1", "127.0.0.1", std::string(kCopyTokenBytes, 's'), ""};
+    const auto server = ChunkServer::start(command, *one.source, traffic);
+    REQUIRE_FALSE(server);
+    CHECK(server.error().sys_errno == EAGAIN);
+    const auto lost = one.fetch_as("127.0.0.1")->lost();
+    REQUIRE(lost);
+    CHECK(lost->sys_errno == EAGAIN);
+  }
+  const auto fetcher = one.fetch_as("127.0.0.1");
+  CHECK(becomes_complete(*one.receiver));
+}
+
+TEST_CASE("copy: a server that cannot start a thread for a connection closes it, and goes on") {
+  HoleCase one;
+  {
+    const test::NoThreads none;
+    const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const timeval patience{60, 0};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    auto address = socket_address("127.0.0.1", one.server->port());
+    REQUIRE(address);
+    REQUIRE(::connect(socket.get(), address->get(), address->size) == 0);
+    char nothing = 0;
+    CHECK(::recv(socket.get(), &nothing, 1, 0) == 0);
+  }
+  const auto fetcher = one.fetch_as("127.0.0.1");
   CHECK(becomes_complete(*one.receiver));
 }
 

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/core/result.h"
+
+namespace sparkplan {
+
+/// Starts `work` in a thread. Errors: those of pthread_create(3), such as a system that allows no more threads.
+template <class Work>
+Result<std::jthread> start_thread(Work work) {
+  try {
+    return std::jthread(std::move(work));
+  } catch (const std::system_error& refused) {
+    return failure(system_error("start a thread", refused.code().value()));
+  }
+}
+
+/// start_thread(), into the list.
+template <class Work>
+Result<void> add_thread(std::vector<std::jthread>& threads, Work work) {
+  SPARK_TRY(auto started, start_thread(std::move(work)));
+  threads.push_back(std::move(started));
+  return {};
+}
+
+/// Runs `work()` in one more thread, or here if no thread can start.
+template <class Work>
+void add_thread_or_run(std::vector<std::jthread>& threads, const Work& work) {
+  if (!add_thread(threads, work)) work();
+}
+
+}  // namespace sparkplan
