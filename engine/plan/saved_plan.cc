@@ -94,12 +94,6 @@ Value sealed(SavedPlan plan) {
   return whole;
 }
 
-std::string encode_saved_plan(SavedPlan plan) {
-  std::string text = encode_json(sealed(std::move(plan)), kPlanIndent);
-  text += '\n';
-  return text;
-}
-
 Result<SavedPlan> decode_saved_plan(std::string_view text) {
   if (is_too_large(text)) {
     return failure(ErrorCode::kInvalidInput, "the saved plan is larger than any that sparkplan makes",

@@ -59,9 +59,8 @@ bool is_too_large(std::string_view text);
 /// True for a text that is, or was meant to be, a saved plan instead of a cluster.yaml.
 bool is_saved_plan(std::string_view text);
 
-/// JSON under the single key "sparkplan_plan", with a digest over all of it. Schema: schemas/plan.schema.json.
-std::string encode_saved_plan(SavedPlan plan);
-/// The Value whose encode_json() with an indent of 1 is the text above, but for the newline at the end.
+/// The plan under the single key "sparkplan_plan", with a digest over all of it. Its text is encode_json() of this
+/// Value with the indent kPlanIndent, and a newline at the end. Schema: schemas/plan.schema.json.
 Value sealed(SavedPlan plan);
 inline constexpr int kPlanIndent = 1;
 

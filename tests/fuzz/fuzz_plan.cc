@@ -24,6 +24,7 @@
 #include "tests/fuzz/machines.h"
 #include "tests/fuzz/named_input.h"
 #include "tests/fuzz/property.h"
+#include "tests/support/saved_text.h"
 
 namespace sparkplan::fuzz {
 namespace {
@@ -89,10 +90,10 @@ void save(const Report& report, const CaseMachines& machines) {
   plan.created = "2026-03-01T12:00:00Z";
   plan.machines[machines.world.self] = {"", ""};
   plan.report = report;
-  const std::string text = encode_saved_plan(plan);
+  const std::string text = test::saved_text(plan);
   const auto again = decode_saved_plan(text);
   require(again.has_value(), "a saved plan is refused: " + (again ? "" : again.error().describe()), text);
-  require(encode_saved_plan(*again) == text, "saving a plan changes it", text);
+  require(test::saved_text(*again) == text, "saving a plan changes it", text);
   const HeldPlan held = hold_to(again->report.nodes.front().plan, report.nodes.front().plan);
   require(held.stale.empty(), "a plan does not hold to itself",
           held.stale.empty() ? "" : held.stale.begin()->first.str() + ": " + held.stale.begin()->second.describe());

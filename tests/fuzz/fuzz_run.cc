@@ -14,6 +14,7 @@
 #include "tests/fuzz/machines.h"
 #include "tests/fuzz/named_input.h"
 #include "tests/fuzz/property.h"
+#include "tests/support/saved_text.h"
 
 namespace sparkplan::fuzz {
 namespace {
@@ -41,7 +42,7 @@ void plan(const CaseMachines& machines, const HostileAgents& agents) {
   show(report);
   const auto made = planning.save(report);
   if (!made) return;
-  const std::string saved = encode_saved_plan(*made);
+  const std::string saved = test::saved_text(*made);
   require(decode_saved_plan(saved).has_value(), "a saved plan is refused", saved);
 }
 

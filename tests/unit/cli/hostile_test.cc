@@ -10,6 +10,7 @@
 #include "engine/plan/saved_plan.h"
 #include "engine/report/text/diagnostics_text.h"
 #include "tests/support/catch.h"
+#include "tests/support/saved_text.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
 #include "tests/unit/cli/reports.h"
@@ -133,7 +134,7 @@ TEST_CASE("a text in a saved plan cannot start a new output line") {
   plan.report.cluster = "lab";
   plan.report.file = kEvil;
   const ScratchDirectory folder;
-  folder.write("/plan", encode_saved_plan(plan));
+  folder.write("/plan", test::saved_text(plan));
   const auto output = sparkplan({"show", (folder / "/plan").string()});
   check_plain(output);
   CHECK_FALSE(contains(output.standard_output + output.standard_error, "\nsparkplan: all is well"));

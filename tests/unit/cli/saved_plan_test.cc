@@ -6,6 +6,7 @@
 #include "engine/cli/input/plan_signature.h"
 #include "engine/load/load.h"
 #include "engine/plan/saved_plan.h"
+#include "tests/support/saved_text.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/cli/program.h"
 
@@ -46,7 +47,7 @@ struct Desk {
     auto plan = decode_saved_plan(desk.read("change.plan"));
     REQUIRE(plan);
     change(*plan);
-    desk.write("change.plan", encode_saved_plan(*plan));
+    desk.write("change.plan", test::saved_text(*plan));
   }
   bool untouched() const { return !node.exists(kProfileFile) && !node.exists("/var/lib/sparkplan"); }
 

@@ -5,6 +5,7 @@
 #include "engine/load/load.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/saved_text.h"
 #include "tests/unit/fleet/bench.h"
 
 namespace sparkplan {
@@ -24,7 +25,7 @@ constexpr auto kTwoSections =
 /// The plan after it was saved and read again.
 SavedPlan saved(const FleetBench& bench) {
   const auto plan = bench.saved_plan();
-  auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  auto decoded = decode_saved_plan(test::saved_text(plan));
   REQUIRE(decoded);
   return *std::move(decoded);
 }
@@ -227,7 +228,7 @@ namespace {
 /// Edits the displayed plan of one node and computes a matching digest, as an editor of plans can.
 SavedPlan edited(SavedPlan plan, const std::function<void(NodePlan&)>& edit) {
   edit(plan.report.nodes[0].plan);
-  auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  auto decoded = decode_saved_plan(test::saved_text(plan));
   REQUIRE(decoded);
   return *std::move(decoded);
 }

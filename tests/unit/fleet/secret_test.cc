@@ -10,6 +10,7 @@
 #include "engine/resource/secret_artifact.h"
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
+#include "tests/support/saved_text.h"
 #include "tests/unit/fleet/bench.h"
 
 namespace sparkplan {
@@ -78,7 +79,7 @@ TEST_CASE("secrets: a value is in its files alone, and in no report, plan or rec
   INFO(whole_text(plan));
   CHECK(has(whole_text(plan), "(secret: environment variable SPARKPLAN_CANARY) new"));
   CHECK_FALSE(has(whole_text(plan), "sparkplan-secret"));
-  const auto saved = encode_saved_plan(bench.saved_plan());
+  const auto saved = test::saved_text(bench.saved_plan());
   CHECK_FALSE(has(saved, kFirst));
   const auto applied = bench.apply();
   INFO(whole_text(applied));
@@ -134,7 +135,7 @@ TEST_CASE("secrets: a new value of the source is a change of the configuration, 
 TEST_CASE("secrets: a saved plan is applied with the value that it was made with") {
   SecretBench bench(1);
   bench.has_value(kFirst);
-  auto decoded = decode_saved_plan(encode_saved_plan(bench.saved_plan()));
+  auto decoded = decode_saved_plan(test::saved_text(bench.saved_plan()));
   REQUIRE(decoded);
   bench.options.saved_plan = &*decoded;
   const auto applied = bench.apply();
@@ -146,7 +147,7 @@ TEST_CASE("secrets: a saved plan is applied with the value that it was made with
 TEST_CASE("secrets: a secret that has changed since the plan was saved makes the plan stale") {
   SecretBench bench(1);
   bench.has_value(kFirst);
-  auto decoded = decode_saved_plan(encode_saved_plan(bench.saved_plan()));
+  auto decoded = decode_saved_plan(test::saved_text(bench.saved_plan()));
   REQUIRE(decoded);
   bench.options.saved_plan = &*decoded;
   bench.has_value(kSecond);

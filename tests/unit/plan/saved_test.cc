@@ -12,6 +12,7 @@
 #include "engine/plan/saved_plan.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
+#include "tests/support/saved_text.h"
 #include "tests/support/source_folder.h"
 #include "tests/unit/plan/saved_samples.h"
 #include "tests/unit/process/cost.h"
@@ -47,7 +48,7 @@ TEST_CASE("a saved plan prints the same text and JSON as before, and is valid un
     if (name.find("apply") != std::string::npos) continue;  // Not a plan.
     auto plan = some_plan(report);
     if (name == "plan-hostile") plan.report.nodes[0].name = "spark-01";  // A saved plan with its name is refused.
-    const auto text = encode_saved_plan(plan);
+    const auto text = test::saved_text(plan);
     CHECK(is_saved_plan(text));
     CHECK(fits_schema(text));
     const auto decoded = decode_saved_plan(text);
@@ -90,7 +91,7 @@ TEST_CASE("a saved plan is recognised by its content, and no cluster.yaml is mis
 }
 
 TEST_CASE("a truncated plan is refused as damaged") {
-  const auto text = encode_saved_plan(some_plan());
+  const auto text = test::saved_text(some_plan());
   for (std::size_t length = 30; length + 2 < text.size(); length += text.size() / 41 + 1) {
     INFO(length);
     const auto decoded = decode_saved_plan(text.substr(0, length));
@@ -102,7 +103,7 @@ TEST_CASE("a truncated plan is refused as damaged") {
 }
 
 TEST_CASE("any edited plan is refused") {
-  const auto text = encode_saved_plan(some_plan());
+  const auto text = test::saved_text(some_plan());
   for (const auto& edited : {replaced(text, "name: lab", "name: lob"), replaced(text, "SHA256:abc", "SHA256:abd"),
                              replaced(text, "spark-0*", "spark-1*"), replaced(text, "0b5e0c3e", "1b5e0c3e"),
                              replaced(text, "\"digest\": \"", "\"digest\": \"0")}) {
@@ -114,12 +115,12 @@ TEST_CASE("any edited plan is refused") {
 }
 
 TEST_CASE("changed blanks and a changed order of keys are accepted") {
-  const auto text = encode_saved_plan(some_plan());
+  const auto text = test::saved_text(some_plan());
   CHECK(decode_saved_plan(nlohmann::json::parse(text).dump()));
 }
 
 TEST_CASE("a plan of a newer major format is refused with its version, and one of a newer minor format is read") {
-  const auto text = encode_saved_plan(some_plan());
+  const auto text = test::saved_text(some_plan());
   const auto newer = decode_saved_plan(replaced(text, "\"format_version\": \"1.0\"", "\"format_version\": \"2.0\""));
   REQUIRE_FALSE(newer);
   CHECK(newer.error().code == ErrorCode::kUnsupported);
@@ -137,7 +138,7 @@ SavedPlan plan_of_one_node() {
 }
 
 bool is_refused(const SavedPlan& plan, const std::string& words) {
-  const auto decoded = decode_saved_plan(encode_saved_plan(plan));
+  const auto decoded = decode_saved_plan(test::saved_text(plan));
   if (decoded) return false;
   INFO(decoded.error().describe());
   CHECK(decoded.error().code == ErrorCode::kInvalidInput);
@@ -148,7 +149,7 @@ bool is_refused(const SavedPlan& plan, const std::string& words) {
 }  // namespace
 
 TEST_CASE("a plan with inconsistent parts is refused, even with a matching digest") {
-  REQUIRE(decode_saved_plan(encode_saved_plan(plan_of_one_node())));
+  REQUIRE(decode_saved_plan(test::saved_text(plan_of_one_node())));
   const std::vector<std::pair<std::string, std::function<void(SavedPlan&)>>> edits{
       {"waits on",
        [](SavedPlan& plan) {
@@ -193,7 +194,7 @@ TEST_CASE("a plan with inconsistent parts is refused, even with a matching diges
 }
 
 TEST_CASE("a plan file with additional content is refused") {
-  auto text = encode_saved_plan(some_plan());
+  auto text = test::saved_text(some_plan());
   text.insert(text.rfind('}'), ", \"more\": 1");
   const auto decoded = decode_saved_plan(text);
   REQUIRE_FALSE(decoded);
