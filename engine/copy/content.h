@@ -29,8 +29,9 @@ namespace sparkplan::copy {
 using ChunkBytes = std::shared_ptr<const std::vector<char>>;
 
 /// The files of one transfer on one node: what is there, what is missing, and what is verified. A source has
-/// everything. A receiver writes chunks, serves and counts those whose digest is right, reads them again from the
-/// disk, and gives a file its name only when it is whole. Used from many threads. The first error ends the transfer.
+/// everything. A receiver writes chunks, and serves and counts those whose digest is right. It reads them again from
+/// the disk, and gives a file its name only when it is whole. Used from many threads. The first error ends the
+/// transfer.
 class Content {
  public:
   /// `owner`: of all files; without one they belong to the owners on the source, if this process is root.

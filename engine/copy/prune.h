@@ -9,8 +9,8 @@
 
 namespace sparkplan::copy {
 
-/// Removes files and links that syncs have brought to the tree, as far as they are what the index says, and the
-/// directories that syncs have made, as far as they are empty then. Without `remove` it only counts.
+/// Removes the files and links that syncs have brought to the tree and that are still what the index says. Then it
+/// removes the empty directories that syncs have made. Without `remove` it only counts.
 /// Errors: kFailed (a file cannot be removed).
 Result<CopyPruned> prune(const Tree& tree, const DigestIndex& index, bool remove);
 

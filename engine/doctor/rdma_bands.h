@@ -43,9 +43,9 @@ Judgement judge_counted_bytes(double counted, double payload, double expected);
 /// The row for a measurement that failed. `step` as to_string(RdmaStep); `status` as rdma_completion_status_of().
 RowId rdma_failure_row(std::string_view step, const Error& error, std::optional<int> status);
 
-/// Pure. Bytes of the Ethernet frames that carry `messages` RDMA writes of `message_bytes` each over RoCE v2 and
-/// IPv4, in packets of at most `mtu` bytes of payload: with headers and check sums of RDMA, UDP, IP and Ethernet,
-/// without Ethernet's own check sum, preamble and gap. Acknowledgements go the other way.
+/// Pure. The bytes of the Ethernet frames that carry `messages` RDMA writes of `message_bytes` each. They travel over
+/// RoCE v2 and IPv4, in packets of at most `mtu` bytes of payload. The sum is with headers and check sums of RDMA, UDP,
+/// IP and Ethernet, without Ethernet's own check sum, preamble and gap. Acknowledgements go the other way.
 /// Source: InfiniBand Architecture Specification, volume 1, annex 17 (RoCEv2).
 std::int64_t roce_bytes(std::int64_t messages, std::int64_t message_bytes, std::int64_t mtu);
 

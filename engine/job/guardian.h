@@ -9,8 +9,8 @@ namespace sparkplan::job {
 /// rank remains if SIGKILL ends the child.
 void start_guardian();
 
-/// Tells the guardian the id of the job, so that it also finds processes that a service manager has adopted, and the
-/// engine of its containers, if it has any.
+/// Tells the guardian the id of the job, and the engine of its containers, if it has any. With the id it also finds
+/// processes that a service manager has adopted.
 void name_job_to_guardian(const std::string& id, const std::string& container_engine);
 
 }  // namespace sparkplan::job

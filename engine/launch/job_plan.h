@@ -49,8 +49,8 @@ struct JobMember {
 };
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
-/// network, else the management addresses. A node's own answer replaces only a name or a loopback address of the file,
-/// and only if no other node of the cluster has that address.
+/// network, else the management addresses. A node's own answer replaces only a name or a loopback address of the file.
+/// It counts only if no other node of the cluster has that address.
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<const Facts*>& facts, const Cluster& cluster);
 

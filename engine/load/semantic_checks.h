@@ -22,8 +22,9 @@ void check_nccl_variables(const Value& holder, Findings& findings);
 /// a mount.
 void check_storage(const UnresolvedCluster& draft, Findings& findings);
 
-/// Checks `models`: entries without or with two kinds of content, paths with "..", a directory twice or within another
-/// one, a cache whose place is not known, `from` that names no node. Checks `images`: an image twice, and `from`.
+/// Checks `models`: entries without content or with two kinds of it, paths with "..", and a directory twice or within
+/// another one. Also a cache whose place is not known, and a `from` that names no node. Checks `images`: an image
+/// twice, and `from`.
 void check_content(const UnresolvedCluster& draft, Findings& findings);
 
 /// Reports paths of `files` that a resource type writes (TypeInfo::files). Two owners of one file would overwrite each

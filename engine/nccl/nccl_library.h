@@ -68,8 +68,8 @@ struct Library {
 std::vector<std::string> python_libraries(std::string_view path);
 inline constexpr std::size_t kMostPythonLibraries = 16;
 
-/// `path` if it is not empty, else the first libnccl.so.2 of the folders in LD_LIBRARY_PATH of `environment`, else the
-/// loader's default, else the first of `more` that the loader accepts.
+/// Loads `path` if it is not empty. Otherwise the first of these that there is: libnccl.so.2 in a folder of
+/// `environment`'s LD_LIBRARY_PATH, the loader's default, one of `more` that the loader accepts.
 /// Errors: kNotFound (no such library), kInvalidInput (the file is not NCCL), kUnsupported (older than kOldestNccl).
 Result<Library> load_library(const std::string& path, const std::map<std::string, std::string>& environment,
                              const std::vector<std::string>& more = {});

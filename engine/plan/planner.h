@@ -39,8 +39,8 @@ std::map<std::string, std::vector<std::string>> secrets_to_observe(const std::ve
 /// Pure. desired x observed x last applied -> changes and steps.
 /// - A desired resource with an Unknown that the observed value does not settle is `waiting`.
 /// - An Error observation (or a failed step) blocks the resource and all resources that name it in `after`.
-/// - A resource of the manifest that is no longer desired is removed if its value is still the last applied one,
-///   otherwise it is a kept orphan.
+/// - A resource of the manifest that is no longer desired is removed if its value is still the last applied one.
+///   Otherwise it is a kept orphan.
 /// - origin is drift when the observed value differs from the last applied one in any changed field, even if the file
 ///   changed too. It is foreign when a ForeignClaim overrides the resource, else config.
 /// - A text artifact that differs although none of its resources does becomes a change TYPE/@file.

@@ -60,8 +60,8 @@ class ChildProcess {
   int standard_error() const;
   void close_standard_input();
 
-  /// The exit status (128 + signal number; 255 if the system does not tell it), or nothing if it still runs after
-  /// `deadline`.
+  /// The exit status, or nothing if the child still runs after `deadline`. After a signal it is 128 + its number. It is
+  /// 255 if the kernel keeps no status, because SIGCHLD is ignored.
   std::optional<int> wait(std::chrono::milliseconds deadline);
   /// SIGKILL to its process group, then reaped. A child that does not end within `patience` is left to the system.
   void kill(std::chrono::milliseconds patience = std::chrono::seconds(5));

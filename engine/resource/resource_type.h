@@ -217,8 +217,8 @@ class ResourceType {
   /// journal. Never called for files.
   virtual Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const;
 
-  /// Pure. True if a step that was planned for `before` may also run on `now`, because an earlier step of the same run
-  /// can have that side effect: apt installs a package because another package needs it. Default: false.
+  /// Pure. True if a step that was planned for `before` may also run on `now`. An earlier step of the same run can have
+  /// that side effect: apt installs a package because another package needs it. Default: false.
   virtual bool may_follow_from_other_steps(const Observation& /*before*/, const Observation& /*now*/) const {
     return false;
   }

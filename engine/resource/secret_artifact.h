@@ -59,8 +59,8 @@ class SecretValues {
 /// SecretValues::token() with the key that the node has exported; kUnreadSecret in commands that read no secrets.
 std::string token_in(const ClusterView& view, const Value& reference, std::string_view key);
 
-/// I/O, read-only. The node's key. Before the first apply it is derived from the node's SSH host key, so that a plan
-/// writes nothing and a later apply finds the same digests.
+/// I/O, read-only. The node's key. Before the first apply it is derived from the node's SSH host key. So a plan writes
+/// nothing, and a later apply finds the same digests.
 /// Errors: kUnsupported without a host key; as NodeReader::read_file().
 Result<std::string> secret_key(const NodeReader& node);
 

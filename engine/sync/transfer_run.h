@@ -141,8 +141,8 @@ class Transfer {
   /// Bytes per second, for judging the node. The bytes that it receives are its own claim, and count only as far as it
   /// then has more.
   static double pace_of(const State& state, Clock::time_point now);
-  /// What a node has that is to be as fast: the sender. The pace of a source shows only at its receivers: with cables
-  /// there may be another one.
+  /// The bytes that the node should have as well: those of its sender. A source has all from the beginning, so there
+  /// the receiver with the most counts, if there are cables. Nothing without such a node.
   std::optional<std::int64_t> pacemaker_of(std::size_t i) const;
   /// A node that falls far behind its sender is slow, and the nodes behind it need not be.
   void check_pace(std::size_t i, Clock::time_point now);

@@ -12,7 +12,7 @@
 
 namespace sparkplan::netplan {
 
-/// Definition::section of a profile in NetworkManager's own files, outside netplan.
+/// The `section` of a Definition that NetworkManager's own files contain, outside netplan: a profile.
 inline constexpr const char* kProfiles = "profiles";
 
 /// A definition in a foreign netplan file, or a profile of NetworkManager.
@@ -97,7 +97,7 @@ std::vector<Definition> definitions_of(const LinkFacts& link, const std::vector<
 std::vector<Definition> definitions_of(const std::string& interface, const std::vector<LinkFacts>& links,
                                        const ForeignFiles& foreign);
 
-/// What a node exports, and back. Missing or wrong fields become empty.
+/// The Value that a node exports, and the files from it. Missing or wrong fields become empty.
 Value encode(const ForeignFiles& files);
 ForeignFiles decode_foreign_files(const Value& value);
 

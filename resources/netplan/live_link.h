@@ -22,10 +22,10 @@ inline constexpr std::string_view kLinkKind = "link";
 inline constexpr std::string_view kProfileBefore = "profile";
 
 /// The interface in the kernel, as an artifact: {mtu, up, addresses, link_local, routes?}. The routes are those of our
-/// file that the kernel has; without any in the file, the field is missing. Addresses of 169.254.0.0/16 are
-/// random, so only their presence counts; fe80:: addresses belong to the kernel. Without a carrier, networkd sets no
-/// addresses, and NetworkManager neither addresses nor an MTU: these fields are then not applicable. If netplan assigns
-/// the interface to NetworkManager, the observation has the foreign profile that is active on it, unless our file
+/// file that the kernel has; without any in the file, the field is missing. Addresses of 169.254.0.0/16 are random, so
+/// only their presence counts; fe80:: addresses belong to the kernel. Without a carrier, networkd sets no addresses,
+/// and NetworkManager neither addresses nor an MTU: these fields are then not applicable. If netplan assigns the
+/// interface to NetworkManager, the observation has the foreign profile that is active on it. It has none if our file
 /// leaves the addresses to that profile.
 ArtifactId link_artifact(const std::string& interface);
 Observation observe_link(const std::string& interface, const NodeReader& node);

@@ -7,8 +7,8 @@
 namespace sparkplan {
 
 /// Events of the nodes that are printed together: one line for all nodes that do the same. A node keeps only its newest
-/// event, so that a long run prints few lines. The first lines are due after half a second, the next ones after twice
-/// the time of those before them, but after ten seconds at most.
+/// event, so that a long run prints few lines. The first lines are due after half a second. Each next wait is twice as
+/// long, up to ten seconds.
 class GatheredEvents {
  public:
   using Clock = std::chrono::steady_clock;

@@ -35,8 +35,8 @@ struct GroupedChanges {
   NodeTable table;
 };
 
-/// `changes` are those of the nodes, in the order of `nodes`. The field of a resource that has three values or more
-/// moves to the table, unless its values are a series as the nodes' names are: "10.1.0.[1-8] one each". With
+/// `changes` are those of the nodes, in the order of `nodes`. A field of a resource moves to the table if it has three
+/// values or more. It stays if its values are a series, as the nodes' names are: "10.1.0.[1-8] one each". With
 /// `outcome` there is no table, and two different values are enough to show only the field's name. Resources whose
 /// names and values differ in one number become one line, except with `style.verbose`. So do five new resources or more
 /// that differ only in their names.

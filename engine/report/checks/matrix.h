@@ -42,8 +42,8 @@ class PairMatrix {
   int shade(const PairCell& cell) const;
   /// True if even the best value that the node sends (or `as_receiver`: receives) is more than a tenth worse than the
   /// median of what the other nodes report about each other. Two of them have to report a value, and the node needs two
-  /// neighbours: no single other node can make it slow by a claim. A value of NCCL is the worst of all ranks, so one
-  /// report is enough there. False for fewer than three nodes.
+  /// neighbours: no single other node can make it slow by a claim. A value of NCCL is the one of the slowest rank, so
+  /// there one node that reports is enough. False for fewer than three nodes.
   bool is_slow(std::size_t node, bool as_receiver) const;
   /// True if less is better.
   bool is_time() const { return unit_ == "us"; }

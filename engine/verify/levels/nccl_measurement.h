@@ -40,8 +40,8 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
 /// The free memory that one rank may count on: ranks on GPUs without their own memory share their node's.
 std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node);
 
-/// The largest size up to `bytes` whose buffers take no more than a fifth of the least free memory
-/// (a rank refuses more than a quarter): `bytes` halved until it fits. 0 when less than 1 MiB fits.
+/// `bytes`, halved until the buffers take no more than a fifth of the least free memory; a rank refuses more than a
+/// quarter. 0 when less than 1 MiB fits.
 std::int64_t size_that_fits(Collective collective, std::int64_t bytes, int ranks, std::int64_t free_bytes);
 
 }  // namespace sparkplan

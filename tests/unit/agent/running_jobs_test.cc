@@ -87,7 +87,7 @@ TEST_CASE("a job without a command, such as a preflight, is not shown, and neith
   CHECK(running_jobs("/bin/no-such-program").empty());
 }
 
-TEST_CASE("a job is found by its starter's path, and no other program's file is looked at") {
+TEST_CASE("a job is found by its starter's path, and no other program's file is touched") {
   const test::ScratchDirectory scratch;
   const auto installed = (scratch.path() / "sparkplan-job").string();
   const auto directory = (scratch.path() / "linked").string();

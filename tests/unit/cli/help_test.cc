@@ -140,7 +140,7 @@ TEST_CASE("a flag of other commands is named with them") {
   CHECK_FALSE(contains(sparkplan({"schema", "--json"}).standard_error, "is a flag of"));
 }
 
-TEST_CASE("a flag without its value, and a value that is no number, are said in words") {
+TEST_CASE("a flag without its value, or with a value that is no number, is an error that names the flag") {
   CHECK(contains(sparkplan({"plan", "--only"}).standard_error, "plan: --only needs a value: --only GLOB\n"));
   CHECK(contains(sparkplan({"plan", "-f"}).standard_error, "plan: --file needs a value: --file FILE\n"));
   for (const char* wrong : {"0", "257", "x", "1.5", "99999999999999999999"}) {

@@ -76,7 +76,7 @@ bool comes_to_its_end(Content& content) {
 
 }  // namespace
 
-TEST_CASE("copy: a folder that others can write to is not used for unfinished files, nor is its journal believed") {
+TEST_CASE("copy: a folder that others can write to is not used for unfinished files, and its journal is not used") {
   Receiver receiver;
   const CopyEntry entry = file_with("file", "abc");
   fs::create_directories(receiver.partial());

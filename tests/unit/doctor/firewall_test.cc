@@ -98,7 +98,7 @@ TEST_CASE("doctor: a row that compares nodes cuts the value of each node") {
   CHECK(finding.seen.size() < 1000);
 }
 
-TEST_CASE("doctor: a node that is to forward packets is told which node reports the route") {
+TEST_CASE("doctor: the finding about a node that forwards nothing names the node that reports the route") {
   const auto capture = test::read_capture("spark.txt");
   CapturedNode one = test::captured_node(capture);
   CapturedNode other = test::captured_node(test::as_second_node(capture));

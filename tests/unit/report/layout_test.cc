@@ -177,7 +177,7 @@ TEST_CASE("a result that does not fit beside its values keeps its node on its li
   CHECK(widest_line(text) <= 100);
 }
 
-TEST_CASE("fields that no user writes are said in words") {
+TEST_CASE("fields that no user writes are printed as words") {
   const Change file = sample_change("file//etc/a.conf", Action::kCreate,
                                     {{"gid", {}, 0}, {"in_effect", {}, true}, {"mode", {}, "0644"}, {"uid", {}, 0}});
   const std::string text = to_text(nodes_with({file}), verbose());

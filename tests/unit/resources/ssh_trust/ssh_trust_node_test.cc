@@ -1,4 +1,4 @@
-// What one node reads of itself: its accounts, homes, addresses and sudo.
+// One node reads its own accounts, homes, addresses and sudo.
 #include <cstdint>
 #include <set>
 #include <string>
