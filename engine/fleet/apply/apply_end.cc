@@ -95,26 +95,16 @@ void ApplyRun::commit_all() {
   session_.on_each(nodes_, [&](ApplyNode& applied) { commit(applied); });
 }
 
-/// Warns about resources that are as planned and take no effect, whether this run changed them or not.
+/// Warns about resources that are as planned and take no effect, whether this run changed them or not. Without an
+/// answer, no node has failed: all changes are made and recorded.
 void ApplyRun::find_ineffective() {
+  constexpr QuestionWords kWords{"checking the effect", "done", "effect.unknown",
+                                 "could not check which settings took effect"};
   std::vector<std::vector<Diagnostic>> found(nodes_.size());
   session_.on_each(planning_->nodes(), [&](PlannedNode& planned) {
-    FleetNode& node = planned.node;
     const auto request = effect_request(planned, session_.registry());
     if (request.desired.empty()) return;
-    session_.show(node, "checking the effect");
-    auto answer = node.client->call(request);
-    auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
-    session_.show(node, "done", Activity::kWaiting);
-    if (reply) {
-      found[node.place] = warnings_of(std::move(*reply), planned, session_.cluster().file);
-      return;
-    }
-    // No failure of the node: all changes are made and recorded.
-    auto unknown = finding(Severity::kWarning, "effect.unknown",
-                           "could not check which settings took effect: " + reply.error().describe());
-    unknown.node = node.name();
-    found[node.place].push_back(std::move(unknown));
+    found[planned.node.place] = ask_for_warnings(session_, planned, request, kWords);
   });
   for (auto& warnings : found) {
     for (auto& warning : warnings) planning_->add_finding(std::move(warning));

@@ -51,26 +51,16 @@ std::vector<Diagnostic> warnings_of(CheckedFindings&& reply, const PlannedNode& 
   return warnings;
 }
 
-/// An agent of an earlier version does not know the question and is not asked. No answer excludes a node: whatever is
-/// wrong with it shows at the next request.
+/// An agent of an earlier version does not know the question and is not asked.
 void PlanRun::foresee() {
+  constexpr QuestionWords kWords{"checking the changes", "checked", "foresight.unknown",
+                                 "could not check whether the changes can be made"};
   std::vector<std::vector<Diagnostic>> found(nodes_.size());
   session_.on_each(nodes_, [&](PlannedNode& planned) {
-    FleetNode& node = planned.node;
+    const FleetNode& node = planned.node;
     const ForesightRequest request = foresight_request(planned, session_.registry());
     if (request.ahead.empty() || node.client->hello().protocol_minor < kMinorOfForesight) return;
-    session_.show(node, "checking the changes");
-    auto answer = node.client->call(request);
-    auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
-    session_.show(node, "checked", Activity::kWaiting);
-    if (reply) {
-      found[node.place] = warnings_of(std::move(*reply), planned, session_.cluster().file);
-      return;
-    }
-    auto unknown = finding(Severity::kWarning, "foresight.unknown",
-                           "could not check whether the changes can be made: " + reply.error().describe());
-    unknown.node = node.name();
-    found[node.place].push_back(std::move(unknown));
+    found[node.place] = ask_for_warnings(session_, planned, request, kWords);
   });
   for (auto& warnings : found) {
     for (auto& warning : warnings) add_finding(std::move(warning));

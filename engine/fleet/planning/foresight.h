@@ -1,10 +1,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
 #include "engine/fleet/planning/planning.h"
+#include "engine/fleet/session/fleet_session.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/resource/registry.h"
 
@@ -17,5 +20,30 @@ ForesightRequest foresight_request(const PlannedNode& planned, const Registry& r
 /// Pure. A node's checked findings as warnings, at the places of their resources in `file`. The number of those that
 /// were left out comes first.
 std::vector<Diagnostic> warnings_of(CheckedFindings&& reply, const PlannedNode& planned, const std::string& file);
+
+/// The words about a question to a node.
+struct QuestionWords {
+  std::string_view asking;   ///< The display of the node until its reply.
+  std::string_view asked;    ///< The display afterwards.
+  std::string_view code;     ///< Of the warning about a node that does not answer.
+  std::string_view unknown;  ///< The beginning of that warning: "could not check ...".
+};
+
+/// Asks the node, and returns warnings_of() its reply. Without a valid reply that is one warning: no answer excludes
+/// the node, because whatever is wrong with it shows at the next request.
+template <class Request>
+std::vector<Diagnostic> ask_for_warnings(const FleetSession& session, PlannedNode& planned, const Request& request,
+                                         const QuestionWords& words) {
+  FleetNode& node = planned.node;
+  session.show(node, words.asking);
+  auto answer = node.client->call(request);
+  auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
+  session.show(node, words.asked, Activity::kWaiting);
+  if (reply) return warnings_of(std::move(*reply), planned, session.cluster().file);
+  auto unknown = finding(Severity::kWarning, std::string(words.code),
+                         std::string(words.unknown) + ": " + reply.error().describe());
+  unknown.node = node.name();
+  return {std::move(unknown)};
+}
 
 }  // namespace sparkplan
