@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "engine/core/file_descriptor.h"
+#include "engine/core/threads.h"
 #include "engine/wire/frame.h"
 
 namespace sparkplan {
@@ -40,9 +40,10 @@ void read_all(int input, std::chrono::milliseconds longest_silence, const std::f
 }  // namespace
 
 void read_from_controller(int input, std::chrono::milliseconds longest_silence,
-                          std::function<void(Result<Value>)> take) {
-  // Detached: the thread ends with the process, and never before it.
-  std::thread([input, longest_silence, take = std::move(take)] { read_all(input, longest_silence, take); }).detach();
+                          const std::function<void(Result<Value>)>& take) {
+  auto reader = start_thread([input, longest_silence, take] { read_all(input, longest_silence, take); });
+  if (!reader) return take(failure(std::move(reader).error()));
+  reader->detach();  // The thread ends with the process, and never before it.
 }
 
 Result<void> send_to_controller(int output, const Value& message) {

@@ -16,6 +16,7 @@
 #include "engine/copy/relay.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -163,8 +164,8 @@ Result<void> CopySession::open(const CopyOpen& command) {
   return {};
 }
 
-std::jthread CopySession::progress_sender() {
-  return std::jthread([this](const std::stop_token& stop) {
+Result<std::jthread> CopySession::progress_sender() {
+  return start_thread([this](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any ends;
     std::unique_lock lock(mutex);
@@ -178,7 +179,7 @@ std::jthread CopySession::progress_sender() {
 }
 
 Result<void> CopySession::look_at_tree(const CopyLook& command) {
-  auto progress = progress_sender();
+  SPARK_TRY(auto progress, progress_sender());
   auto looked =
       look(*tree_, *index_, command, read_bytes_, [this](CopyEntries entries) { answers_.send(std::move(entries)); });
   progress.request_stop();
@@ -278,14 +279,14 @@ Result<void> CopySession::forget(const CopyForget& command) {
 
 Result<void> CopySession::begin(const CopyBegin& command) {
   if (!content_) content_ = std::make_unique<Content>(*tree_, *index_, owner_);
-  auto progress = progress_sender();
+  SPARK_TRY(auto progress, progress_sender());
   auto begun = content_->begin(command);
   progress.request_stop();
   progress.join();
   if (!begun) return failure(std::move(begun).error());
   begun->processors = std::min<std::int64_t>(std::thread::hardware_concurrency(), kMostProcessors);
   answers_.send(*begun);
-  reporter_ = std::jthread([this](const std::stop_token& stop) { report(stop); });
+  SPARK_TRY(reporter_, start_thread([this](const std::stop_token& stop) { report(stop); }));
   return {};
 }
 

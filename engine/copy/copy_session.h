@@ -53,7 +53,7 @@ class CopySession {
   Result<void> fetch(const CopyFetch& command);
   void drop(const CopyDrop& command);
   /// Sends progress every second while it lives.
-  std::jthread progress_sender();
+  Result<std::jthread> progress_sender();
   void report(const std::stop_token& stop);
   void send_progress();
   void send_lost_links();

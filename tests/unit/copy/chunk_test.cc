@@ -24,6 +24,7 @@
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/chunk_fetcher.h"
 #include "engine/copy/chunk_server.h"
+#include "engine/copy/command_stream.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/file_bytes.h"
@@ -217,6 +218,15 @@ TEST_CASE("copy: where no thread can start, a link is lost with the reason, and 
   }
   const auto fetcher = one.fetch_as("127.0.0.1");
   CHECK(becomes_complete(*one.receiver));
+}
+
+TEST_CASE("copy: where no thread can start, the first command is that error") {
+  const FileDescriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const test::NoThreads none;
+  CommandStream commands(input.get());
+  const auto command = commands.next();
+  REQUIRE_FALSE(command);
+  CHECK(command.error().sys_errno == EAGAIN);
 }
 
 TEST_CASE("copy: a server that cannot start a thread for a connection closes it, and goes on") {
