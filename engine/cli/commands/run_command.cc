@@ -275,7 +275,7 @@ class PreparedJob {
 
   ExitCode finish(std::chrono::steady_clock::time_point begun, const Console& console) {
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    return finish_job(report_, options_.json, console);
+    return finish_job(std::move(report_), options_.json, console);
   }
 
   const RunCommandOptions& options_;
