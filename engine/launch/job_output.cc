@@ -7,11 +7,25 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "engine/core/file_descriptor.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
+namespace {
+
+std::string_view end_of(std::string_view text, std::size_t most) {
+  return text.substr(text.size() - std::min(text.size(), most));
+}
+
+/// Also gives back the memory of what is cut.
+void cut_to(std::size_t most, OutputTails::Tail& tail) {
+  tail.is_cut = tail.is_cut || tail.text.size() > most;
+  tail.text = std::string(end_of(tail.text, most));
+}
+
+}  // namespace
 
 void LineSplitter::feed(std::string_view bytes, const Take& take) {
   while (!bytes.empty()) {
@@ -115,25 +129,59 @@ Result<void> OutputFiles::take(const OutputSource& source, std::string_view byte
   return failure(system_error("write " + folder_ + "/" + name_(source), errno));
 }
 
+std::size_t OutputTails::longest_of(std::size_t node) const {
+  const auto ranks = ranks_.find(node);
+  return ranks == ranks_.end() ? kLongestTail : std::min(kLongestTail, kMostOfNode / ranks->second);
+}
+
+OutputTails::Tail& OutputTails::tail_for(const OutputSource& source) {
+  const auto [place, is_new] = tails_.try_emplace({source.node, source.rank});
+  if (!is_new) return place->second;
+  ++ranks_[source.node];
+  // The tails of the other ranks may now be longer than their part.
+  const std::size_t most = 2 * longest_of(source.node);
+  for (auto one = tails_.lower_bound({source.node, std::numeric_limits<int>::min()});
+       one != tails_.end() && one->first.first == source.node; ++one) {
+    if (one->second.text.capacity() > most) cut_to(longest_of(source.node), one->second);
+  }
+  return place->second;
+}
+
 Result<void> OutputTails::take(const OutputSource& source, std::string_view bytes) {
-  Tail& tail = tails_[{source.node, source.rank}];
-  tail.text += bytes;
-  // Cut rarely, so that a flood is not copied once per piece.
-  if (tail.text.size() > 2 * kLongestTail) {
-    tail.text.erase(0, tail.text.size() - kLongestTail);
+  Tail& tail = tail_for(source);
+  const std::size_t longest = longest_of(source.node);
+  if (bytes.size() > longest) {
+    bytes.remove_prefix(bytes.size() - longest);
+    tail.text.clear();
     tail.is_cut = true;
   }
+  // Cut rarely, so that a flood is not copied once per piece.
+  if (tail.text.size() + bytes.size() > 2 * longest) cut_to(longest - bytes.size(), tail);
+  if (tail.text.size() + bytes.size() > longest && tail.text.capacity() < 2 * longest) {
+    // A string that grows by itself would double its memory.
+    std::string with_room;
+    with_room.reserve(2 * longest);
+    with_room += tail.text;
+    tail.text = std::move(with_room);
+  }
+  tail.text += bytes;
   return {};
 }
 
 OutputTails::Tail OutputTails::tail_of(std::size_t node, int rank) const {
   const auto found = tails_.find({node, rank});
   if (found == tails_.end()) return {};
-  Tail tail = found->second;
-  if (tail.text.size() > kLongestTail) {
-    tail.text.erase(0, tail.text.size() - kLongestTail);
-    tail.is_cut = true;
-  }
+  const Tail& tail = found->second;
+  const std::string_view end = end_of(tail.text, longest_of(node));
+  return {std::string(end), tail.is_cut || end.size() < tail.text.size()};
+}
+
+OutputTails::Tail OutputTails::move_tail_of(std::size_t node, int rank) {
+  const auto found = tails_.find({node, rank});
+  if (found == tails_.end()) return {};
+  Tail tail = std::move(found->second);
+  tails_.erase(found);
+  if (tail.text.size() > longest_of(node)) cut_to(longest_of(node), tail);
   return tail;
 }
 

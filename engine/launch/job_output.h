@@ -107,10 +107,13 @@ class OutputFiles final : public JobOutput {
   std::map<OutputSource, int> files_;
 };
 
-/// The end of the output of each rank, both streams in the order of their arrival.
+/// The end of the output of each rank, both streams in the order of their arrival. The ranks of a node share
+/// kMostOfNode, so that a node does not get memory for each rank.
 class OutputTails final : public JobOutput {
  public:
   static constexpr std::size_t kLongestTail = std::size_t{256} << 10;
+  /// Of all tails of a node together. While the output arrives, twice as much is held.
+  static constexpr std::size_t kMostOfNode = std::size_t{4} << 20;
   struct Tail {
     std::string text;
     bool is_cut = false;
@@ -119,9 +122,17 @@ class OutputTails final : public JobOutput {
   Result<void> take(const OutputSource& source, std::string_view bytes) override;
   /// The tail of a rank; empty if it printed nothing.
   Tail tail_of(std::size_t node, int rank) const;
+  /// As tail_of(), without a copy. The rank has no tail afterwards.
+  Tail move_tail_of(std::size_t node, int rank);
 
  private:
-  std::map<std::pair<std::size_t, int>, Tail> tails_;
+  using Key = std::pair<std::size_t, int>;
+  /// The longest tail of a rank of that node.
+  std::size_t longest_of(std::size_t node) const;
+  Tail& tail_for(const OutputSource& source);
+
+  std::map<Key, Tail> tails_;
+  std::map<std::size_t, std::size_t> ranks_;  ///< By node: how many ranks have printed something.
 };
 
 }  // namespace sparkplan

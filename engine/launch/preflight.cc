@@ -265,6 +265,31 @@ int count_gpus(const PreflightAnswers& answers) {
   return static_cast<int>(std::ranges::count_if(lines, [](std::string_view line) { return line.starts_with("GPU "); }));
 }
 
+std::optional<PreflightCheck> judge_gpu_counts(const std::vector<std::string>& names,
+                                               const std::vector<PreflightAnswers>& answers) {
+  std::map<int, std::vector<std::string>> by_number;
+  for (std::size_t i = 0; i < names.size(); ++i) by_number[count_gpus(answers[i])].push_back(names[i]);
+  if (by_number.size() == 1 && by_number.begin()->first > 0) {
+    const int number = by_number.begin()->first;
+    if (number <= kMostRanksPerNode) return std::nullopt;
+    return check_of("gpus", names, CheckStatus::kFail,
+                    "the nodes report " + std::to_string(number) + " GPUs each; at most " +
+                        std::to_string(kMostRanksPerNode) + " ranks run on a node",
+                    "give --ranks-per-node a number");
+  }
+  // One node may only claim its number: the user has to see whose claim fails the run.
+  std::vector<std::pair<int, std::vector<std::string>>> groups(by_number.begin(), by_number.end());
+  std::ranges::stable_sort(groups, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  std::vector<std::string> parts;
+  for (const auto& [number, nodes] : groups) {
+    parts.push_back(fold_names(nodes) + (nodes.size() == 1 ? " reports " : " report ") +
+                    (number == 0 ? "none" : std::to_string(number)));
+  }
+  return check_of("gpus", names, CheckStatus::kFail,
+                  "the nodes have no or not the same number of GPUs: " + join(parts, ", "),
+                  "run nvidia-smi where the number is wrong, or give --ranks-per-node a number");
+}
+
 bool is_listening(std::string_view table, int port) {
   for (const auto line : split_lines(table)) {
     std::vector<std::string_view> words;

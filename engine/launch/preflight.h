@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@
 /// Whether a job can start: what the facts and the plan show, and a few questions that the nodes answer as the login
 /// user.
 namespace sparkplan {
+
+/// The most ranks of a job on one node.
+inline constexpr int kMostRanksPerNode = 64;
 
 /// The answers of one node. Each is the output of a command; see questions().
 struct PreflightAnswers {
@@ -50,6 +54,11 @@ std::vector<std::string> gpu_loads_in(const JobReport& report, const OutputTails
 
 /// The number of GPUs in the output of nvidia-smi -L.
 int count_gpus(const PreflightAnswers& answers);
+/// Whether one rank per GPU can start: all nodes must report the same number of GPUs, because WORLD_SIZE is a multiple
+/// of it. A failed check names the number of each node, the most frequent one first; nothing without a fault. Both
+/// lists have the order of the nodes.
+std::optional<PreflightCheck> judge_gpu_counts(const std::vector<std::string>& names,
+                                               const std::vector<PreflightAnswers>& answers);
 /// True if a process listens on that TCP port on any address. `table` is /proc/net/tcp or tcp6. Source:
 /// Documentation/networking/proc_net_tcp.rst.
 bool is_listening(std::string_view table, int port);

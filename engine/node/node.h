@@ -45,6 +45,9 @@ struct FileStatus {
   std::uint64_t device = 0;           ///< st_dev
   std::uint64_t inode = 0;            ///< st_ino
   std::int64_t changed_at_nanos = 0;  ///< st_ctim, nanoseconds since the epoch.
+  /// Of a file or directory: one whom a POSIX ACL lets write to it, beside root, the owner and the group root: "user ID
+  /// 1001". With an ACL, the group's bits of `mode` are its mask and not the group's rights. Empty: no one.
+  std::string acl_writer = {};
 };
 
 /// The state of a directory at an earlier check.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/report/checks/check_report.h"
@@ -13,7 +14,7 @@
 namespace sparkplan {
 namespace {
 
-Value to_value(const RankReport& rank) {
+Value to_value(RankReport& rank) {
   Value value = Value::map({{"rank", rank.rank}, {"pid", rank.pid > 0 ? Value(rank.pid) : Value()}});
   const RankEnded ended = rank.ended.value_or(RankEnded());
   value.set("exit_code", ended.exit_code ? Value(*ended.exit_code) : Value());
@@ -21,16 +22,16 @@ Value to_value(const RankReport& rank) {
   value.set("duration_s", rank.ended ? Value(static_cast<double>(ended.duration_ms) / 1000) : Value());
   if (rank.ended) value.set("ending", names_of(ended.ending)[static_cast<std::size_t>(ended.ending)]);
   if (rank.ended && !rank.succeeded()) value.set("reason", ending_text(rank));
-  if (!rank.output.empty()) value.set("output", rank.output);
+  if (!rank.output.empty()) value.set("output", std::move(rank.output));
   if (rank.output_is_cut) value.set("output_is_cut", true);
   return value;
 }
 
-Value to_value(const JobNodeReport& node) {
+Value to_value(JobNodeReport& node) {
   Value value = Value::map({{"name", node.name}});
   if (node.error) value.set("error", to_json_value(*node.error));
   Value ranks{Value::List{}};
-  for (const RankReport& rank : node.ranks) ranks.push_back(to_value(rank));
+  for (RankReport& rank : node.ranks) ranks.push_back(to_value(rank));
   value.set("ranks", std::move(ranks));
   if (!node.left.empty()) {
     Value left{Value::List{}};
@@ -156,19 +157,18 @@ std::string text_of(const StuckRank& rank) {
 
 }  // namespace
 
-Value to_json_value(const JobReport& report) {
+Value to_json_value(JobReport report) {
   Value nodes{Value::List{}};
-  for (const JobNodeReport& node : report.nodes) nodes.push_back(to_value(node));
+  for (JobNodeReport& node : report.nodes) nodes.push_back(to_value(node));
   Value argv{Value::List{}};
   for (const std::string& word : report.argv) argv.push_back(word);
   Value preflight{Value::List{}};
   for (const PreflightCheck& check : report.preflight) preflight.push_back(to_value(check));
-  Value value = Value::map({{"format_version", "1.0"},
-                            {"command", report.command},
-                            {"argv", std::move(argv)},
-                            {"nodes", std::move(nodes)},
-                            {"interrupted", report.interrupted},
-                            {"duration_s", std::round(report.seconds * 1000) / 1000}});
+  Value value = Value::map({{"format_version", "1.0"}, {"command", report.command}, {"argv", std::move(argv)}});
+  // Value::map() would copy the outputs of all ranks.
+  value.set("nodes", std::move(nodes));
+  value.set("interrupted", report.interrupted);
+  value.set("duration_s", std::round(report.seconds * 1000) / 1000);
   if (report.command == "run") value.set("preflight", std::move(preflight));
   return value;
 }

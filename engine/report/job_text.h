@@ -9,8 +9,8 @@
 
 namespace sparkplan {
 
-/// The JSON of `exec` and `run`. Schema: schemas/job.schema.json.
-Value to_json_value(const JobReport& report);
+/// The JSON of `exec` and `run`. Schema: schemas/job.schema.json. Moves the outputs of the ranks.
+Value to_json_value(JobReport report);
 
 /// The end of `exec` and `run` for people: nodes that failed, what is left on a node, and the verdict as the last line.
 /// Printable. Empty with `style.quiet` if nothing needs attention.

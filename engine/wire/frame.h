@@ -32,6 +32,7 @@ inline constexpr FrameLimits kSmallMessage{std::size_t{256} << 10, std::size_t{2
 /// the observation out if both do not fit.
 inline constexpr FrameLimits kFactsReply{std::size_t{9} << 20, std::size_t{13} << 20};
 /// An observation. A cluster.yaml and the files beside it have up to 2 MiB, and a node reports a text at most twice.
+/// The files that they replace can have more: then the agent reports an error in place of the largest ones.
 inline constexpr FrameLimits kObserveReply{std::size_t{5} << 20, std::size_t{8} << 20};
 /// The outcomes of steps, or findings about resources: 20,000 steps with a name each.
 inline constexpr FrameLimits kOutcomeReply{std::size_t{4} << 20, std::size_t{16} << 20};

@@ -157,6 +157,12 @@ Result<bool> check_directory(const fs::path& directory, bool is_last, const Node
                        ", whose members could replace a directory in it with a symbolic link",
                    "chmod g-w it, or choose another");
   }
+  if (!status->acl_writer.empty() && may_rename && !is_last) {
+    return refused(directory,
+                   "has an ACL and is writable by " + status->acl_writer +
+                       ", so a directory in it could be replaced with a symbolic link",
+                   "setfacl -b " + directory.string() + ", or choose another directory");
+  }
   return true;
 }
 

@@ -65,6 +65,10 @@ Result<std::optional<FileStatus>> check_place(const Account& account, const User
   if (status->uid != account.uid && status->uid != 0) {
     return not_accepted(path, "belongs to user ID " + std::to_string(status->uid), "chown it to " + account.name);
   }
+  if (!status->acl_writer.empty()) {
+    return failure(ErrorCode::kRefused, path.string() + " has an ACL and is writable by " + status->acl_writer,
+                   "setfacl -b " + path.string());
+  }
   if ((status->mode & kOthersWrite) != 0) return not_accepted(path, "is writable by all users", "chmod o-w it");
   if ((status->mode & kGroupWrites) == 0) return std::optional(*status);
   SPARK_TRY(const bool own_group, is_own_group(account, status->gid, node));

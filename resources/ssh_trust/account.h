@@ -37,8 +37,8 @@ bool cannot_hold_keys(const Error& error);
 
 /// Succeeds if sshd accepts keys from the home, `.ssh` and authorized_keys. Only then do we write there. Errors:
 /// kRefused for a symbolic link, a wrong kind of file, an owner other than the user or root, or write permission for
-/// others; kFailed of getent(1); as NodeReader::user_status(). Source: sshd_config(5), StrictModes; Debian's sshd
-/// allows write permission for a user's private group.
+/// others, also by an ACL; kFailed of getent(1); as NodeReader::user_status(). Source: sshd_config(5), StrictModes;
+/// Debian's sshd allows write permission for a user's private group.
 Result<void> check_home(const Account& account, const NodeReader& node);
 
 /// A file in `.ssh`, to be read or written after check_home(). If the user replaces the checked directory, the access

@@ -164,7 +164,7 @@ Result<FileStatus> FakeNode::status(const std::filesystem::path& path) const {
   const std::string real = resolve(path, false);
   const auto found = entries_.find(real);
   if (found == entries_.end()) {
-    if (is_directory(real)) return FileStatus{FileStatus::Kind::kDirectory, 0755, 0, 0, 0, 0, 0, 0};
+    if (is_directory(real)) return FileStatus{FileStatus::Kind::kDirectory, 0755, 0, 0, 0, 0, 0, 0, {}};
     return not_found(path);
   }
   const Entry& entry = found->second;
@@ -175,10 +175,12 @@ Result<FileStatus> FakeNode::status(const std::filesystem::path& path) const {
                     static_cast<std::int64_t>(entry.file.bytes.size()),
                     0,
                     0,
-                    0};
+                    0,
+                    {}};
   if (entry.kind == Kind::kFile || entry.kind == Kind::kKernel) status.kind = FileStatus::Kind::kRegular;
   if (entry.kind == Kind::kSymlink) status.kind = FileStatus::Kind::kSymlink;
   if (entry.kind == Kind::kDirectory) status.kind = FileStatus::Kind::kDirectory;
+  if (const auto writer = acl_writers_.find(real); writer != acl_writers_.end()) status.acl_writer = writer->second;
   return status;
 }
 

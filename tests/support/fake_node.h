@@ -40,6 +40,8 @@ class FakeNode final : public Node {
   void add_symlink(const std::string& path, std::string target);
   void add_directory(const std::string& path);
   void add_directory_of_group(const std::string& path, std::uint32_t mode, std::uint32_t gid);
+  /// The ACL of a file or directory then lets `writer` write to it: "user ID 1001".
+  void set_acl_writer(const std::string& path, std::string writer) { acl_writers_[path] = std::move(writer); }
   /// A device or socket.
   void add_special(const std::string& path);
   void add_kernel_file(const std::string& path, KernelFile file);
@@ -143,6 +145,7 @@ class FakeNode final : public Node {
 
   bool live_ = true;
   std::map<std::string, Entry> entries_;
+  std::map<std::string, std::string> acl_writers_;
   std::map<std::string, CommandOutput> commands_;
   std::map<std::string, Program> programs_;
   std::map<std::string, UnitProperties> units_;

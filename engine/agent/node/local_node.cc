@@ -16,6 +16,7 @@
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/kernel/netlink.h"
 #include "engine/agent/node/file_io.h"
+#include "engine/agent/node/posix_acl.h"
 #include "engine/agent/node/ssh_session.h"
 #include "engine/agent/node/systemd_bus.h"
 #include "engine/process/child_process.h"
@@ -111,6 +112,9 @@ Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) co
   result.gid = stands_for_root ? 0 : status.st_gid;
   result.device = status.st_dev;
   result.inode = status.st_ino;
+  // With an ACL, the group's bits are its mask: without them, no entry of it gives write permission.
+  const bool may_have_acl = S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+  if (may_have_acl && (status.st_mode & S_IWGRP) != 0) result.acl_writer = acl_writer_of(descriptor, status.st_uid);
   result.changed_at_nanos = std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
   return result;
 }

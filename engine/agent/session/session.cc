@@ -14,6 +14,7 @@
 #include "engine/agent/apply/step_executor.h"
 #include "engine/agent/apply/undo.h"
 #include "engine/agent/facts/facts_reader.h"
+#include "engine/agent/session/observation_room.h"
 #include "engine/agent/state/journal_reader.h"
 #include "engine/agent/state/manifest_store.h"
 #include "engine/agent/state/measurement_history.h"
@@ -177,7 +178,9 @@ Result<FactsReply> AgentSession::handle(const FactsRequest& request) {
 
 Result<ObservedState> AgentSession::handle(const ObserveNodeRequest& request) const {
   const LocalNode::OneMoment moment(node_);
-  return observe(request);
+  ObservedState observed = observe(request);
+  keep_within(observed, kObserveReply);
+  return observed;
 }
 
 ObservedState AgentSession::observe(const ObserveNodeRequest& request) const {

@@ -48,7 +48,7 @@ Result<ExitCode> run_exec(const ExecOptions& options, const GlobalOptions& globa
   auto report = run_job(jobs, outputs.output(), job_options);
   report.argv = options.argv;
   outputs.add_to(report);
-  return finish_job(report, options.json, console);
+  return finish_job(std::move(report), options.json, console);
 }
 
 }  // namespace sparkplan

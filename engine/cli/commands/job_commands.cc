@@ -75,21 +75,24 @@ JobOutput& JobOutputs::output() {
   return *lines_;
 }
 
-void JobOutputs::add_to(JobReport& report) const {
+void JobOutputs::add_to(JobReport& report) {
   if (!tails_) return;
   for (std::size_t node = 0; node < report.nodes.size(); ++node) {
     for (RankReport& rank : report.nodes[node].ranks) {
-      auto tail = tails_->tail_of(node, rank.rank);
+      auto tail = tails_->move_tail_of(node, rank.rank);
       rank.output = std::move(tail.text);
       rank.output_is_cut = tail.is_cut;
     }
   }
 }
 
-ExitCode finish_job(const JobReport& report, bool json, const Console& console) {
-  if (json) console.result_json(to_json_value(report));
-  if (const auto text = to_text(report, console.question_style()); !text.empty()) console.question(text);
-  return exit_code(report);
+ExitCode finish_job(JobReport report, bool json, const Console& console) {
+  const auto text = to_text(report, console.question_style());
+  const ExitCode code = exit_code(report);
+  // The outputs of all ranks are moved: a copy would double their memory.
+  if (json) console.result_json(to_json_value(std::move(report)));
+  if (!text.empty()) console.question(text);
+  return code;
 }
 
 }  // namespace sparkplan

@@ -27,8 +27,8 @@ class JobOutputs {
                                  const Console& console);
 
   JobOutput& output();
-  /// Adds the end of the output to the report, if it was kept.
-  void add_to(JobReport& report) const;
+  /// Moves the end of the output into the report, if it was kept.
+  void add_to(JobReport& report);
 
  private:
   JobOutputs() = default;
@@ -39,6 +39,6 @@ class JobOutputs {
 };
 
 /// Prints the outcome. Returns the exit code.
-ExitCode finish_job(const JobReport& report, bool json, const Console& console);
+ExitCode finish_job(JobReport report, bool json, const Console& console);
 
 }  // namespace sparkplan

@@ -22,7 +22,6 @@
 namespace sparkplan {
 namespace {
 
-constexpr int kMostRanksPerNode = 64;
 constexpr std::chrono::milliseconds kShortestWatch{1000};
 constexpr std::string_view kPerGpu = "gpus";
 /// Of the agents of the preflight: as long as a process starter waits for a lost connection.
@@ -243,26 +242,12 @@ class PreparedJob {
     }
   }
 
-  /// One rank per GPU. All nodes must have the same number, because WORLD_SIZE is a multiple of it.
+  /// One rank per GPU.
   int ranks_per_gpu() {
     std::vector<std::string> names;
-    int number = count_gpus(answers_.front());
-    bool same = number > 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      same = same && count_gpus(answers_[i]) == number;
-      names.push_back(nodes_[i]->name.str());
-    }
-    if (!same) {
-      report_.preflight.push_back({"gpus", names, CheckStatus::kFail,
-                                   "the nodes have no or not the same number of GPUs",
-                                   "give --ranks-per-node a number"});
-    } else if (number > kMostRanksPerNode) {
-      report_.preflight.push_back({"gpus", names, CheckStatus::kFail,
-                                   "the nodes report " + std::to_string(number) + " GPUs each; at most " +
-                                       std::to_string(kMostRanksPerNode) + " ranks run on a node",
-                                   "give --ranks-per-node a number"});
-    }
-    return std::min(number, kMostRanksPerNode);
+    for (const NodeSpec* node : nodes_) names.push_back(node->name.str());
+    if (auto failed = judge_gpu_counts(names, answers_)) report_.preflight.push_back(*std::move(failed));
+    return std::min(count_gpus(answers_.front()), kMostRanksPerNode);
   }
 
   bool can_go_on() const {
@@ -275,7 +260,7 @@ class PreparedJob {
 
   ExitCode finish(std::chrono::steady_clock::time_point begun, const Console& console) {
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    return finish_job(report_, options_.json, console);
+    return finish_job(std::move(report_), options_.json, console);
   }
 
   const RunCommandOptions& options_;

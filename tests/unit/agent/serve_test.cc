@@ -265,6 +265,11 @@ TEST_CASE("observe answers for every requested type, also for one that the agent
   const auto* error = std::get_if<Error>(&observed->types.at("newer_type").resources.at("c"));
   REQUIRE(error != nullptr);
   CHECK(error->code == ErrorCode::kUnsupported);
+
+  for (const std::string knob : {"d", "e", "f", "g", "h", "i"})
+    agent.root.write("/knobs/" + knob, std::string(1'000'000, 'x'));
+  const auto large = agent.ask(ObserveNodeRequest{{{"fake", {"d", "e", "f", "g", "h", "i"}}}});
+  CHECK(encode_frame(large.value(), kObserveReply));  // The controller refuses a longer reply.
 }
 
 TEST_CASE("nothing is applied or committed without the lock") {

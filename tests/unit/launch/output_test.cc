@@ -155,6 +155,40 @@ TEST_CASE("a tail keeps the end of the output") {
   CHECK(tail.text.size() == OutputTails::kLongestTail);
   CHECK(tail.text.ends_with("xlast"));
   CHECK(tails.tail_of(0, 2).text.empty());
+  CHECK(tails.move_tail_of(0, 1).text == tail.text);
+  CHECK(tails.tail_of(0, 1).text.empty());
+}
+
+TEST_CASE("the tails of a node's ranks share one bound, however much each rank prints") {
+  constexpr int kRanks = 64;
+  const std::string flood(OutputTails::kLongestTail, 'x');
+  OutputTails tails;
+  REQUIRE(tails.take({1, 0, false}, flood));
+  for (int round = 0; round < 3; ++round) {
+    for (int rank = 0; rank < kRanks; ++rank) REQUIRE(tails.take({0, rank, false}, flood + std::to_string(rank)));
+  }
+  std::size_t sum = 0;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto tail = tails.tail_of(0, rank);
+    CHECK(tail.is_cut);
+    CHECK(tail.text.ends_with("x" + std::to_string(rank)));
+    sum += tail.text.size();
+  }
+  CHECK(sum == OutputTails::kMostOfNode);
+  // Another node's rank keeps its own part.
+  CHECK(tails.tail_of(1, 0).text == flood);
+  CHECK_FALSE(tails.tail_of(1, 0).is_cut);
+}
+
+TEST_CASE("the tail of a rank that has ended is shortened when more ranks of its node print") {
+  OutputTails tails;
+  REQUIRE(tails.take({0, 0, false}, std::string(OutputTails::kLongestTail, 'a') + "end"));
+  for (int rank = 1; rank < 64; ++rank) REQUIRE(tails.take({0, rank, false}, "b"));
+  const auto tail = tails.move_tail_of(0, 0);
+  CHECK(tail.is_cut);
+  CHECK(tail.text.size() == OutputTails::kMostOfNode / 64);
+  CHECK(tail.text.ends_with("aend"));
+  CHECK(tails.tail_of(0, 1).text == "b");
 }
 
 }  // namespace sparkplan

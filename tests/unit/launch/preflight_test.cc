@@ -144,6 +144,30 @@ TEST_CASE("without any GPU its checks are skipped; on one node alone, that fails
   CHECK(nodes.check("driver").status == CheckStatus::kSkip);
 }
 
+TEST_CASE("one rank per GPU needs the same number on all nodes, and a failure names the number of each node") {
+  const std::vector<std::string> names{"spark-01", "spark-02", "spark-03", "spark-04"};
+  const auto judged = [&](const std::vector<int>& numbers) {
+    std::vector<PreflightAnswers> answers;
+    for (const int number : numbers) {
+      answers.emplace_back().has_gpu_tool = true;
+      for (int i = 0; i < number; ++i) answers.back().gpus += "GPU " + std::to_string(i) + ": NVIDIA GB10\n";
+    }
+    return judge_gpu_counts(names, answers);
+  };
+  CHECK_FALSE(judged({1, 1, 1, 1}));
+  CHECK_FALSE(judged({kMostRanksPerNode, kMostRanksPerNode, kMostRanksPerNode, kMostRanksPerNode}));
+
+  const auto one_differs = judged({0, 1, 1, 1});
+  REQUIRE(one_differs);
+  CHECK(one_differs->status == CheckStatus::kFail);
+  CHECK(one_differs->nodes == names);
+  CHECK(one_differs->text ==
+        "the nodes have no or not the same number of GPUs: spark-[02-04] report 1, spark-01 reports none");
+  CHECK(judged({1, 1, 8, 1})->text.ends_with("spark-[01-02,04] report 1, spark-03 reports 8"));
+  CHECK(judged({0, 0, 0, 0})->text.ends_with("spark-[01-04] report none"));
+  CHECK(judged({65, 65, 65, 65})->text == "the nodes report 65 GPUs each; at most 64 ranks run on a node");
+}
+
 TEST_CASE("a half that has no cable, is down or is missing fails with its node") {
   Nodes nodes;
   nodes.add_fabric("enp1s0f1np1");

@@ -74,6 +74,23 @@ TEST_CASE("file: a directory in which a group's members could put a link in plac
   CHECK(check_directories("/srv/lab/app/app.conf", node).value());
 }
 
+TEST_CASE("file: a directory whose ACL lets another user put a link in place of the next one is refused") {
+  FakeNode node;
+  node.add_directory_of_group("/srv/lab", 0775, 0);
+  node.add_directory_of_group("/srv/lab/app", 0755, 0);
+  REQUIRE(check_directories("/srv/lab/app/app.conf", node).value());
+  node.set_acl_writer("/srv/lab", "user ID 1001");
+  const auto below = check_directories("/srv/lab/app/app.conf", node);
+  REQUIRE_FALSE(below);
+  CHECK(below.error().code == ErrorCode::kRefused);
+  CHECK(mentions(below.error().message, "/srv/lab has an ACL and is writable by user ID 1001"));
+  CHECK(below.error().hint == "setfacl -b /srv/lab, or choose another directory");
+  // As with a group: in the last directory no other directory is opened, and with the sticky bit none is renamed.
+  CHECK(check_directories("/srv/lab/app.conf", node).value());
+  node.add_directory_of_group("/srv/lab", 01775, 0);
+  CHECK(check_directories("/srv/lab/app/app.conf", node).value());
+}
+
 TEST_CASE("file: while packages are pending, a missing file waits for them, and an existing file does not") {
   const auto loaded = load_cluster(
       "version: 1\nname: lab\nssh: {user: nvidia}\nfiles:\n  - {path: /etc/app/app.conf, content: a}\n"

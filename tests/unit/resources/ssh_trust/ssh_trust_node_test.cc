@@ -138,6 +138,13 @@ TEST_CASE("ssh_trust: a path from which sshd would not read keys is refused, wit
   CHECK(with_file(0664, 1000, 100).find("its group") != std::string::npos);
   CHECK(with_file(0602, 1000, 1000).find("all users") != std::string::npos);
   CHECK(with_file(0600, 1001, 1000).find("1001") != std::string::npos);
+  for (const char* path : {"/home/nvidia", "/home/nvidia/.ssh", "/home/nvidia/.ssh/authorized_keys"}) {
+    INFO(path);
+    node.add_directory("/home/nvidia/.ssh");
+    node.set_acl_writer(path, "user ID 1001");
+    CHECK(with_file(0664, 1000, 1000) == std::string(path) + " has an ACL and is writable by user ID 1001");
+    node.set_acl_writer(path, "");
+  }
   node.script("getent group -- 1000", {0, "nvidia:x:1000:somebody\n", ""});
   CHECK(with_file(0664, 1000, 1000).find("/home/nvidia/.ssh/authorized_keys") != std::string::npos);
 }
