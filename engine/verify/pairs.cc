@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "engine/fleet/session/fan_out.h"
 
@@ -28,8 +29,10 @@ std::vector<std::vector<NodePair>> rounds_of_pairs(std::size_t count) {
 }
 
 void in_rounds(std::size_t count, std::size_t at_once, const std::function<void(std::size_t, std::size_t)>& work,
-               const std::function<bool()>& stopped) {
+               const std::function<bool()>& stopped, const std::function<void()>& between) {
+  bool first = true;
   for (auto& round : rounds_of_pairs(count)) {
+    if (!std::exchange(first, false)) between();
     const auto one = [&](const NodePair& pair) {
       if (!stopped()) work(pair.first, pair.second);
     };

@@ -1,6 +1,7 @@
 #include "engine/verify/verify_context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/core/text.h"
 #include "engine/fleet/session/run_identity.h"
@@ -29,7 +30,7 @@ bool belong_together(const Cluster& cluster, const VerifyNode& a, const Observed
 }
 
 Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const ObservedPort& half) {
-  if (!node.can_be_asked()) return node.why_not_asked();
+  if (!node.can_be_paired()) return node.why_not_paired();
   if (!node.facts->live) return {node.name() + " is not a running system"};
   if (auto failed = context.blocked_by_link(node, half)) return failed;
   if (half.address.empty()) return {node.name() + " has no address on " + half.interface};
@@ -38,6 +39,22 @@ Blocker blocker_at(const VerifyContext& context, const VerifyNode& node, const O
 
 /// The subject of the failed check of a node that answers too late.
 constexpr std::string_view kAnswers = "answers";
+/// The subject of the failed check of a node whose pairs take too long.
+constexpr std::string_view kPairs = "pairs";
+
+Blocker why_kept(const VerifyNode& node) {
+  return {
+      node.name() + " kept " + std::to_string(node.waits.kept) + " nodes waiting; this level measures it no further",
+      check_id(node.level, {node.name()}, kPairs)};
+}
+
+Check failed_check(Level level, const VerifyNode& node, std::string_view what, std::string text, std::string cause,
+                   std::string fix) {
+  Check check = skipped(level, {node.name()}, std::string(what), std::move(cause), std::move(fix));
+  check.status = CheckStatus::kFail;
+  check.text = std::move(text);
+  return check;
+}
 
 }  // namespace
 
@@ -46,17 +63,25 @@ Blocker VerifyNode::why_not_asked() const {
   return {name() + " answered too late too often; this run does not ask it again", check_id(level, {name()}, kAnswers)};
 }
 
+Blocker VerifyNode::why_not_paired() const {
+  return is_too_late() || !keeps_others_waiting() ? why_not_asked() : why_kept(*this);
+}
+
 std::string VerifyNode::absence() const { return is_too_late() ? why_not_asked().reason : "the node is not connected"; }
 
 std::vector<Check> late_nodes(const VerifyContext& context, Level level) {
   std::vector<Check> checks;
   for (const VerifyNode& node : context.nodes) {
-    if (!node.is_too_late() || node.level != level) continue;
-    Check check = skipped(level, {node.name()}, std::string(kAnswers), node.why_not_asked().reason,
-                          "check the load of the node and the network to it, or leave it out with `--only`");
-    check.status = CheckStatus::kFail;
-    check.text = "answers in time";
-    checks.push_back(std::move(check));
+    if (node.level != level) continue;
+    if (node.is_too_late()) {
+      checks.push_back(failed_check(level, node, kAnswers, "answers in time", node.why_not_asked().reason,
+                                    "check the load of the node and the network to it, or leave it out with `--only`"));
+    }
+    if (node.keeps_others_waiting()) {
+      checks.push_back(
+          failed_check(level, node, kPairs, "measured in time", why_kept(node).reason,
+                       "check the load, the firewall and the cables of the node, or leave it out with `--only`"));
+    }
   }
   return checks;
 }
@@ -106,7 +131,7 @@ std::vector<Check> without_pairs(const VerifyContext& context, Level level, cons
     const VerifyNode& node = context.nodes[i];
     if (std::any_of(pairs.begin(), pairs.end(), [&](const HalfPair& p) { return p.from == i || p.to == i; })) continue;
     if (!node.can_be_asked()) {
-      checks.push_back(skipped(level, {node.name()}, "", "the node is not connected"));
+      checks.push_back(skipped(level, {node.name()}, "", node.absence()));
     } else if (node.spec->fabric.empty()) {
       checks.push_back(skipped(level, {node.name()}, "", "no fabric declared", std::string(kDeclareFabric)));
     } else if (const Blocker unread = unread_peers(context, node)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -38,8 +39,15 @@ struct VerifyOptions {
 
 /// An answer may come this much after its planned time: for the way to the node, and its load.
 inline constexpr std::chrono::seconds kAnswerGrace{2};
-/// The sum of what the answers of one node may exceed that in one run.
+/// The sum of what the answers of one node may exceed that in one run. Its pairs may cost as much at each level.
 inline constexpr std::chrono::seconds kLateAllowance{60};
+
+/// What the pairs of one node have cost at the level at work.
+struct PairWaits {
+  /// By the index of the other node: how much longer than planned their measurements took.
+  std::map<std::size_t, std::chrono::milliseconds> lost;
+  std::size_t kept = 0;  ///< The number of nodes that it kept waiting. Not 0: the level measures no more pairs with it.
+};
 
 /// One node that takes part.
 struct VerifyNode {
@@ -51,27 +59,38 @@ struct VerifyNode {
   /// How much later than planned its answers to ask() came, in all. Otherwise a node that answers each request just
   /// before its deadline would hold the others for hours.
   std::chrono::milliseconds late{0};
+  PairWaits waits = {};
   Level level = Level::kLink;  ///< The one at work; of a node that is too late, the one at which it became so.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;  ///< For tests.
 
   const std::string& name() const { return spec->name.str(); }
   bool is_too_late() const { return late > kLateAllowance; }
   bool can_be_asked() const { return client != nullptr && !lost && !is_too_late(); }
+  bool keeps_others_waiting() const { return waits.kept > 0; }
+  bool can_be_paired() const { return can_be_asked() && !keeps_others_waiting(); }
   /// For a node that cannot be asked. A node that is too late has a failed check with that id.
   Blocker why_not_asked() const;
+  /// For a node that cannot be measured with others. One that keeps them waiting has a failed check with that id.
+  Blocker why_not_paired() const;
   /// As the reason of why_not_asked(), for checks of this node alone.
   std::string absence() const;
+
+  /// The result of `work`, which waits for this node alone and takes at most `planned` on it.
+  template <class Work>
+  auto timed(std::chrono::milliseconds planned, Work work) {
+    const auto begun = now();
+    auto result = work();
+    const auto took = std::chrono::ceil<std::chrono::milliseconds>(now() - begun);
+    late += std::max(std::chrono::milliseconds(0), took - planned - kAnswerGrace);
+    return result;
+  }
 
   /// The answer to a request for which the agent takes at most `planned`. Errors: those of AgentClient::call(), and
   /// kFailed without a request once the node is too late.
   template <class Kind>
   Result<typename Kind::Reply> ask(const Kind& request, std::chrono::milliseconds planned = {}) {
     if (is_too_late()) return failure(ErrorCode::kFailed, why_not_asked().reason);
-    const auto begun = now();
-    auto reply = client->call(request);
-    const auto took = std::chrono::ceil<std::chrono::milliseconds>(now() - begun);
-    late += std::max(std::chrono::milliseconds(0), took - planned - kAnswerGrace);
-    return reply;
+    return timed(planned, [&] { return client->call(request); });
   }
 };
 
@@ -97,7 +116,7 @@ struct VerifyContext {
 /// that.
 std::string new_token();
 
-/// Pure. The failed checks of the nodes that became too late at `level`.
+/// Pure. The failed checks of the nodes that became too late at `level`, and of those that kept others waiting there.
 std::vector<Check> late_nodes(const VerifyContext& context, Level level);
 
 /// True when `error` means that the connection is broken; the node then counts as lost, and is not asked again. Every
@@ -124,7 +143,7 @@ std::vector<Check> without_pairs(const VerifyContext& context, Level level, cons
 Blocker unread_peers(const VerifyContext& context, const VerifyNode& node);
 /// A check of that pair, not yet made: LEVEL/FROM/TO/HALF.
 Check check_of(Level level, const VerifyContext& context, const HalfPair& pair);
-/// The reason if an end cannot be asked, or failed its check of links or, with `mtu_too`, of MTU.
+/// The reason if an end cannot be measured with others, or failed its check of links or, with `mtu_too`, of MTU.
 Blocker blocker_of(const VerifyContext& context, const HalfPair& pair, bool mtu_too);
 
 }  // namespace sparkplan

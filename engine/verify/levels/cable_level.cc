@@ -1,6 +1,7 @@
 #include "engine/verify/levels/cable_level.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <set>
@@ -16,6 +17,8 @@ namespace {
 
 /// Beyond this number, the rest are only counted.
 constexpr std::size_t kMostNamed = 3;
+/// The agent reads for at most 1 s, until no frame arrives for 100 ms.
+constexpr std::chrono::milliseconds kLongestReading{1'100};
 
 /// The half at the other end: "spark-02", "enp1s0f1np1".
 using Far = std::pair<std::string, std::string>;
@@ -54,6 +57,8 @@ class CableJudge {
     const auto calls = heard_.calls.find(at);
     if (const Blocker failed = context_.blocked_by_link(node, half)) {
       check.block(failed);
+    } else if (calls == heard_.calls.end() && node.is_too_late()) {
+      check.block(node.why_not_asked());
     } else if (calls == heard_.calls.end()) {
       const auto why = heard_.silent.find(at);
       check.cause = why == heard_.silent.end() ? "the node is not a running system" : why->second;
@@ -106,7 +111,7 @@ class CableJudge {
       const VerifyNode& to = context_.nodes[pair.to];
       const ObservedPort& half = to.halves[pair.to_half];
       if (!heard_.calls.contains(pair.to)) {
-        blocker = {to.name() + " is not connected"};
+        blocker = to.is_too_late() ? to.why_not_asked() : Blocker{to.name() + " is not connected"};
       } else if (auto failed = context_.blocked_by_link(to, half)) {
         blocker = std::move(failed);
       } else if (const std::string why = why_mute(pair.to, half.interface); !why.empty()) {
@@ -145,12 +150,12 @@ class CableRound {
   HeardCables run() {
     if (places_.empty()) return std::move(heard_);
     on_each("opening the link probe receivers", [&](VerifyNode& node, std::size_t) {
-      return node.client->call(StartLinkProbeRequest{interfaces_to_listen_at(node), token_});
+      return node.ask(StartLinkProbeRequest{interfaces_to_listen_at(node), token_});
     });
     on_each("sending link probes",
-            [&](VerifyNode& node, std::size_t at) { return node.client->call(SendLinkProbesRequest{names_.at(at)}); });
+            [&](VerifyNode& node, std::size_t at) { return node.ask(SendLinkProbesRequest{names_.at(at)}); });
     on_each("reading link probes", [&](VerifyNode& node, std::size_t at) -> Result<void> {
-      SPARK_TRY(auto reply, node.client->call(ReadLinkProbesRequest{}));
+      SPARK_TRY(auto reply, node.ask(ReadLinkProbesRequest{}, kLongestReading));
       replies_[at] = std::move(reply);
       return {};
     });
@@ -170,7 +175,9 @@ class CableRound {
         places_, context_.options.workers,
         [&](std::size_t at) {
           VerifyNode& node = context_.nodes[at];
-          if (context_.stop.stop_requested() || !node.can_be_asked()) return;
+          if (context_.stop.stop_requested()) return;
+          if (node.is_too_late()) errors[at] = make_error(ErrorCode::kFailed, node.why_not_asked().reason);
+          if (!node.can_be_asked()) return;
           context_.progress(node.name(), doing);
           auto done = work(node, at);
           if (done) return;

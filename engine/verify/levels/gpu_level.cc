@@ -1,3 +1,4 @@
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,12 @@
 
 namespace sparkplan {
 namespace {
+
+/// The agent reads the kernel's log for at most 3 s.
+constexpr std::chrono::seconds kLongestLook{3};
+
+/// For the connection, and the installation of sparkplan-nccl.
+constexpr std::chrono::minutes kLongestStart{2};
 
 struct MeasuredNode {
   VerifyNode* node = nullptr;
@@ -23,7 +30,7 @@ std::string reason_of_absence(const VerifyNode& node) {
 
 /// The agent reads the kernel's log, because that takes root.
 void read_log(VerifyNode& node, GpuNode& into) {
-  auto log = node.client->call(GpuErrorsRequest{});
+  auto log = node.ask(GpuErrorsRequest{}, kLongestLook);
   if (log) {
     into.log = std::move(*log);
     return;
@@ -36,9 +43,11 @@ void measure(const VerifyContext& context, const GpuRunOptions& options, Measure
   VerifyNode& node = *one.node;
   if (!one.absent.empty() || context.stop.stop_requested()) return;
   context.progress(node.name(), "measuring its GPU under load");
-  one.gpus.outcome = measure_gpus(*node.spec, options);
+  const auto planned = std::chrono::milliseconds(options.command.load_ms) + options.patience + kLongestStart;
+  one.gpus.outcome = node.timed(planned, [&] { return measure_gpus(*node.spec, options); });
   // Also without an answer: a GPU that has fallen off the bus is only in the log.
   if (!context.stop.stop_requested() && node.can_be_asked()) read_log(node, one.gpus);
+  if (node.is_too_late() && !one.gpus.log) one.gpus.log_unread = node.why_not_asked().reason;
 }
 
 }  // namespace

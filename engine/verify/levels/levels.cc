@@ -30,6 +30,7 @@ void run_levels(VerifyContext& context) {
   for (const Level level : context.options.levels) {
     if (context.stop.stop_requested()) return;
     for (VerifyNode& node : context.nodes) {
+      node.waits = {};
       if (!node.is_too_late()) node.level = level;
     }
     for (const LevelPart& part : kParts) {

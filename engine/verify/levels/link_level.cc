@@ -61,7 +61,7 @@ Check check_half(const VerifyNode& node, const ObservedPort& half) {
 }
 
 std::string reason_for_none(const VerifyNode& node) {
-  if (!node.can_be_asked()) return "the node is not connected";
+  if (!node.can_be_asked()) return node.absence();
   if (!node.facts->live) return "the node is not a running system";
   return node.halves.empty() ? "no fabric declared" : "";
 }

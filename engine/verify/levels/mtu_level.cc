@@ -1,18 +1,21 @@
 #include "engine/verify/levels/mtu_level.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
 #include "engine/verify/levels/levels.h"
 #include "engine/verify/levels/packet_probe.h"
-#include "engine/verify/pairs.h"
+#include "engine/verify/pair_waits.h"
 
 namespace sparkplan {
 namespace {
 
 /// A busy machine may answer late.
 constexpr std::int64_t kPatience = 1'000;
+/// For the echoes of a direction and, where these are dropped, its datagrams.
+constexpr std::chrono::seconds kUsualForDirection{2};
 
 /// One half of a pair in one direction.
 struct Direction {
@@ -31,6 +34,13 @@ std::int64_t carried_by(const ObservedPort& half) {
 /// or only claim it.
 constexpr std::size_t kWitnesses = 2;
 
+/// The check was skipped because the run or the level leaves one of the nodes out.
+bool was_left_out(const VerifyContext& context, const HalfPair& pair, const Check& check) {
+  if (check.status != CheckStatus::kSkip || check.blocked_by.empty()) return false;
+  const auto blocks = [&](std::size_t end) { return context.nodes[end].why_not_paired().check == check.blocked_by; };
+  return blocks(pair.from) || blocks(pair.to);
+}
+
 void name_if_common(const VerifyContext& context, const std::vector<HalfPair>& pairs, std::vector<Check>& checks,
                     std::size_t at, std::size_t half) {
   std::vector<Check*> narrow;
@@ -41,6 +51,7 @@ void name_if_common(const VerifyContext& context, const std::vector<HalfPair>& p
     const bool from_here = pair.from == at && pair.from_half == half;
     const bool to_here = pair.to == at && pair.to_half == half;
     if (from_here || to_here) {
+      if (was_left_out(context, pair, checks[i])) continue;
       if (checks[i].status != CheckStatus::kFail || !checks[i].value) return;
       narrow.push_back(&checks[i]);
       witnesses.insert(from_here ? pair.to : pair.from);
@@ -76,10 +87,11 @@ class MtuLevel {
   }
 
   std::vector<Check> run() {
-    const auto stopped = [&] { return context_.stop.stop_requested(); };
-    in_rounds(
-        context_.nodes.size(), context_.options.workers,
-        [&](std::size_t one, std::size_t other) { probe_between(one, other); }, stopped);
+    const auto planned = [&](std::size_t one, std::size_t other) {
+      return kUsualForDirection *
+             std::ranges::count_if(directions_, [&](const auto& of) { return joins(of, one, other); });
+    };
+    measure_pairs(context_, planned, [&](std::size_t one, std::size_t other) { probe_between(one, other); });
     std::vector<HalfPair> pairs;
     std::vector<Check> checks;
     for (Direction& direction : directions_) {
@@ -92,12 +104,15 @@ class MtuLevel {
   }
 
  private:
+  static bool joins(const Direction& direction, std::size_t one, std::size_t other) {
+    return std::minmax(direction.pair.from, direction.pair.to) == std::minmax(one, other);
+  }
+
   void probe_between(std::size_t one, std::size_t other) {
     std::vector<Direction*> mine;
     for (Direction& direction : directions_) {
-      const auto& pair = direction.pair;
-      if (std::minmax(pair.from, pair.to) != std::minmax(one, other)) continue;
-      const Blocker blocker = blocker_of(context_, pair, false);
+      if (!joins(direction, one, other)) continue;
+      const Blocker blocker = blocker_of(context_, direction.pair, false);
       direction.check.block(blocker);
       if (!blocker) mine.push_back(&direction);
     }

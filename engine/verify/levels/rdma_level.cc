@@ -1,10 +1,13 @@
 #include "engine/verify/levels/levels.h"
 
+#include <chrono>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "engine/verify/levels/rdma_pair.h"
 #include "engine/verify/levels/rdma_ports.h"
+#include "engine/verify/pair_waits.h"
 #include "engine/verify/pairs.h"
 
 namespace sparkplan {
@@ -22,6 +25,15 @@ struct Pair {
   std::vector<RdmaWay> ways;
   std::vector<Check> checks;
 };
+
+/// A second of writes in each direction, a latency, and about 12 requests.
+constexpr std::chrono::seconds kUsualForWay{4};
+/// A second of writes in each direction, and about 10 requests.
+constexpr std::chrono::seconds kUsualForAll{3};
+
+std::chrono::milliseconds usual_time(const std::vector<RdmaWay>& ways) {
+  return kUsualForWay * std::ssize(ways) + (ways.size() > 1 ? kUsualForAll : std::chrono::seconds(0));
+}
 
 }  // namespace
 
@@ -49,12 +61,15 @@ std::vector<Check> verify_rdma(VerifyContext& context) {
       pairs[{pair.from, pair.to}].ways.push_back({pair, &from, &to});
     }
   }
-  const auto measure = [&](std::size_t one, std::size_t other) {
+  const auto planned = [&](std::size_t one, std::size_t other) {
     const auto found = pairs.find({one, other});
-    if (found == pairs.end() || found->second.ways.empty()) return;
-    append(found->second.checks, measure_rdma(context, found->second.ways));
+    return found == pairs.end() ? std::chrono::milliseconds(0) : usual_time(found->second.ways);
   };
-  in_rounds(context.nodes.size(), context.options.workers, measure, [&] { return context.stop.stop_requested(); });
+  const auto measure = [&](std::size_t one, std::size_t other) {
+    Pair& pair = pairs.at({one, other});
+    append(pair.checks, measure_rdma(context, pair.ways));
+  };
+  measure_pairs(context, planned, measure);
   for (auto& [nodes, pair] : pairs) append(checks, std::move(pair.checks));
   append(checks, without_pairs(context, Level::kRdma, all_pairs));
   return checks;

@@ -158,13 +158,13 @@ class PairMeasurement {
     return false;
   }
 
-  bool askable() const { return a_.can_be_asked() && b_.can_be_asked(); }
+  bool askable() const { return a_.can_be_paired() && b_.can_be_paired(); }
 
   /// Why these ways cannot be measured; empty if they can.
   Blocker in_the_way(const std::vector<OpenWay*>& ways) const {
     if (context_.stop.stop_requested()) return {"stopped"};
-    if (!a_.can_be_asked()) return a_.why_not_asked();
-    if (!b_.can_be_asked()) return b_.why_not_asked();
+    if (!a_.can_be_paired()) return a_.why_not_paired();
+    if (!b_.can_be_paired()) return b_.why_not_paired();
     for (const OpenWay* way : ways) {
       if (!way->trouble.empty()) return {way->trouble + " was not measured"};
     }

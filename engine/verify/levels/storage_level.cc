@@ -1,5 +1,6 @@
 #include "engine/verify/levels/levels.h"
 
+#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,6 +14,9 @@
 
 namespace sparkplan {
 namespace {
+
+/// The agent searches for a file and reads it at most twice, for at most 45 s each.
+constexpr std::chrono::seconds kLongestRead{135};
 
 /// The mounts of one node and their checks.
 struct NodeStorage {
@@ -47,7 +51,7 @@ Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadSt
 
 void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
   VerifyNode& node = *storage.node;
-  const auto reply = node.client->call(ReadStorageRequest{mount.target});
+  const auto reply = node.ask(ReadStorageRequest{mount.target}, kLongestRead);
   if (!reply && note_if_lost(node, reply.error())) {
     check.status = CheckStatus::kSkip;
     check.cause = node.name() + " is no longer connected";
@@ -94,7 +98,8 @@ void verify_node(VerifyContext& context, const std::map<std::string, NodeExports
   }
   if (!node.can_be_asked()) return skip_all(storage, node.absence());
   if (node.facts == nullptr || !node.facts->live) return skip_all(storage, "the node is not a running system");
-  const auto observed = observe_node(*node.client, question_about(storage.mounts), *context.registry);
+  const auto question = question_about(storage.mounts);
+  const auto observed = node.timed({}, [&] { return observe_node(*node.client, question, *context.registry); });
   if (!observed) {
     if (note_if_lost(node, observed.error())) return skip_all(storage, observed.error().describe());
     return fail_all(storage, observed.error().describe());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "engine/verify/pairs.h"
+#include "engine/verify/pair_waits.h"
 
 namespace sparkplan {
 namespace {
@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kStreams = 4;
 /// The agent waits 4 s for each connection and 5 s for the arrival of the data. The other end can cause both waits.
 constexpr std::chrono::seconds kLongestRest{4 * kStreams + 5};
+/// For the three requests of a measurement, and the connections.
+constexpr std::chrono::seconds kUsualRest{1};
 
 RowId row_of(TcpOutcome outcome) {
   switch (outcome) {
@@ -79,18 +81,21 @@ std::vector<Check> verify_tcp(VerifyContext& context) {
   std::vector<Check> checks;
   for (const HalfPair& pair : pairs) checks.push_back(check_of(Level::kTcp, context, pair));
   const auto stopped = [&] { return context.stop.stop_requested(); };
+  const auto joins = [](const HalfPair& pair, std::size_t one, std::size_t other) {
+    return std::minmax(pair.from, pair.to) == std::minmax(one, other);
+  };
+  const auto planned = [&](std::size_t one, std::size_t other) {
+    const auto ways = std::ranges::count_if(pairs, [&](const HalfPair& pair) { return joins(pair, one, other); });
+    return ways * (context.options.tcp_duration + kUsualRest);
+  };
   const auto of_two = [&](std::size_t one, std::size_t other) {
-    const auto joined = [&](const HalfPair& pair) {
-      return std::minmax(pair.from, pair.to) == std::minmax(one, other);
-    };
-    if (std::none_of(pairs.begin(), pairs.end(), joined)) return;
     context.progress(context.nodes[one].name(), "measuring TCP with " + context.nodes[other].name());
     context.progress(context.nodes[other].name(), "measuring TCP with " + context.nodes[one].name());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (joined(pairs[i]) && !stopped()) check_pair(context, pairs[i], checks[i]);
+      if (joins(pairs[i], one, other) && !stopped()) check_pair(context, pairs[i], checks[i]);
     }
   };
-  in_rounds(context.nodes.size(), context.options.workers, of_two, stopped);
+  measure_pairs(context, planned, of_two);
   append(checks, without_pairs(context, Level::kTcp, pairs));
   return checks;
 }

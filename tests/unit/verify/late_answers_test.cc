@@ -1,99 +1,26 @@
 // Nodes that answer late. Each node has its own clock, which its answers move on: no case waits.
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "engine/resource/registry.h"
 #include "engine/verify/levels/levels.h"
 #include "engine/verify/levels/rdma_pair.h"
 #include "tests/support/catch.h"
-#include "tests/unit/remote/fakes.h"
-#include "tests/unit/verify/sample_context.h"
+#include "tests/unit/verify/late_fleet.h"
 
 namespace sparkplan {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::SampleContext;
+using testing::LateFleet;
 
 /// Just below the deadline of a request.
 constexpr milliseconds kJustInTime{59'000};
 constexpr const char* kReason = "spark-03 answered too late too often; this run does not ask it again";
-
-Result<Value> good_answer(const Request& request) {
-  if (std::holds_alternative<OpenReceiverRequest>(request)) return encode(OpenReceiverReply{1001, 1002});
-  if (std::holds_alternative<CloseReceiverRequest>(request)) return encode(CloseReceiverReply{});
-  if (std::holds_alternative<MeasureTcpRequest>(request)) {
-    return encode(MeasureTcpReply{TcpOutcome::kDone, "", 1'000'000, 1'000'000});
-  }
-  if (const auto* probe = std::get_if<ProbeRequest>(&request)) {
-    return encode(ProbeReply{std::vector<bool>(probe->targets.size(), true)});
-  }
-  if (std::holds_alternative<RdmaOpenRequest>(request)) {
-    RdmaEndpoint endpoint;
-    endpoint.session = 1;
-    endpoint.mtu = 4096;
-    endpoint.queue_pairs = {1, 2, 3, 4};
-    return encode(endpoint);
-  }
-  return test::answer_usually(request);
-}
-
-using Delay = std::function<milliseconds(const Request&)>;
-
-/// Nodes whose agents measure well, and take the time that a case gives them.
-class LateFleet {
- public:
-  LateFleet(int count, Level level) : sample_(count) {
-    sample_.options.levels = {level};
-    for (int i = 0; i < count; ++i) add();
-  }
-
-  VerifyContext context() {
-    auto made = sample_.context();
-    for (std::size_t i = 0; i < agents_.size(); ++i) {
-      made.nodes[i].client = &*agents_[i]->client;
-      made.nodes[i].now = [agent = agents_[i].get()] { return agent->time; };
-    }
-    return made;
-  }
-
-  void delay(std::size_t node, Delay by) { agents_[node]->delay = std::move(by); }
-  std::size_t asked(std::size_t node) const { return agents_[node]->asked; }
-  /// How long its answers took together.
-  milliseconds spent(std::size_t node) const {
-    return std::chrono::ceil<milliseconds>(agents_[node]->time.time_since_epoch());
-  }
-
- private:
-  struct Agent {
-    test::Remote remote;
-    std::chrono::steady_clock::time_point time{};
-    Delay delay = [](const Request&) { return milliseconds(0); };
-    std::size_t asked = 0;
-    Result<AgentClient> client = failure(ErrorCode::kNotFound, "not opened");
-  };
-
-  void add() {
-    agents_.push_back(std::make_unique<Agent>());
-    Agent* const agent = agents_.back().get();
-    agent->remote.add(test::agent(test::own_hello(), [agent](const Request& request) {
-      if (std::holds_alternative<FactsRequest>(request)) return test::answer_usually(request);
-      ++agent->asked;
-      agent->time += agent->delay(request);
-      return good_answer(request);
-    }));
-    agent->client = AgentClient::open(test::node(), agent->remote.options(), {});
-    REQUIRE(agent->client);
-  }
-
-  SampleContext sample_;
-  std::vector<std::unique_ptr<Agent>> agents_;
-};
 
 bool has(const Check& check, const std::string& node) {
   return std::find(check.nodes.begin(), check.nodes.end(), node) != check.nodes.end();
@@ -184,6 +111,58 @@ TEST_CASE("verify: RDMA with a node that answers just before each deadline ends 
   const auto late = late_nodes(context, Level::kRdma);
   REQUIRE(late.size() == 1);
   CHECK(late.front().id == "rdma/spark-03/answers");
+}
+
+TEST_CASE("verify: late answers at the level link leave a node out, and its cables do not fail") {
+  LateFleet fleet(4, Level::kLink);
+  fleet.delay(2, [](const Request&) { return kJustInTime; });
+  auto context = fleet.context();
+  run_levels(context);
+  CHECK(fleet.asked(2) == 2);
+  CHECK(fleet.asked(0) == 3);
+  std::size_t blocked = 0;
+  for (const Check& check : context.checks) {
+    INFO(check.id);
+    if (check.what != "A/cable" && check.what != "B/cable") continue;
+    if (!has(check, "spark-03")) continue;
+    CHECK(check.status == CheckStatus::kSkip);
+    CHECK(check.blocked_by == "link/spark-03/answers");
+    ++blocked;
+  }
+  CHECK(blocked == 2);
+  CHECK(std::ranges::count(context.checks, std::string("link/spark-03/answers"), &Check::id) == 1);
+}
+
+TEST_CASE("verify: late answers at the level ssh leave a node out, and the others log in to each other") {
+  LateFleet fleet(6, Level::kSsh);
+  fleet.delay(2, [](const Request&) { return kJustInTime; });
+  auto context = fleet.context();
+  run_levels(context);
+  CHECK(fleet.asked(2) == 2);
+  CHECK(context.checks.size() == 37);  // Each node to each one, and the failed check.
+  std::size_t passed = 0;
+  for (const Check& check : context.checks) {
+    INFO(check.id);
+    if (check.status == CheckStatus::kPass && !has(check, "spark-03")) ++passed;
+    if (check.status == CheckStatus::kFail) CHECK(check.id == "ssh/spark-03/answers");
+    if (check.status == CheckStatus::kSkip) CHECK(check.blocked_by == "ssh/spark-03/answers");
+  }
+  CHECK(passed == 25);
+}
+
+TEST_CASE("verify: late answers count at the levels gpu and storage, too") {
+  const Level level = GENERATE(Level::kGpu, Level::kStorage);
+  LateFleet fleet(3, level);
+  fleet.delay(2, [](const Request&) { return kJustInTime; });
+  auto context = fleet.context();
+  context.registry = &builtin_registry();
+  context.nodes[2].late = seconds(10);
+  run_levels(context);
+  const std::string id = check_id(level, {"spark-03"}, "answers");
+  INFO(id);
+  CHECK(fleet.asked(2) == 1);
+  CHECK(std::ranges::count(context.checks, id, &Check::id) == 1);
+  CHECK(context.nodes[0].late == milliseconds(0));
 }
 
 }  // namespace sparkplan

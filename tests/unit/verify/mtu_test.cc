@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/verify/pairs.h"
@@ -59,6 +60,30 @@ TEST_CASE("mtu: a narrow path that one other node reports names no node") {
   // With cables in a line, a half has one other end: either node may have the fault, or only claim it.
   CHECK_FALSE(any_names_a_node(checks_with(4, {{0, 1}}, {{0, 2}, {0, 3}, {1, 2}, {1, 3}})));
   CHECK_FALSE(any_names_a_node(checks_with(3, {{0, 1}}, {})));
+}
+
+TEST_CASE("mtu: a node that is left out does not keep the narrow paths of another one from naming it") {
+  SampleContext sample(5);
+  auto context = sample.context();
+  context.nodes[4].waits.kept = 3;
+  std::vector<HalfPair> pairs;
+  std::vector<Check> checks;
+  for (const HalfPair& pair : half_pairs(context)) {
+    if (pair.from_half != 0) continue;
+    Check check = check_of(Level::kMtu, context, pair);
+    const bool narrow = pair.from == 2 || pair.to == 2;
+    if (pair.from == 4 || pair.to == 4) {
+      check.block(blocker_of(context, pair, false));
+    } else {
+      check.status = narrow ? CheckStatus::kFail : CheckStatus::kPass;
+      check.value = narrow ? 1'500 : 9'000;
+    }
+    pairs.push_back(pair);
+    checks.push_back(std::move(check));
+  }
+  name_common_ends(context, pairs, checks);
+  const auto named = [](const Check& one) { return one.cause.find("switch port of spark-03") != std::string::npos; };
+  CHECK(std::ranges::count_if(checks, named) == 6);
 }
 
 }  // namespace sparkplan

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "tests/support/catch.h"
 
@@ -48,9 +49,13 @@ TEST_CASE("a node is used by one thread at a time, and after a stop no pair begi
     leave(one);
     leave(other);
   };
-  in_rounds(8, 16, work, [] { return false; });
+  std::vector<int> between;
+  in_rounds(
+      8, 16, work, [] { return false; }, [&] { between.push_back(calls); });
   CHECK(calls == 28);
   CHECK_FALSE(overlapped);
+  // Not after the last round: nothing is left to decide about.
+  CHECK(between == std::vector<int>{4, 8, 12, 16, 20, 24});
   calls = 0;
   in_rounds(8, 1, work, [&] { return calls >= 5; });
   CHECK(calls == 5);
