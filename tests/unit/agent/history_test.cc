@@ -18,10 +18,10 @@ using test::knob_step;
 using test::ScratchDirectory;
 using test::set_to;
 
-const std::string kFolder = "/var/lib/sparkplan/journal/";
+const std::string kJournalFolder = "/var/lib/sparkplan/journal/";
 
 RunJournal journal_of(const ExecutorBench& bench) {
-  auto journal = parse_journal(bench.run_id(), bench.root.read(kFolder + bench.run_id() + ".jsonl"));
+  auto journal = parse_journal(bench.run_id(), bench.root.read(kJournalFolder + bench.run_id() + ".jsonl"));
   REQUIRE(journal);
   return *std::move(journal);
 }
@@ -63,7 +63,7 @@ TEST_CASE("a journal contains each step's values, its outcome and the earlier ma
 TEST_CASE("a truncated last line is ignored, and a step without a result is broken off") {
   ExecutorBench bench;
   bench.carry_out({knob_step("a", Absent{}, set_to("1"))});
-  const auto whole = bench.root.read(kFolder + bench.run_id() + ".jsonl");
+  const auto whole = bench.root.read(kJournalFolder + bench.run_id() + ".jsonl");
   const auto intent_end = whole.find('\n') + 1;
   for (auto length = intent_end; length < whole.size(); ++length) {
     const auto journal = parse_journal("run", whole.substr(0, length));
@@ -99,18 +99,18 @@ TEST_CASE("unknown events are ignored, and a rollback event makes the run rolled
 TEST_CASE("a damaged journal is listed beside readable ones") {
   ExecutorBench bench;
   bench.carry_out({knob_step("a", Absent{}, set_to("1"))});
-  bench.root.write(kFolder + "run-0.jsonl", "nonsense\n");
+  bench.root.write(kJournalFolder + "run-0.jsonl", "nonsense\n");
   const auto journals = read_journals(bench.node);
   REQUIRE(journals);
   CHECK(journals->runs.size() == 1);
   REQUIRE(journals->damaged.size() == 1);
-  CHECK(journals->damaged[0].file == kFolder + "run-0.jsonl");
+  CHECK(journals->damaged[0].file == kJournalFolder + "run-0.jsonl");
 }
 
 TEST_CASE("runs are sorted by their succession, not by their controllers' clocks") {
   const ScratchDirectory root;
-  root.write(kFolder + "20300101T000000Z-00000000.jsonl", "{\"event\":\"begin\",\"previous\":\"\"}\n");
-  root.write(kFolder + "20260101T000000Z-00000000.jsonl",
+  root.write(kJournalFolder + "20300101T000000Z-00000000.jsonl", "{\"event\":\"begin\",\"previous\":\"\"}\n");
+  root.write(kJournalFolder + "20260101T000000Z-00000000.jsonl",
              "{\"event\":\"begin\",\"previous\":\"20300101T000000Z-00000000\"}\n");
   const auto node = LocalNode::open(root.path());
   REQUIRE(node);
@@ -211,7 +211,7 @@ TEST_CASE("an activation is undone after its files and never without them, and t
 
 TEST_CASE("a journal of an older version is listed in the history and refused for a rollback") {
   ExecutorBench bench;
-  bench.root.write(kFolder + "run-1.jsonl",
+  bench.root.write(kJournalFolder + "run-1.jsonl",
                    R"({"event":"intent","type":"fake","artifact":"knob:a","before":{"state":"absent"},)"
                    R"("after":{"state":"absent"}})"
                    "\n");

@@ -3,19 +3,15 @@
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/agent/scratch_node.h"
 
 namespace sparkplan {
 namespace {
 
+using test::node_at;
 using test::ScratchDirectory;
 
 const std::string kFolder = "/var/lib/sparkplan/journal/";
-
-LocalNode node_at(const ScratchDirectory& root) {
-  auto node = LocalNode::open(root.path());
-  REQUIRE(node);
-  return std::move(*node);
-}
 
 /// Later numbers sort later.
 std::string run_id(int number) {

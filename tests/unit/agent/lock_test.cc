@@ -5,20 +5,16 @@
 #include "engine/agent/state/node_lock.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/agent/scratch_node.h"
 
 namespace sparkplan {
 namespace {
 
+using test::node_at;
 using test::ScratchDirectory;
 
 const LockHolder kAnna{"anna@laptop", 4242, "apply", "2026-03-01T12:00:00Z"};
 const LockHolder kBert{"bert@desk", 7, "apply", "2026-03-01T12:00:01Z"};
-
-LocalNode node_at(const ScratchDirectory& root) {
-  auto node = LocalNode::open(root.path());
-  REQUIRE(node);
-  return std::move(*node);
-}
 
 }  // namespace
 

@@ -2,19 +2,15 @@
 #include "engine/core/json.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/agent/scratch_node.h"
 
 namespace sparkplan {
 namespace {
 
+using test::node_at;
 using test::ScratchDirectory;
 
 const std::string kPath = "/var/lib/sparkplan/manifest.json";
-
-LocalNode node_at(const ScratchDirectory& root) {
-  auto node = LocalNode::open(root.path());
-  REQUIRE(node);
-  return std::move(*node);
-}
 
 Manifest some_manifest() {
   Manifest manifest;

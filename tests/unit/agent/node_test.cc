@@ -7,18 +7,14 @@
 #include "engine/agent/node/local_node.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/agent/scratch_node.h"
 
 namespace sparkplan {
 namespace {
 
+using test::node_at;
 using test::ScratchDirectory;
 using Kind = FileStatus::Kind;
-
-LocalNode node_at(const ScratchDirectory& root) {
-  auto node = LocalNode::open(root.path());
-  REQUIRE(node);
-  return std::move(*node);
-}
 
 /// Sets the umask and restores the old one.
 class Umask {

@@ -6,10 +6,12 @@
 #include "engine/wire/facts_messages.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/agent/scratch_node.h"
 
 namespace sparkplan {
 namespace {
 
+using test::node_at;
 using test::ScratchDirectory;
 
 std::string found_in(const std::string& text) {
@@ -17,13 +19,7 @@ std::string found_in(const std::string& text) {
   return part ? text.substr(part->begin, part->size) : "nothing";
 }
 
-LocalNode node_at(const ScratchDirectory& root) {
-  auto node = LocalNode::open(root.path());
-  REQUIRE(node);
-  return std::move(*node);
-}
-
-Manifest some_manifest() {
+Manifest awkward_manifest() {
   Manifest manifest;
   manifest.node = "roster";  // Also a value, not only a key.
   manifest.roster = Roster{"lab \"{\\", "uuid", 3, {}};
@@ -59,7 +55,7 @@ TEST_CASE("roster text: blanks are removed outside strings only") {
 TEST_CASE("a manifest with an offered roster is read without it") {
   const ScratchDirectory root;
   auto node = node_at(root);
-  const Manifest whole = some_manifest();
+  const Manifest whole = awkward_manifest();
   REQUIRE(write_manifest(whole, node));
   const auto known = read_manifest(node, {sha256("x"), digest_of(whole.roster)});
   REQUIRE(known);
@@ -75,21 +71,21 @@ TEST_CASE("a manifest with another roster than the offered ones is read whole") 
   const ScratchDirectory root;
   auto node = node_at(root);
   CHECK_FALSE(read_manifest(node, {sha256("x")})->manifest);
-  REQUIRE(write_manifest(some_manifest(), node));
+  REQUIRE(write_manifest(awkward_manifest(), node));
   for (const auto& offered : {std::vector<std::string>{}, std::vector<std::string>{sha256("x")}}) {
     const auto read = read_manifest(node, offered);
     REQUIRE(read);
     CHECK(read->known_roster.empty());
-    CHECK(read->manifest->roster == some_manifest().roster);
+    CHECK(read->manifest->roster == awkward_manifest().roster);
   }
 }
 
 TEST_CASE("a damaged manifest is an error although its roster is known") {
   const ScratchDirectory root;
   auto node = node_at(root);
-  REQUIRE(write_manifest(some_manifest(), node));
+  REQUIRE(write_manifest(awkward_manifest(), node));
   const std::string text = root.read("/var/lib/sparkplan/manifest.json");
-  const std::vector<std::string> offered{digest_of(some_manifest().roster)};
+  const std::vector<std::string> offered{digest_of(awkward_manifest().roster)};
   for (const std::string& damaged : {text + "x", text.substr(0, text.size() - 3)}) {
     root.write("/var/lib/sparkplan/manifest.json", damaged);
     const auto read = read_manifest(node, offered);

@@ -6,6 +6,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "tests/support/catch.h"
+#include "tests/unit/cli/program.h"
 
 namespace sparkplan {
 namespace {
@@ -35,7 +36,7 @@ TextStyle columns(int width) {
   return style;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::contains;
 
 }  // namespace
 

@@ -26,7 +26,7 @@ SshWay way_through(const std::vector<std::string>& addresses) {
 }
 
 /// Machines that show a key only through jump hosts whose keys are recorded, and a user who confirms.
-struct Machines {
+struct RoundMachines {
   std::set<std::string> recorded = {};
   std::map<std::string, Standing> standing = {};  ///< Of a key that is not unknown.
   std::size_t confirmed_rounds = 9;               ///< The user refuses the next one.
@@ -67,26 +67,26 @@ struct Machines {
 }  // namespace
 
 TEST_CASE("init: a machine behind another one is asked for in the round after it, on the same run") {
-  Machines machines;
+  RoundMachines machines;
   CHECK(machines.settle({way_through({"n1"}), way_through({"n2"}), way_through({"n1", "n3"})}) == true);
   CHECK(machines.rounds == std::vector<Round>{{"n1", "n2"}, {"n3"}});
   CHECK(machines.recorded == std::set<std::string>{"n1", "n2", "n3"});
 }
 
 TEST_CASE("init: a jump host that is no machine of the file is asked for as a jump host, once for all behind it") {
-  Machines machines;
+  RoundMachines machines;
   CHECK(machines.settle({way_through({"gate", "n1"}), way_through({"gate", "n2"})}) == true);
   CHECK(machines.rounds == std::vector<Round>{{"jump host gate"}, {"n1", "n2"}});
 }
 
 TEST_CASE("init: a machine that is also a jump host is named as the machine, in any order") {
-  Machines machines;
+  RoundMachines machines;
   CHECK(machines.settle({way_through({"n1", "n3"}), way_through({"n1"})}) == true);
   CHECK(machines.rounds == std::vector<Round>{{"n1"}, {"n3"}});
 }
 
 TEST_CASE("init: known keys ask nothing, and hide no unknown key behind them") {
-  Machines machines;
+  RoundMachines machines;
   machines.recorded = {"gate"};
   CHECK(machines.settle({way_through({"gate"}), way_through({"gate", "n1"})}) == true);
   CHECK(machines.rounds == std::vector<Round>{{"n1"}});
@@ -96,7 +96,7 @@ TEST_CASE("init: known keys ask nothing, and hide no unknown key behind them") {
 
 TEST_CASE("init: no key is asked for behind one that is changed or revoked") {
   for (const Standing standing : {Standing::kChanged, Standing::kRevoked, Standing::kPinMismatch}) {
-    Machines machines;
+    RoundMachines machines;
     machines.recorded = {"gate"};
     machines.standing = {{"gate", standing}};
     CHECK(machines.settle({way_through({"gate", "n1"}), way_through({"n2"})}) == true);
@@ -105,7 +105,7 @@ TEST_CASE("init: no key is asked for behind one that is changed or revoked") {
 }
 
 TEST_CASE("init: after a no, nothing more is recorded or asked") {
-  Machines machines;
+  RoundMachines machines;
   machines.confirmed_rounds = 1;
   CHECK(machines.settle({way_through({"gate", "inner", "n1"})}) == false);
   CHECK(machines.rounds == std::vector<Round>{{"jump host gate"}, {"jump host inner"}});
@@ -113,7 +113,7 @@ TEST_CASE("init: after a no, nothing more is recorded or asked") {
 }
 
 TEST_CASE("init: a key that cannot be recorded ends the rounds") {
-  Machines machines;
+  RoundMachines machines;
   machines.can_record = false;
   const auto settled = machines.settle({way_through({"gate", "n1"})});
   REQUIRE_FALSE(settled);

@@ -23,7 +23,7 @@ const fs::path kSource = test::source_folder();
 const std::string kManual = "docs/man/sparkplan.1";
 const std::string kFileManual = "docs/man/cluster.yaml.5";
 
-std::string text_of(const fs::path& path) {
+std::string page_text(const fs::path& path) {
   std::ifstream file(kSource / path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -251,11 +251,11 @@ TEST_CASE("flag --help shows every command and flag, and no other") {
 }
 
 TEST_CASE("sparkplan(1) shows every command, argument and flag, and no other") {
-  CHECK(entries_of_manual(text_of(kManual)) == entries_of_table(true));
+  CHECK(entries_of_manual(page_text(kManual)) == entries_of_table(true));
 }
 
 TEST_CASE("docs/commands.md shows every command and flag, and no other") {
-  CHECK(entries_of_document(text_of("docs/commands.md")) == entries_of_table(false));
+  CHECK(entries_of_document(page_text("docs/commands.md")) == entries_of_table(false));
 }
 
 TEST_CASE("all command lines in the documents are accepted") {
@@ -263,14 +263,14 @@ TEST_CASE("all command lines in the documents are accepted") {
   const auto possible = possible_uses();
   for (const auto& entry : fs::recursive_directory_iterator(kSource / "docs")) {
     if (entry.path().extension() != ".md") continue;
-    auto uses = uses_in(text_of(entry.path()));
+    auto uses = uses_in(page_text(entry.path()));
     // On other pages a flag alone may belong to another program.
     if (entry.path().filename() != "commands.md") std::erase_if(uses, [](const auto& use) { return use[0] == '-'; });
     INFO(entry.path().string());
     CHECK(missing_in(uses, possible) == Entries{});
     all.insert(uses.begin(), uses.end());
   }
-  const auto uses = uses_in(text_of("README.md"));
+  const auto uses = uses_in(page_text("README.md"));
   CHECK(missing_in(uses, possible) == Entries{});
   CHECK(uses.count("plan --detailed-exitcode") == 1);
   CHECK(uses_in("run `sparkplan plan --detailed-exitcod FILE`").count("plan --detailed-exitcod") == 1);
@@ -284,7 +284,7 @@ TEST_CASE("all generated files are up to date") {
   CHECK(files->contains("docs/doctor.md"));
   for (const auto& [path, text] : *files) {
     INFO(path << " differs: cmake --build build --target reference");
-    CHECK(text_of(path) == text);
+    CHECK(page_text(path) == text);
   }
 }
 
@@ -292,21 +292,21 @@ TEST_CASE("a template without a place for the generated text is an error") {
   const ScratchDirectory folder;
   CHECK_FALSE(reference_files(folder.path()));
   for (const std::string path : {"docs/man/sparkplan.1.in", "docs/man/cluster.yaml.5.in", "docs/commands.md"}) {
-    folder.write("/" + path, text_of(path));
+    folder.write("/" + path, page_text(path));
   }
   CHECK(reference_files(folder.path()));
   for (const std::string path : {"docs/man/sparkplan.1.in", "docs/man/cluster.yaml.5.in", "docs/commands.md"}) {
     INFO(path);
     folder.write("/" + path, "nothing\n");
     CHECK_FALSE(reference_files(folder.path()));
-    folder.write("/" + path, text_of(path));
+    folder.write("/" + path, page_text(path));
   }
 }
 
 TEST_CASE("cluster.yaml(5) describes every key of the schema") {
   const auto schema = parse_plain_json(cluster_schema(builtin_registry()));
   REQUIRE(schema);
-  const auto page = text_of(kFileManual);
+  const auto page = page_text(kFileManual);
   std::size_t sections = 0;
   for (const auto& [key, rule, where] : *schema->find("properties")->entries()) {
     INFO(key);
@@ -338,7 +338,7 @@ TEST_CASE("man and mandoc are installed for the manual page tests") {
 
 TEST_CASE("the manual pages are plain ASCII, and man and mandoc accept them") {
   for (const auto& path : {kManual, kFileManual}) {
-    const auto page = text_of(path);
+    const auto page = page_text(path);
     INFO(path);
     CHECK(std::all_of(page.begin(), page.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
     const auto file = (kSource / path).string();

@@ -2,6 +2,7 @@
 #include "engine/cli/commands/trust_command.h"
 
 #include "tests/support/catch.h"
+#include "tests/unit/cli/program.h"
 
 namespace sparkplan {
 namespace {
@@ -20,7 +21,7 @@ Error refusal(Standing standing) {
   return why_not_recorded(key, station, "cluster.yaml");
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+using test::contains;
 
 }  // namespace
 

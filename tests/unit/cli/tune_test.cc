@@ -7,9 +7,9 @@ namespace sparkplan::test {
 namespace {
 
 /// A file with a node that no machine has: a run that contacts it fails with 4.
-class Desk {
+class TuneDesk {
  public:
-  Desk() {
+  TuneDesk() {
     folder_.write("/cluster.yaml",
                   "version: 1\nname: lab\nnodes:\n  - {name: n1, transport: local, root: /nonexistent}\n");
   }
@@ -28,7 +28,7 @@ class Desk {
 }  // namespace
 
 TEST_CASE("tune: a budget without time for one pair is exit 3 before a node is contacted") {
-  const Desk desk;
+  const TuneDesk desk;
   for (const char* budget : {"0s", "1s", "29999ms"}) {
     INFO(budget);
     const auto output = desk.tune({"--budget", budget});
@@ -41,7 +41,7 @@ TEST_CASE("tune: a budget without time for one pair is exit 3 before a node is c
 }
 
 TEST_CASE("tune: the fragment does not take the place of the cluster's own file, and needs a directory") {
-  const Desk desk;
+  const TuneDesk desk;
   const std::string before = desk.file();
   const auto same = desk.tune({"-o", desk.path("/cluster.yaml")});
   CHECK(same.exit_status == 1);
@@ -53,7 +53,7 @@ TEST_CASE("tune: the fragment does not take the place of the cluster's own file,
 }
 
 TEST_CASE("tune: valid flags lead to the nodes, and a node that is missing ends the run") {
-  const Desk desk;
+  const TuneDesk desk;
   const auto output = desk.tune({"--budget", "30s", "--force", "--json"});
   CHECK(output.exit_status == 4);
   CHECK(contains(output.standard_output, "\"command\": \"tune\""));

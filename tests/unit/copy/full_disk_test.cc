@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Digest digest_of_text(const std::string& text) { return digest_of(text.data(), text.size()); }
+Digest text_digest(const std::string& text) { return digest_of(text.data(), text.size()); }
 
 }  // namespace
 
@@ -34,25 +34,25 @@ TEST_CASE("copy: behind a line that a full disk has cut off, no file gets the di
   std::optional<DigestIndex> index(*std::move(opened));
   {
     const test::LargestFile full(fs::file_size(file) + 10);
-    index->add("lost", stamp, 2, 0, digest_of_text("lost"));
+    index->add("lost", stamp, 2, 0, text_digest("lost"));
   }
-  for (const std::string name : {"one", "two", "three"}) index->add(name, stamp, 2, 0, digest_of_text(name));
-  for (const std::string name : {"one", "two", "three"}) index->add(name, stamp, 2, 1, digest_of_text(name + " end"));
+  for (const std::string name : {"one", "two", "three"}) index->add(name, stamp, 2, 0, text_digest(name));
+  for (const std::string name : {"one", "two", "three"}) index->add(name, stamp, 2, 1, text_digest(name + " end"));
   index.reset();
   const auto again = DigestIndex::open(path, false);
   CHECK(forget_tree(path));
   REQUIRE(again);
   for (const std::string name : {"lost", "one", "two", "three"}) {
     const auto digests = again->find(name, stamp, 2);
-    CHECK((!is_known(digests[0]) || digests[0] == digest_of_text(name)));
-    CHECK((!is_known(digests[1]) || digests[1] == digest_of_text(name + " end")));
+    CHECK((!is_known(digests[0]) || digests[0] == text_digest(name)));
+    CHECK((!is_known(digests[1]) || digests[1] == text_digest(name + " end")));
   }
 }
 
 TEST_CASE("copy: a journal that a full disk cuts off says why, and its last whole lines count") {
   const test::ScratchDirectory folder;
   const FileDescriptor directory(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const auto digest = digest_of_text("abc");
+  const auto digest = text_digest("abc");
   {
     Journal journal;
     REQUIRE(journal.open(directory.get()));

@@ -21,7 +21,7 @@ using test::link;
 using test::ScratchDirectory;
 using test::tar_of;
 
-const std::string kName = "local/vllm:1";
+const std::string kImageName = "local/vllm:1";
 const std::vector<std::string> kContents{std::string(5000, 'a'), std::string(300, 'b'), "top"};
 
 std::string list_of(const std::vector<std::string>& texts) {
@@ -70,7 +70,7 @@ Files oci_files(const std::vector<std::string>& contents) {
 }
 
 ExpectedImage image_of(const std::vector<std::string>& contents, ContainerEngine engine, std::size_t left_out) {
-  return {engine, kName, sha256(config_of(contents)), left_out};
+  return {engine, kImageName, sha256(config_of(contents)), left_out};
 }
 
 /// The archive without these layers.
@@ -184,7 +184,7 @@ TEST_CASE("image reduction: with docker's store of containerd, the archive stays
   for (const auto& one : docker_files(kContents)) {
     if (one.first == "manifest.json") files.push_back(one);
   }
-  const ExpectedImage image{ContainerEngine::kDocker, kName, sha256(manifest), 2};
+  const ExpectedImage image{ContainerEngine::kDocker, kImageName, sha256(manifest), 2};
   CHECK(reduced(tar_of(files), image) == tar_of(files));
 }
 

@@ -18,7 +18,7 @@ std::string against(const Shape& shape, const Value& value) {
 
 const Value kUnknown = Value::Unknown{"known later", "spark-02/ssh_trust/nvidia"};
 
-Value nested(int levels) {
+Value nested_maps(int levels) {
   Value value = 1;
   for (int i = 1; i < levels; ++i) value = Value::list({value});
   return value;
@@ -97,8 +97,8 @@ TEST_CASE("unnamed fields are limited in number and checked against anything()",
 
 TEST_CASE("anything() refuses an Unknown at any depth, and limits depth, number and size", "[shape]") {
   const Shape shape = Shape::anything();
-  CHECK(against(shape, nested(16)).empty());
-  CHECK(against(shape, nested(17)) == "more than 16 levels");
+  CHECK(against(shape, nested_maps(16)).empty());
+  CHECK(against(shape, nested_maps(17)) == "more than 16 levels");
   CHECK(against(shape, Value::map({{"a", Value::list({kUnknown})}})) == "expected a known value, found unknown");
   CHECK(against(shape, Value(Value::List(9'999))).empty());
   CHECK(against(shape, Value(Value::List(10'000))) == "more than 10000 values");

@@ -19,14 +19,14 @@ using test::kSysctlFile;
 using test::ScratchDirectory;
 using test::standing;
 
-constexpr auto kSections = "sysctl: {vm.swappiness: 10}\n";
+constexpr auto kSwappinessSection = "sysctl: {vm.swappiness: 10}\n";
 constexpr auto kMachineId = "/etc/machine-id";
 
 /// A cluster in sync that records the directory of each connection.
 struct WatchedCluster {
   explicit WatchedCluster(std::size_t nodes) : bench(nodes) {
     for (std::size_t i = 1; i <= nodes; ++i) bench.root(i).write(kMachineId, std::string(31, '0') + std::to_string(i));
-    bench.sections = kSections;
+    bench.sections = kSwappinessSection;
     bench.apply_all();
     bench.run.agent.connector = [this](const NodeSpec& node, const ConnectOptions& options) {
       const std::lock_guard lock(mutex);
@@ -99,7 +99,7 @@ TEST_CASE("departing: a member in a single manifest is only a claim while the ot
   // Another cluster of the same name; the lying node knows its uuid and its member.
   FleetBench other(1);
   other.root(1).write(kMachineId, std::string(32, '9'));
-  other.sections = kSections;
+  other.sections = kSwappinessSection;
   other.apply_all();
   const auto before = other.root(1).tree();
   auto theirs = decode_manifest(*decode_json(other.root(1).read(kManifestFile)));

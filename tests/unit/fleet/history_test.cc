@@ -16,9 +16,9 @@ namespace {
 using test::exit_of;
 using test::FleetBench;
 
-constexpr auto kFirst = "sysctl: {vm.swappiness: 10}\nprofile_env: {HF_HOME: /mnt/a}\n";
+constexpr auto kFirstRun = "sysctl: {vm.swappiness: 10}\nprofile_env: {HF_HOME: /mnt/a}\n";
 
-Report roll_back(FleetBench& bench) {
+Report roll_back_last(FleetBench& bench) {
   bench.run.command = "rollback";
   bench.options.rollback.emplace();
   bench.options.allow_prune = true;
@@ -32,9 +32,9 @@ Report roll_back(FleetBench& bench) {
 
 TEST_CASE("a history lists the runs of all nodes, newest first, with their outcomes") {
   FleetBench bench(2);
-  bench.sections = kFirst;
+  bench.sections = kFirstRun;
   bench.apply_all();
-  REQUIRE(exit_of(roll_back(bench)) == 0);
+  REQUIRE(exit_of(roll_back_last(bench)) == 0);
   const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
   REQUIRE(cluster.cluster);
   const auto histories = read_histories(*cluster.cluster, bench.run, true);
@@ -218,7 +218,7 @@ TEST_CASE(
 
 TEST_CASE("a node that was never applied has no history, and reading it leaves no trace") {
   FleetBench bench(1);
-  bench.sections = kFirst;
+  bench.sections = kFirstRun;
   const auto cluster = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
   REQUIRE(cluster.cluster);
   const auto histories = read_histories(*cluster.cluster, bench.run, true);

@@ -12,14 +12,14 @@ using test::kManifestFile;
 using test::ScratchDirectory;
 using test::standing;
 
-constexpr auto kMachineId = "/etc/machine-id";
+constexpr auto kMachineIdFile = "/etc/machine-id";
 
 std::string id_of(std::size_t number) { return std::string(31, '0') + std::to_string(number); }
 
 /// Three members in sync, with a change to make.
 FleetBench three_members() {
   FleetBench bench(3);
-  for (const std::size_t number : {1U, 2U, 3U}) bench.root(number).write(kMachineId, id_of(number) + "\n");
+  for (const std::size_t number : {1U, 2U, 3U}) bench.root(number).write(kMachineIdFile, id_of(number) + "\n");
   bench.sections = "sysctl: {vm.swappiness: 10}\n";
   bench.apply_all();
   bench.sections = "sysctl: {vm.swappiness: 20}\n";
@@ -46,7 +46,7 @@ const std::vector<std::string> kHonest{id_of(1), id_of(2), id_of(3)};
 TEST_CASE("machine-id: one that changes during the run is refused alone and recorded nowhere") {
   FleetBench bench = three_members();
   bench.options.approve = [&](const Report&) {
-    bench.root(1).write(kMachineId, id_of(2) + "\n");
+    bench.root(1).write(kMachineIdFile, id_of(2) + "\n");
     return true;
   };
   const auto report = bench.apply();
@@ -61,7 +61,7 @@ TEST_CASE("machine-id: one that changes during the run is refused alone and reco
 
 TEST_CASE("machine-id: a member that forges its manifest takes none over from a member that is not in the run") {
   FleetBench bench = three_members();
-  bench.root(1).write(kMachineId, id_of(2) + "\n");
+  bench.root(1).write(kMachineIdFile, id_of(2) + "\n");
   Manifest forged = manifest_in(bench.root(1));
   for (RosterEntry& member : forged.roster.members) {
     member.machine_id = member.name == "n1" ? id_of(2) : std::string(32, 'f');

@@ -19,9 +19,9 @@ constexpr auto kMemoryUnit = "/etc/systemd/system/mnt-m.mount";
 constexpr auto kFstab = "/etc/fstab";
 
 /// Three nodes; the first is declared as the writer of a volume that all can reach.
-class Bench : public FleetBench {
+class OthersBench : public FleetBench {
  public:
-  Bench() : FleetBench(3) {
+  OthersBench() : FleetBench(3) {
     extra[0] =
         ", storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}},"
         " {target: /mnt/m, source: {tmpfs: {size: 1MiB}}}]";
@@ -57,7 +57,7 @@ void check_only_the_first_failed(const Report& report) {
 }  // namespace
 
 TEST_CASE("others: with all nodes answering and unchanged, a volume is mounted") {
-  Bench bench;
+  OthersBench bench;
   CHECK(standing(bench.apply()) == "n1 applied, n2 in_sync, n3 in_sync");
   CHECK(bench.root(1).exists(kUnit));
 }
@@ -75,7 +75,7 @@ TEST_CASE("others: a finding about several nodes is reported once") {
 }
 
 TEST_CASE("others: a node that became silent after the plan counts as a writer") {
-  Bench bench;
+  OthersBench bench;
   SECTION("the node cannot be locked") {
     bench.meanwhile([&] { bench.root(2).remove("/"); });
   }
@@ -97,7 +97,7 @@ TEST_CASE("others: a node that became silent after the plan counts as a writer")
 }
 
 TEST_CASE("others: a node with refused sections counts as silent, and the plan lists the consequence") {
-  Bench bench;
+  OthersBench bench;
   bench.sections = "fabric: {topology: custom}\n";
   for (const std::size_t node : {1U, 2U, 3U}) {
     bench.extra[node - 1] +=
@@ -117,7 +117,7 @@ TEST_CASE("others: a node with refused sections counts as silent, and the plan l
 }
 
 TEST_CASE("others: a failed node still counts as a writer of the volumes that it reported") {
-  Bench bench;
+  OthersBench bench;
   bench.apply_all();
   // n1 already has the unit, so nodes that only became silent raise no doubt about it.
   bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
@@ -148,7 +148,7 @@ TEST_CASE("others: a failed node still counts as a writer of the volumes that it
 }
 
 TEST_CASE("others: a departing node that became silent makes the plan stale") {
-  Bench bench;
+  OthersBench bench;
   const std::string storage = std::exchange(bench.extra[0], "");
   bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
   bench.apply_all();
@@ -168,7 +168,7 @@ TEST_CASE("others: a departing node that became silent makes the plan stale") {
 }
 
 TEST_CASE("others: a new writer keeps a volume from being mounted elsewhere, and nothing else from being applied") {
-  Bench bench;
+  OthersBench bench;
   bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
   // A directory of the volume, and one that does not need it.
   bench.extra[0].insert(bench.extra[0].rfind(']'), ", {target: /mnt/b, source: {bind: /mnt/a/data}}");
@@ -199,7 +199,7 @@ TEST_CASE("others: a new writer keeps a volume from being mounted elsewhere, and
 }
 
 TEST_CASE("others: a new writer keeps a volume of a saved plan from being mounted, and nothing else") {
-  Bench bench;
+  OthersBench bench;
   bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
   const SavedPlan plan = bench.saved_plan();
   bench.root(2).write(kFstab, "UUID=aa /mnt/c ext4 defaults 0 0\n");
@@ -214,7 +214,7 @@ TEST_CASE("others: a new writer keeps a volume of a saved plan from being mounte
 }
 
 TEST_CASE("others: a writer that stops makes the plan stale") {
-  Bench bench;
+  OthersBench bench;
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
   bench.meanwhile([&] { bench.root(2).remove(kFstab); });
   const Report report = bench.apply();
@@ -224,7 +224,7 @@ TEST_CASE("others: a writer that stops makes the plan stale") {
 }
 
 TEST_CASE("others: a new mount of an undeclared volume makes no plan stale") {
-  Bench bench;
+  OthersBench bench;
   SECTION("on another node") {
     bench.meanwhile([&] { bench.root(2).write(kFstab, "UUID=stick /mnt/b ext4 defaults 0 0\n"); });
   }
@@ -236,7 +236,7 @@ TEST_CASE("others: a new mount of an undeclared volume makes no plan stale") {
 }
 
 TEST_CASE("others: a silent node does not block a change of a resource that it cannot use") {
-  Bench bench;
+  OthersBench bench;
   bench.extra[0] = ", storage: [{target: /mnt/m, source: {tmpfs: {size: 1MiB}}}]";
   bench.meanwhile([&] { bench.root(2).remove("/"); });
   const Report report = bench.apply();
@@ -245,7 +245,7 @@ TEST_CASE("others: a silent node does not block a change of a resource that it c
 }
 
 TEST_CASE("others: a silent node does not block a change of an already mounted volume") {
-  Bench bench;
+  OthersBench bench;
   bench.apply_all();
   bench.extra[0].replace(bench.extra[0].find("type: ext4"), 10, "type: ext4, options: [noatime]");
   bench.meanwhile([&] { bench.root(2).remove("/"); });

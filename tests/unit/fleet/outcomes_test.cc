@@ -6,8 +6,8 @@
 namespace sparkplan {
 namespace {
 
-const ResourceId kFirst{"sysctl", "first"};
-const ResourceId kSecond{"sysctl", "second"};
+const ResourceId kFirstResource{"sysctl", "first"};
+const ResourceId kSecondResource{"sysctl", "second"};
 
 Step step_of(const std::string& file, std::vector<ResourceId> resources) {
   Step step;
@@ -32,42 +32,42 @@ NodePlan plan_with(const std::vector<ResourceId>& ids) {
 
 TEST_CASE("a change is done when all its steps are done") {
   ChangeOutcomes outcomes;
-  const std::vector<Step> steps{step_of("a", {kFirst}), step_of("b", {kFirst, kSecond})};
+  const std::vector<Step> steps{step_of("a", {kFirstResource}), step_of("b", {kFirstResource, kSecondResource})};
   outcomes.send(steps);
-  CHECK(outcomes.reported(kFirst, left_to_do(plan_with({kFirst})), true) == Outcome::kUnknown);
+  CHECK(outcomes.reported(kFirstResource, left_to_do(plan_with({kFirstResource})), true) == Outcome::kUnknown);
   outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kUndone)}, false});
-  CHECK_FALSE(outcomes.of(kFirst).carried_out);
-  CHECK(outcomes.of(kFirst).artifacts.size() == 1);
+  CHECK_FALSE(outcomes.of(kFirstResource).carried_out);
+  CHECK(outcomes.of(kFirstResource).artifacts.size() == 1);
   CHECK(outcomes.wrote());
-  CHECK(outcomes.reported(kFirst, left_to_do(plan_with({kFirst})), false) == Outcome::kNotDone);
-  CHECK(outcomes.reported(kFirst, {}, false) == Outcome::kDone);
-  CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kNotDone);
+  CHECK(outcomes.reported(kFirstResource, left_to_do(plan_with({kFirstResource})), false) == Outcome::kNotDone);
+  CHECK(outcomes.reported(kFirstResource, {}, false) == Outcome::kDone);
+  CHECK(outcomes.reported(kFirstResource, {}, true) == Outcome::kNotDone);
   outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kDone)}, false});
-  CHECK(outcomes.of(kFirst).carried_out);
-  CHECK(outcomes.of(kSecond).carried_out);
-  CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kDone);
+  CHECK(outcomes.of(kFirstResource).carried_out);
+  CHECK(outcomes.of(kSecondResource).carried_out);
+  CHECK(outcomes.reported(kFirstResource, {}, true) == Outcome::kDone);
 }
 
 TEST_CASE("the first failure of a change stays, also after its steps are done") {
   ChangeOutcomes outcomes;
-  const std::vector<Step> steps{step_of("a", {kFirst})};
+  const std::vector<Step> steps{step_of("a", {kFirstResource})};
   outcomes.receive(steps, {{result_of(StepOutcome::kStale, "it changed")}, false});
   CHECK(outcomes.any_stale());
-  CHECK_FALSE(outcomes.fail(kFirst, {ErrorCode::kFailed, "later", {}, std::nullopt, ""}));
+  CHECK_FALSE(outcomes.fail(kFirstResource, {ErrorCode::kFailed, "later", {}, std::nullopt, ""}));
   outcomes.receive(steps, {{result_of(StepOutcome::kDone)}, false});
-  CHECK(outcomes.failures().at(kFirst).message == "it changed");
-  CHECK(outcomes.reported(kFirst, {}, false) == Outcome::kFailed);
-  CHECK(outcomes.of(kFirst).carried_out);
+  CHECK(outcomes.failures().at(kFirstResource).message == "it changed");
+  CHECK(outcomes.reported(kFirstResource, {}, false) == Outcome::kFailed);
+  CHECK(outcomes.of(kFirstResource).carried_out);
 }
 
 TEST_CASE("a rolled back step fails its changes and is no longer awaited") {
   ChangeOutcomes outcomes;
-  const std::vector<Step> steps{step_of("a", {kFirst})};
+  const std::vector<Step> steps{step_of("a", {kFirstResource})};
   outcomes.send(steps);
   const auto before = outcomes.progress();
   outcomes.roll_back(steps, {ErrorCode::kVerifyFailed, "unreachable", {}, std::nullopt, ""});
   CHECK(outcomes.progress() == before + 1);
-  CHECK(outcomes.reported(kFirst, {}, true) == Outcome::kFailed);
+  CHECK(outcomes.reported(kFirstResource, {}, true) == Outcome::kFailed);
 }
 
 TEST_CASE("a long error of a step is cut where it fails thousands of changes") {
@@ -89,16 +89,16 @@ TEST_CASE("a long error of a step is cut where it fails thousands of changes") {
   undone.roll_back(steps, {ErrorCode::kFailed, words, {}, std::nullopt, ""});
   CHECK(bytes_of(undone) < std::size_t{3} << 20);
   ChangeOutcomes of_one;
-  of_one.receive({step_of("a", {kFirst})}, {{result_of(StepOutcome::kFailed, words)}, false});
-  CHECK(of_one.failures().at(kFirst).message == words);
+  of_one.receive({step_of("a", {kFirstResource})}, {{result_of(StepOutcome::kFailed, words)}, false});
+  CHECK(of_one.failures().at(kFirstResource).message == words);
 }
 
 TEST_CASE("a step is approved if all its changes are") {
   ChangeOutcomes outcomes;
-  outcomes.approve({kFirst, kSecond});
-  CHECK(outcomes.approves(step_of("a", {kFirst, kSecond})));
-  outcomes.approve({kSecond});
-  CHECK_FALSE(outcomes.approves(step_of("a", {kFirst, kSecond})));
+  outcomes.approve({kFirstResource, kSecondResource});
+  CHECK(outcomes.approves(step_of("a", {kFirstResource, kSecondResource})));
+  outcomes.approve({kSecondResource});
+  CHECK_FALSE(outcomes.approves(step_of("a", {kFirstResource, kSecondResource})));
   CHECK(outcomes.approves(step_of("a", {})));
 }
 

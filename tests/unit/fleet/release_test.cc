@@ -20,13 +20,13 @@ using test::kProfileFile;
 using test::kSysctlFile;
 using test::standing;
 
-constexpr auto kSections = "sysctl: {vm.swappiness: 10}\nprofile_env: {A: b}\n";
+constexpr auto kReleasedSections = "sysctl: {vm.swappiness: 10}\nprofile_env: {A: b}\n";
 
 /// Two applied nodes; the second has left the file.
 FleetBench two_of_which_one_leaves() {
   FleetBench bench(2);
   bench.root(2).write(kProfileFile, "# somebody's own\n");
-  bench.sections = kSections;
+  bench.sections = kReleasedSections;
   bench.apply_all();
   bench.left_out[1] = true;
   return bench;
@@ -86,7 +86,7 @@ TEST_CASE("release: an unreachable departing node blocks no other, and each run 
 
 TEST_CASE("release: a node is released by name while the file lists it, and no other departed node") {
   FleetBench bench(3);
-  bench.sections = kSections;
+  bench.sections = kReleasedSections;
   bench.apply_all();
   bench.left_out = {false, true, true};
   bench.options.release = "n3";
@@ -104,7 +104,7 @@ TEST_CASE("release: the other nodes lose what the released node implies, and the
         ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
   }
   const std::string fabric = "fabric: {topology: custom}\nhosts: {}\n";
-  bench.sections = fabric + kSections;
+  bench.sections = fabric + kReleasedSections;
   bench.apply_all();
   bench.sections = fabric + "sysctl: {vm.swappiness: 20}\nprofile_env: {A: c}\n";
   const auto whole = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
@@ -183,7 +183,7 @@ TEST_CASE("release: a mistyped node that only one manifest lists is forgotten th
   FleetBench bench(3);
   const auto away = bench.root(2).path().string() + ".away";
   std::filesystem::rename(bench.root(2).path(), away);
-  bench.sections = kSections;
+  bench.sections = kReleasedSections;
   bench.left_out = {false, false, true};
   CHECK(standing(bench.apply()) == "n1 applied, n2 unreachable");
   bench.left_out = {false, true, false};
@@ -198,7 +198,7 @@ TEST_CASE("release: a mistyped node that only one manifest lists is forgotten th
 
 TEST_CASE("release: with a name that no node has, nothing is locked or written, with other work or without") {
   FleetBench bench(2);
-  bench.sections = kSections;
+  bench.sections = kReleasedSections;
   bench.apply_all();
   const bool other_work = GENERATE(false, true);
   if (other_work) bench.sections = "sysctl: {vm.swappiness: 20}\n";
@@ -217,7 +217,7 @@ TEST_CASE("release: with a name that no node has, nothing is locked or written, 
 
 TEST_CASE("release: status lists a released node that the file still names as not applied, without an error") {
   FleetBench bench(2);
-  bench.sections = kSections;
+  bench.sections = kReleasedSections;
   bench.apply_all();
   bench.left_out = {false, true};
   bench.options.release = "n2";

@@ -18,7 +18,7 @@ using test::kProfileFile;
 using test::kSysctlFile;
 using test::standing;
 
-constexpr auto kTwoSections =
+constexpr auto kSavedSections =
     "sysctl: {vm.swappiness: 10, net.core.rmem_max: 256MiB}\n"
     "profile_env: {HF_HOME: /mnt/models/hf}\n";
 
@@ -30,7 +30,7 @@ SavedPlan saved(const FleetBench& bench) {
   return *std::move(decoded);
 }
 
-bool says(const Report& report, std::string_view words) {
+bool saved_says(const Report& report, std::string_view words) {
   TextStyle style;
   style.width = 1000;
   return to_text(report, style).find(words) != std::string::npos ||
@@ -48,7 +48,7 @@ void forget_everything(FleetBench& bench, std::size_t number) {
 
 TEST_CASE("a saved plan is applied as it was made") {
   FleetBench bench(2);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   const auto report = bench.apply();
@@ -61,7 +61,7 @@ TEST_CASE("a saved plan is applied as it was made") {
 
 TEST_CASE("a saved plan is shown first, and the answer no writes nothing and keeps the plan usable") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   const auto before = bench.whole_trees();
@@ -77,7 +77,7 @@ TEST_CASE("a saved plan is shown first, and the answer no writes nothing and kee
 
 TEST_CASE("a plan is applied only once, even if all of its resources are removed again") {
   FleetBench bench(2);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   REQUIRE(exit_of(bench.apply()) == 0);
@@ -89,13 +89,13 @@ TEST_CASE("a plan is applied only once, even if all of its resources are removed
   const auto before = bench.whole_trees();
   const auto again = bench.apply();
   CHECK(exit_of(again) == 5);
-  CHECK(says(again, "the plan was applied before, on n[1-2]"));
+  CHECK(saved_says(again, "the plan was applied before, on n[1-2]"));
   CHECK(bench.whole_trees() == before);
 }
 
 TEST_CASE("a plan that most nodes have received is refused on all, and reported as broken off") {
   FleetBench bench(3);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   // The connection to n3 is cut after n1 and n2 are done: n3 looks untouched, and the agents are killed.
@@ -111,13 +111,13 @@ TEST_CASE("a plan that most nodes have received is refused on all, and reported 
   const auto before = bench.whole_trees();
   const auto again = bench.apply();
   CHECK(exit_of(again) == 5);
-  CHECK(says(again, "which was interrupted"));
+  CHECK(saved_says(again, "which was interrupted"));
   CHECK(bench.whole_trees() == before);
 }
 
 TEST_CASE("a plan that one node of three claims to have received is refused only there") {
   FleetBench bench(3);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   REQUIRE(exit_of(bench.apply()) == 0);
@@ -129,7 +129,7 @@ TEST_CASE("a plan that one node of three claims to have received is refused only
 
 TEST_CASE("a change of a file edited since the plan is refused, and other nodes are applied") {
   FleetBench bench(2);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   bench.root(1).write(kProfileFile, "export MINE=1\n");
@@ -137,7 +137,7 @@ TEST_CASE("a change of a file edited since the plan is refused, and other nodes 
   INFO(to_text(report, {}));
   CHECK(exit_of(report) == 5);
   CHECK(standing(report) == "n1 failed, n2 applied");
-  CHECK(says(report, "was changed since the plan was made"));
+  CHECK(saved_says(report, "was changed since the plan was made"));
   CHECK(bench.root(1).read(kProfileFile) == "export MINE=1\n");
   // The other type's file on the same node was as planned.
   CHECK(bench.root(1).read(kSysctlFile).find("vm.swappiness = 10") != std::string::npos);
@@ -146,18 +146,18 @@ TEST_CASE("a change of a file edited since the plan is refused, and other nodes 
 
 TEST_CASE("a change already made without the plan is stale") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.apply_all();
   bench.options.saved_plan = &plan;
   const auto report = bench.apply();
   CHECK(exit_of(report) == 5);
-  CHECK(says(report, "without this plan"));
+  CHECK(saved_says(report, "without this plan"));
 }
 
 TEST_CASE("a difference outside the plan is named and left unchanged") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   bench.apply_all();
   bench.sections =
       "sysctl: {vm.swappiness: 20, net.core.rmem_max: 256MiB}\n"
@@ -169,28 +169,28 @@ TEST_CASE("a difference outside the plan is named and left unchanged") {
   const auto report = bench.apply();
   INFO(to_text(report, {}));
   CHECK(exit_of(report) == 0);
-  CHECK(says(report, "profile_env/HF_HOME also differs"));
+  CHECK(saved_says(report, "profile_env/HF_HOME also differs"));
   CHECK_FALSE(bench.root(1).exists(kProfileFile));
   CHECK(bench.root(1).read(kSysctlFile).find("vm.swappiness = 20") != std::string::npos);
 }
 
 TEST_CASE("another machine of the same name is refused") {
   FleetBench bench(2);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   bench.root(1).write("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
   const auto plan = saved(bench);
   bench.root(1).write("/etc/machine-id", "fedcba9876543210fedcba9876543210\n");
   bench.options.saved_plan = &plan;
   const auto report = bench.apply();
   CHECK(exit_of(report) == 5);
-  CHECK(says(report, "it is not the machine that the plan was made for: its machine-id"));
+  CHECK(saved_says(report, "it is not the machine that the plan was made for: its machine-id"));
   CHECK_FALSE(bench.root(1).exists(kSysctlFile));
   CHECK(bench.root(2).exists(kSysctlFile));
 }
 
 TEST_CASE("a node that failed during planning is not changed, not even by a manifest") {
   FleetBench bench(2);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto path = bench.root(2).path();
   const auto away = path.string() + ".away";
   std::filesystem::rename(path, away);
@@ -199,14 +199,14 @@ TEST_CASE("a node that failed during planning is not changed, not even by a mani
   bench.options.saved_plan = &plan;
   const auto report = bench.apply();
   CHECK(exit_of(report) == 0);
-  CHECK(says(report, "n2: it could not be planned when the plan was made"));
+  CHECK(saved_says(report, "n2: it could not be planned when the plan was made"));
   CHECK(bench.root(2).tree().empty());
   CHECK(bench.root(1).exists(kSysctlFile));
 }
 
 TEST_CASE("of two concurrent applies of one plan one succeeds and the other is refused") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = saved(bench);
   bench.options.saved_plan = &plan;
   // The other controller applies between this run's observation and its lock.
@@ -253,7 +253,7 @@ TEST_CASE("a displayed change that differs from the plan's cluster.yaml is not m
   for (std::size_t i = 0; i < edits.size(); ++i) {
     INFO(i);
     FleetBench bench(1);
-    bench.sections = kTwoSections;
+    bench.sections = kSavedSections;
     const auto plan = edited(saved(bench), edits[i]);
     bench.options.saved_plan = &plan;
     const auto report = bench.apply();
@@ -267,7 +267,7 @@ TEST_CASE("a displayed change that differs from the plan's cluster.yaml is not m
 
 TEST_CASE("a change that a plan does not display is not made, whatever its cluster.yaml contains") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = edited(saved(bench), [](NodePlan& one) {
     std::erase_if(one.changes, [](const Change& change) { return change.id.type == "profile_env"; });
     std::erase_if(one.steps, [](const Step& step) { return step.type == "profile_env"; });
@@ -275,14 +275,14 @@ TEST_CASE("a change that a plan does not display is not made, whatever its clust
   });
   bench.options.saved_plan = &plan;
   const auto report = bench.apply();
-  CHECK(says(report, "profile_env/HF_HOME also differs"));
+  CHECK(saved_says(report, "profile_env/HF_HOME also differs"));
   CHECK_FALSE(bench.root(1).exists(kProfileFile));
   CHECK(bench.root(1).exists(kSysctlFile));
 }
 
 TEST_CASE("a change displayed as waiting is not made in another form") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   const auto plan = edited(saved(bench), [](NodePlan& one) {
     Change& change = change_named(one, "profile_env/HF_HOME");
     change.fields[0].after = Value::Unknown{"known after n2 creates its key", "n2/ssh_trust/nvidia"};
@@ -309,25 +309,25 @@ TEST_CASE("a displayed change that is not due is reported") {
   const auto report = bench.apply();
   INFO(to_text(report, {}));
   CHECK(exit_of(report) == 5);
-  CHECK(says(report, "the planned change of sysctl/kernel.panic is no longer needed"));
-  CHECK(says(report, "vm.overcommit_memory"));
+  CHECK(saved_says(report, "the planned change of sysctl/kernel.panic is no longer needed"));
+  CHECK(saved_says(report, "vm.overcommit_memory"));
 }
 
 TEST_CASE("a node displayed with another address or membership is not changed") {
   FleetBench bench(1);
-  bench.sections = kTwoSections;
+  bench.sections = kSavedSections;
   auto elsewhere = saved(bench);
   elsewhere.report.nodes[0].address = "/somewhere/else";
   bench.options.saved_plan = &elsewhere;
   auto report = bench.apply();
   CHECK(exit_of(report) == 5);
-  CHECK(says(report, "its address was /somewhere/else in the plan"));
+  CHECK(saved_says(report, "its address was /somewhere/else in the plan"));
   auto as_member = saved(bench);
   as_member.report.nodes[0].membership = Membership::kMember;
   bench.options.saved_plan = &as_member;
   report = bench.apply();
   CHECK(exit_of(report) == 5);
-  CHECK(says(report, "the plan shows it as a member of the cluster"));
+  CHECK(saved_says(report, "the plan shows it as a member of the cluster"));
   CHECK_FALSE(bench.root(1).exists(kSysctlFile));
   CHECK_FALSE(bench.root(1).exists(kProfileFile));
 }
@@ -335,7 +335,7 @@ TEST_CASE("a node displayed with another address or membership is not changed") 
 TEST_CASE("a node with a finding that the plan does not display is not changed") {
   FleetBench bench(1);
   // Only the node shows that this directory is missing.
-  bench.sections = "files: [{path: /nowhere/a.conf, content: a}]\n" + std::string(kTwoSections);
+  bench.sections = "files: [{path: /nowhere/a.conf, content: a}]\n" + std::string(kSavedSections);
   const auto whole = saved(bench);
   REQUIRE_FALSE(whole.report.diagnostics.empty());
   auto plan = whole;
@@ -343,7 +343,7 @@ TEST_CASE("a node with a finding that the plan does not display is not changed")
   bench.options.saved_plan = &plan;
   const auto report = bench.apply();
   CHECK(standing(report) == "n1 failed");
-  CHECK(says(report, "a finding is not in the plan"));
+  CHECK(saved_says(report, "a finding is not in the plan"));
   CHECK_FALSE(bench.root(1).exists(kSysctlFile));
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view kCanary = "canary-7f3a";
 Value command(std::initializer_list<Value> words) { return Value::map({{"command", Value::list(words)}}); }
 Value script(const std::string& line) { return command({"sh", "-c", Value(line)}); }
 
-struct Bench {
+struct SourceBench {
   test::ScratchDirectory directory;
   SecretPlace place{directory.path(), std::chrono::seconds(20), {}};
 
@@ -50,20 +50,20 @@ Cluster cluster_with(const std::string& file, Value profile_env) {
 }  // namespace
 
 TEST_CASE("secret source: the output of a command, without one newline at its end") {
-  const Bench bench;
+  const SourceBench bench;
   CHECK(bench.read(script("echo value")) == "value");
   CHECK(bench.read(script("printf 'value\\n\\n'")) == "value\n");
   CHECK(bench.read(command({"printf", "%s", "no shell: $HOME `id` *"})) == "no shell: $HOME `id` *");
 }
 
 TEST_CASE("secret source: a command runs in the directory of cluster.yaml") {
-  const Bench bench;
+  const SourceBench bench;
   bench.write("beside", "value\n");
   CHECK(bench.read(command({"cat", "beside"})) == "value");
 }
 
 TEST_CASE("secret source: a command that fails is an error with its standard error, and never with its output") {
-  const Bench bench;
+  const SourceBench bench;
   const auto error = bench.read(script("echo canary-7f3a; printf 'no \\033[31mkey' >&2; exit 3"));
   CHECK(has(error, "status 3"));
   CHECK(has(error, "no "));
@@ -72,14 +72,14 @@ TEST_CASE("secret source: a command that fails is an error with its standard err
 }
 
 TEST_CASE("secret source: of many lines of standard error, the last three are shown in one line") {
-  const Bench bench;
+  const SourceBench bench;
   const auto error = bench.read(script("for i in 1 2 3 4 5; do echo line $i >&2; done; echo >&2; exit 1"));
   CHECK(has(error, "status 1: line 3; line 4; line 5"));
   CHECK_FALSE(has(error, "line 2"));
 }
 
 TEST_CASE("secret source: each error has a hint") {
-  const Bench bench;
+  const SourceBench bench;
   bench.write("empty", "\n");
   ::setenv("SPARKPLAN_TEST_SECRET", "", 1);
   const auto hint_of = [&](const Value& reference) {
@@ -98,19 +98,19 @@ TEST_CASE("secret source: each error has a hint") {
 }
 
 TEST_CASE("secret source: endless standard error of a command is cut") {
-  const Bench bench;
+  const SourceBench bench;
   const auto error = bench.read(script("head -c 10000000 /dev/zero | tr '\\0' x >&2; exit 1"));
   CHECK(has(error, "xxx"));
   CHECK(error.size() < 1000);
 }
 
 TEST_CASE("secret source: a command that is not there is an error that names it") {
-  const Bench bench;
+  const SourceBench bench;
   CHECK(has(bench.read(command({"no-such-program-7f3a"})), "no-such-program-7f3a"));
 }
 
 TEST_CASE("secret source: a command that hangs is killed at the deadline") {
-  Bench bench;
+  SourceBench bench;
   bench.place.deadline = std::chrono::milliseconds(300);
   CHECK(has(bench.read(script("echo canary-7f3a; exec sleep 1000")), "did not end within"));
   // It closes its output and goes on.
@@ -118,7 +118,7 @@ TEST_CASE("secret source: a command that hangs is killed at the deadline") {
 }
 
 TEST_CASE("secret source: a stop ends the wait for a command") {
-  Bench bench;
+  SourceBench bench;
   std::stop_source stop;
   stop.request_stop();
   bench.place.stop = stop.get_token();
@@ -126,20 +126,20 @@ TEST_CASE("secret source: a stop ends the wait for a command") {
 }
 
 TEST_CASE("secret source: a command that prints nothing, or only a newline, is an error") {
-  const Bench bench;
+  const SourceBench bench;
   CHECK(has(bench.read(command({"true"})), "empty"));
   CHECK(has(bench.read(command({"echo"})), "empty"));
 }
 
 TEST_CASE("secret source: a command that prints 10 MB is stopped, and the error contains nothing of it") {
-  const Bench bench;
+  const SourceBench bench;
   const auto error = bench.read(script("yes canary-7f3a | head -c 10000000"));
   CHECK(has(error, "longer than 64 KiB"));
   CHECK_FALSE(has(error, kCanary));
 }
 
 TEST_CASE("secret source: the largest secret is read, and one byte more is refused") {
-  const Bench bench;
+  const SourceBench bench;
   const std::string largest(kMostSecretBytes, 'x');
   bench.write("largest", largest + "\n");
   bench.write("larger", largest + "y\n");
@@ -150,7 +150,7 @@ TEST_CASE("secret source: the largest secret is read, and one byte more is refus
 }
 
 TEST_CASE("secret source: a file beside cluster.yaml, with every byte but one newline at its end") {
-  const Bench bench;
+  const SourceBench bench;
   bench.write("hf.token", std::string("a\0\xff\n", 4));
   CHECK(bench.read(Value::map({{"file", "hf.token"}})) == std::string("a\0\xff", 3));
   bench.write("empty", "\n");
@@ -160,7 +160,7 @@ TEST_CASE("secret source: a file beside cluster.yaml, with every byte but one ne
 }
 
 TEST_CASE("secret source: a file that every user can read is a warning") {
-  const Bench bench;
+  const SourceBench bench;
   bench.write("open", "value", 0644);
   bench.write("closed", "value", 0640);
   const auto open = read_secret(Value::map({{"file", "open"}}), bench.place);
@@ -172,7 +172,7 @@ TEST_CASE("secret source: a file that every user can read is a warning") {
 }
 
 TEST_CASE("secret source: an environment variable, as it is") {
-  const Bench bench;
+  const SourceBench bench;
   ::setenv("SPARKPLAN_TEST_SECRET", "value\n", 1);
   CHECK(bench.read(Value::map({{"env", "SPARKPLAN_TEST_SECRET"}})) == "value\n");
   ::setenv("SPARKPLAN_TEST_SECRET", "", 1);
@@ -182,14 +182,14 @@ TEST_CASE("secret source: an environment variable, as it is") {
 }
 
 TEST_CASE("secret source: a command inherits the environment, with the value of a secret from a variable") {
-  const Bench bench;
+  const SourceBench bench;
   ::setenv("SPARKPLAN_TEST_SECRET", "value", 1);
   CHECK(bench.read(script("echo $SPARKPLAN_TEST_SECRET")) == "value");
   ::unsetenv("SPARKPLAN_TEST_SECRET");
 }
 
 TEST_CASE("cluster secrets: each source is read once, however many nodes and files need it") {
-  const Bench bench;
+  const SourceBench bench;
   const Value reference = script("echo x >> runs; echo value");
   const Value entry = Value::map({{"secret", reference}});
   Cluster cluster = cluster_with((bench.directory.path() / "cluster.yaml").string(),
@@ -235,7 +235,7 @@ TEST_CASE("cluster secrets: a variable cannot contain a newline, and the error d
 }
 
 TEST_CASE("cluster secrets: a node receives only the values that its steps write") {
-  const Bench bench;
+  const SourceBench bench;
   const Value mine = script("echo mine");
   const Value others = script("echo others");
   Cluster cluster = cluster_with((bench.directory.path() / "cluster.yaml").string(),

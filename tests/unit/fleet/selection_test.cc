@@ -4,7 +4,7 @@
 namespace sparkplan {
 namespace {
 
-const ResourceId kSwappiness{"sysctl", "vm.swappiness"};
+const ResourceId kSelected{"sysctl", "vm.swappiness"};
 const ResourceId kWithSlash{"sysctl", "net.ipv4.conf.enp1s0/200.rp_filter"};
 const ResourceId kHome{"profile_env", "HF_HOME"};
 
@@ -23,7 +23,7 @@ TEST_CASE("without patterns all resources are selected") {
   const Selection all;
   CHECK(all.everything());
   CHECK(all.includes_node("n1"));
-  CHECK(all.includes("n1", kSwappiness));
+  CHECK(all.includes("n1", kSelected));
   CHECK(Selection({}, {}).everything());
   CHECK_FALSE(Selection({"*"}, {}).everything());
   CHECK_FALSE(Selection({}, {"n9"}).everything());
@@ -32,7 +32,7 @@ TEST_CASE("without patterns all resources are selected") {
 TEST_CASE("a pattern is split at its first two slashes, so that resource names may contain slashes") {
   const Selection one({"n1/sysctl/net.ipv4.conf.enp1s0/200.rp_filter"}, {});
   CHECK(one.includes("n1", kWithSlash));
-  CHECK_FALSE(one.includes("n1", kSwappiness));
+  CHECK_FALSE(one.includes("n1", kSelected));
   CHECK_FALSE(one.includes("n2", kWithSlash));
   CHECK(Selection({"*/*/*200*"}, {}).includes("n1", kWithSlash));
   CHECK_FALSE(Selection({"n1/sysctl/net.ipv4.conf.enp1s0"}, {}).includes("n1", kWithSlash));
@@ -40,22 +40,22 @@ TEST_CASE("a pattern is split at its first two slashes, so that resource names m
 
 TEST_CASE("a pattern for a node, or for a node and a type, selects all of their resources") {
   const Selection node({"n1"}, {});
-  CHECK(node.includes("n1", kSwappiness));
+  CHECK(node.includes("n1", kSelected));
   CHECK(node.includes("n1", kHome));
   CHECK_FALSE(node.includes("n2", kHome));
   const Selection type({"n1/sysctl"}, {});
-  CHECK(type.includes("n1", kSwappiness));
+  CHECK(type.includes("n1", kSelected));
   CHECK(type.includes("n1", kWithSlash));
   CHECK_FALSE(type.includes("n1", kHome));
 }
 
 TEST_CASE("every part of a pattern is a separate glob") {
   const Selection globs({"spark-0?/sys*/vm.*"}, {});
-  CHECK(globs.includes("spark-01", kSwappiness));
-  CHECK_FALSE(globs.includes("spark-10", kSwappiness));
+  CHECK(globs.includes("spark-01", kSelected));
+  CHECK_FALSE(globs.includes("spark-10", kSelected));
   CHECK_FALSE(globs.includes("spark-01", kWithSlash));
   // A star in the node's part does not match a slash.
-  CHECK_FALSE(Selection({"n*swappiness"}, {}).includes("n1", kSwappiness));
+  CHECK_FALSE(Selection({"n*swappiness"}, {}).includes("n1", kSelected));
 }
 
 TEST_CASE("several --only patterns add up, and --exclude removes matches from them") {
@@ -63,7 +63,7 @@ TEST_CASE("several --only patterns add up, and --exclude removes matches from th
   CHECK(both.includes("n1", kHome));
   CHECK(both.includes("n2", kWithSlash));
   CHECK_FALSE(both.includes("n2", kHome));
-  CHECK_FALSE(both.includes("n1", kSwappiness));
+  CHECK_FALSE(both.includes("n1", kSelected));
   CHECK_FALSE(both.includes("n3", kWithSlash));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("a node is contacted unless none of its resources can be selected") {
   const Selection without_type({}, {"n1/sysctl"});
   CHECK(without_type.includes_node("n1"));
   CHECK(without_type.includes("n1", kHome));
-  CHECK_FALSE(without_type.includes("n1", kSwappiness));
+  CHECK_FALSE(without_type.includes("n1", kSelected));
 }
 
 TEST_CASE("patterns with a matching node and type are accepted, whatever their resource names") {
@@ -148,9 +148,9 @@ TEST_CASE("a node set as sparkplan prints it selects its nodes") {
   CHECK_FALSE(some.includes_node("spark-03"));
   const Selection of_a_type({"spark-[01,03]/sysctl/vm.*"}, {});
   CHECK(of_a_type.check(cluster, builtin_registry()));
-  CHECK(of_a_type.includes("spark-03", kSwappiness));
+  CHECK(of_a_type.includes("spark-03", kSelected));
   CHECK_FALSE(of_a_type.includes("spark-03", kHome));
-  CHECK_FALSE(of_a_type.includes("spark-02", kSwappiness));
+  CHECK_FALSE(of_a_type.includes("spark-02", kSelected));
   CHECK_FALSE(Selection({}, {"spark-[01-02]"}).includes_node("spark-02"));
 }
 
@@ -164,19 +164,19 @@ TEST_CASE("an empty part of a pattern matches nothing") {
 
 TEST_CASE("a pattern may be a set of nodes, as sparkplan prints it") {
   const Selection some({"spark-[01,03-04]/sysctl"}, {});
-  CHECK(some.includes("spark-01", kSwappiness));
-  CHECK_FALSE(some.includes("spark-02", kSwappiness));
-  CHECK(some.includes("spark-04", kSwappiness));
+  CHECK(some.includes("spark-01", kSelected));
+  CHECK_FALSE(some.includes("spark-02", kSelected));
+  CHECK(some.includes("spark-04", kSelected));
   CHECK_FALSE(some.includes("spark-04", kHome));
   CHECK(Selection({"[1-2]-*"}, {}).includes_node("2-b"));
 }
 
 TEST_CASE("one argument may be a list of patterns") {
   const Selection list({"spark-[01,03], head/sysctl"}, {"spark-03/sysctl,head/sysctl/net.*"});
-  CHECK(list.includes("spark-01", kSwappiness));
-  CHECK_FALSE(list.includes("spark-03", kSwappiness));
+  CHECK(list.includes("spark-01", kSelected));
+  CHECK_FALSE(list.includes("spark-03", kSelected));
   CHECK(list.includes("spark-03", kHome));
-  CHECK(list.includes("head", kSwappiness));
+  CHECK(list.includes("head", kSelected));
   CHECK_FALSE(list.includes("head", kWithSlash));
   CHECK_FALSE(list.includes_node("spark-02"));
 }

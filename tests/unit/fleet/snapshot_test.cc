@@ -10,7 +10,7 @@
 namespace sparkplan {
 namespace {
 
-Cluster lab() {
+Cluster lab_cluster() {
   auto loaded = load_cluster(
       "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\nfabric: {topology: switch}\nnodes:\n"
       "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n",
@@ -46,7 +46,7 @@ std::string version_of(const NodeSnapshot& snapshot, const std::string& label) {
 }
 
 NodeSnapshot first_node(const Facts& facts) {
-  const Cluster cluster = lab();
+  const Cluster cluster = lab_cluster();
   return snapshot_of(cluster.nodes[0], facts, cluster.profile);
 }
 

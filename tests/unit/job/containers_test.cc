@@ -23,20 +23,12 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::eventually;
 using test::FakeEngine;
+using test::parent_of;
 using test::processes_with;
 using test::unique_sleep;
 using Words = std::vector<std::string>;
-
-template <class Condition>
-bool eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + seconds(20);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 class Silent final : public JobOutput {
  public:
@@ -110,14 +102,6 @@ std::map<int, pid_t> processes_of(const std::string& engine, const std::string& 
   ::close(answer);
   ::waitpid(-1, nullptr, 0);
   return job::processes_in(text);
-}
-
-pid_t parent_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("PPid:", 0) == 0) return std::stoi(line.substr(5));
-  }
-  return 0;
 }
 
 }  // namespace

@@ -18,19 +18,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using test::eventually;
 using test::local_nodes;
+using test::parent_of;
 using test::processes_with;
 using test::unique_sleep;
-
-template <class Condition>
-bool eventually(Condition condition, milliseconds patience = seconds(20)) {
-  const auto end = Clock::now() + patience;
-  while (!condition()) {
-    if (Clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 /// Counts and keeps the output; `slow` waits while it is set.
 class Collected final : public JobOutput {
@@ -91,14 +83,6 @@ class Job {
  private:
   std::vector<NodeSpec> nodes_;
 };
-
-pid_t parent_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("PPid:", 0) == 0) return std::stoi(line.substr(5));
-  }
-  return 0;
-}
 
 std::string shell_sleep(const std::string& time) { return "exec sleep " + time; }
 

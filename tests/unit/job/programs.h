@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/model/cluster.h"
@@ -44,6 +45,26 @@ inline std::vector<pid_t> processes_with(const std::string& text) {
 inline std::string unique_sleep() {
   static int number = 0;
   return std::to_string(100'000 + ::getpid() % 100'000) + "." + std::to_string(1'000 + ++number);
+}
+
+/// Waits for the condition, at most `patience`. False if it does not come true in that time.
+template <class Condition>
+bool eventually(Condition condition, std::chrono::milliseconds patience = std::chrono::seconds(20)) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// The parent of a process; 0 if there is no such process.
+inline pid_t parent_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("PPid:", 0) == 0) return std::stoi(line.substr(5));
+  }
+  return 0;
 }
 
 }  // namespace sparkplan::test

@@ -11,7 +11,7 @@ namespace {
 
 using test::local_nodes;
 
-constexpr const char* kTable =
+constexpr const char* kPreflightTable =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
     "   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1\n"
     "   1: 0100007F:733C 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 2 1\n"
@@ -28,7 +28,8 @@ class Nodes {
       facts[i].nccl_version = "2.28.9";
       facts[i].memory_total_bytes = std::int64_t{128} << 30;
       facts[i].host.memory_available = std::int64_t{100} << 30;
-      nodes.push_back({&specs_[i], &facts[i], nullptr, {true, true, "GPU 0: NVIDIA GB10 (UUID: GPU-1)\n", "", kTable}});
+      nodes.push_back(
+          {&specs_[i], &facts[i], nullptr, {true, true, "GPU 0: NVIDIA GB10 (UUID: GPU-1)\n", "", kPreflightTable}});
     }
   }
   Nodes(const Nodes&) = delete;
@@ -68,11 +69,11 @@ class Nodes {
 }  // namespace
 
 TEST_CASE("a listening port is found in both tables of the kernel, a connected one is none") {
-  CHECK(is_listening(kTable, 22));
-  CHECK(is_listening(kTable, 29500));
-  CHECK(is_listening(kTable, 8080));
-  CHECK_FALSE(is_listening(kTable, 29501));
-  CHECK_FALSE(is_listening(kTable, 32768));
+  CHECK(is_listening(kPreflightTable, 22));
+  CHECK(is_listening(kPreflightTable, 29500));
+  CHECK(is_listening(kPreflightTable, 8080));
+  CHECK_FALSE(is_listening(kPreflightTable, 29501));
+  CHECK_FALSE(is_listening(kPreflightTable, 32768));
   for (const char* hostile : {"", "\n\n", "a b c d", "0: :: :: 0A", "0: x:y z:w 0A", ": : : :"}) {
     CHECK_FALSE(is_listening(hostile, 29500));
   }

@@ -10,7 +10,7 @@
 namespace sparkplan {
 namespace {
 
-Cluster load(const std::string& body) {
+Cluster load_fabric(const std::string& body) {
   auto loaded = load_cluster("version: 1\nname: lab\n" + body, "cluster.yaml", builtin_registry());
   for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
   REQUIRE(loaded.cluster);
@@ -104,16 +104,16 @@ TEST_CASE("a default id is the number at the end of the name") {
 }
 
 TEST_CASE("direct and switch: one network per half, the same for all nodes") {
-  const Cluster two = load("fabric: {topology: direct, port: 1}\n" + nodes(2));
+  const Cluster two = load_fabric("fabric: {topology: direct, port: 1}\n" + nodes(2));
   CHECK(addresses(two.nodes[0]) == "0 192.168.100.11/24 9000; 1 192.168.101.11/24 9000");
   CHECK(addresses(two.nodes[1]) == "0 192.168.100.12/24 9000; 1 192.168.101.12/24 9000");
-  const Cluster eight = load("fabric: {topology: switch, mtu: 1500}\n" + nodes(8));
+  const Cluster eight = load_fabric("fabric: {topology: switch, mtu: 1500}\n" + nodes(8));
   CHECK(addresses(eight.nodes[0]) == "0 192.168.100.11/24 1500; 1 192.168.101.11/24 1500");
   CHECK(addresses(eight.nodes[7]) == "0 192.168.100.18/24 1500; 1 192.168.101.18/24 1500");
 }
 
 TEST_CASE("addresses do not depend on the order of the list") {
-  const Cluster cluster = load(
+  const Cluster cluster = load_fabric(
       "fabric: {topology: direct}\nnodes:\n  - {name: b, id: 9, address: 10.0.0.1}\n  - {name: a4, address: "
       "10.0.0.2}\n");
   CHECK(addresses(cluster.nodes[0]) == "0 192.168.100.19/24 9000; 1 192.168.101.19/24 9000");
@@ -121,20 +121,20 @@ TEST_CASE("addresses do not depend on the order of the list") {
 }
 
 TEST_CASE("dual-cable uses four networks") {
-  const Cluster cluster = load("fabric: {topology: dual-cable, mtu: null}\n" + nodes(2));
+  const Cluster cluster = load_fabric("fabric: {topology: dual-cable, mtu: null}\n" + nodes(2));
   CHECK(addresses(cluster.nodes[1]) ==
         "0 192.168.100.12/24; 1 192.168.101.12/24; 2 192.168.102.12/24; 3 192.168.103.12/24");
 }
 
 TEST_CASE("a ring has two networks per cable, and one more node changes only one end") {
-  const Cluster three = load("fabric: {topology: ring, mtu: null}\n" + nodes(3));
+  const Cluster three = load_fabric("fabric: {topology: ring, mtu: null}\n" + nodes(3));
   CHECK(addresses(three.nodes[0]) ==
         "0 192.168.100.11/24; 1 192.168.101.11/24; 2 192.168.104.11/24; 3 192.168.105.11/24");
   CHECK(addresses(three.nodes[1]) ==
         "0 192.168.102.12/24; 1 192.168.103.12/24; 2 192.168.100.12/24; 3 192.168.101.12/24");
   CHECK(addresses(three.nodes[2]) ==
         "0 192.168.104.13/24; 1 192.168.105.13/24; 2 192.168.102.13/24; 3 192.168.103.13/24");
-  const Cluster four = load("fabric: {topology: ring, mtu: null}\n" + nodes(4));
+  const Cluster four = load_fabric("fabric: {topology: ring, mtu: null}\n" + nodes(4));
   CHECK(addresses(four.nodes[1]) == addresses(three.nodes[1]));
   CHECK(addresses(four.nodes[2]) == addresses(three.nodes[2]));
   CHECK(addresses(four.nodes[0]) ==
@@ -142,8 +142,8 @@ TEST_CASE("a ring has two networks per cable, and one more node changes only one
 }
 
 TEST_CASE("the cables of a ring may be declared, on any port") {
-  const Cluster cluster =
-      load("fabric:\n  topology: ring\n  mtu: null\n  cables: [[n3:1, n1:0], [n1:1, n2:1], [n2:0, n3:0]]\n" + nodes(3));
+  const Cluster cluster = load_fabric(
+      "fabric:\n  topology: ring\n  mtu: null\n  cables: [[n3:1, n1:0], [n1:1, n2:1], [n2:0, n3:0]]\n" + nodes(3));
   CHECK(addresses(cluster.nodes[0]) ==
         "0 192.168.104.11/24; 1 192.168.105.11/24; 2 192.168.100.11/24; 3 192.168.101.11/24");
   CHECK(addresses(cluster.nodes[1]) ==
@@ -151,12 +151,12 @@ TEST_CASE("the cables of a ring may be declared, on any port") {
 }
 
 TEST_CASE("a link-local fabric has no addresses in the file") {
-  const Cluster cluster = load("fabric: {topology: direct, link_local: ipv4}\n" + nodes(2));
+  const Cluster cluster = load_fabric("fabric: {topology: direct, link_local: ipv4}\n" + nodes(2));
   CHECK(addresses(cluster.nodes[0]) == "0 link-local 9000; 1 link-local 9000");
 }
 
 TEST_CASE("a node's own interfaces replace the derived ones") {
-  const Cluster cluster = load(
+  const Cluster cluster = load_fabric(
       "fabric: {topology: direct}\nnodes:\n  - {name: n1, address: 10.0.0.1}\n"
       "  - name: n2\n    address: 10.0.0.2\n    fabric:\n      interfaces:\n"
       "        - {name: enP2p1s0f1np1, link_local: ipv4, mtu: null}\n"
@@ -166,20 +166,20 @@ TEST_CASE("a node's own interfaces replace the derived ones") {
 }
 
 TEST_CASE("custom: interfaces may have only an MTU, and no defaults apply") {
-  const Cluster cluster = load(
+  const Cluster cluster = load_fabric(
       "fabric: {topology: custom}\nnodes:\n  - {name: a, address: 10.0.0.1, fabric: {interfaces: [{name: eth1, mtu: "
       "9000}, {name: eth2}]}}\n");
   CHECK(addresses(cluster.nodes[0]) == "0 eth1 9000; 1 eth2");
 }
 
 TEST_CASE("a single subnet gives addresses to half A, and half B takes link-local ones") {
-  const Cluster cluster = load("fabric: {topology: direct, subnets: [192.168.177.0/24]}\n" + nodes(2));
+  const Cluster cluster = load_fabric("fabric: {topology: direct, subnets: [192.168.177.0/24]}\n" + nodes(2));
   CHECK(addresses(cluster.nodes[0]) == "0 192.168.177.11/24 9000; 1 link-local 9000");
 }
 
 TEST_CASE("a half without an address takes a link-local one beside the addresses of the others, if NCCL uses it") {
   const auto second = [](const std::string& twin, const std::string& rest = "") {
-    const Cluster cluster = load(
+    const Cluster cluster = load_fabric(
         "fabric: {topology: custom}\nnodes:\n  - {name: a, address: 10.0.0.1, fabric: {interfaces: [{name: "
         "enp1s0f1np1, "
         "address: 192.168.177.11/24}, {" +
@@ -195,7 +195,7 @@ TEST_CASE("a half without an address takes a link-local one beside the addresses
 }
 
 TEST_CASE("a topology with one network leaves half B alone if NCCL does not use it") {
-  const Cluster cluster = load(
+  const Cluster cluster = load_fabric(
       "fabric: {topology: direct, port: 0, subnets: [192.168.177.0/24]}\nnodes:\n"
       "  - {name: n1, address: 10.0.0.1, fabric: {hcas: [rocep1s0f0]}}\n  - {name: n2, address: 10.0.0.2}\n");
   CHECK(addresses(cluster.nodes[0]) == "0 192.168.177.11/24 9000; 1 9000");
@@ -228,11 +228,11 @@ TEST_CASE("the port of a cable may differ by node") {
   const std::string list =
       "nodes:\n  - {name: n1, address: 10.0.0.1}\n  - {name: n2, address: 10.0.0.2, fabric: {OWN}}\n";
   const auto nodes_with = [&](const std::string& own) { return std::string(list).replace(list.find("OWN"), 3, own); };
-  const Cluster one = load("fabric: {topology: switch, port: 1}\n" + nodes_with("port: 0"));
+  const Cluster one = load_fabric("fabric: {topology: switch, port: 1}\n" + nodes_with("port: 0"));
   CHECK(fabric_of(one, 0).integer_or("port", -1) == 1);
   CHECK(fabric_of(one, 1).integer_or("port", -1) == 0);
   CHECK(addresses(one.nodes[1]) == "0 192.168.100.12/24 9000; 1 192.168.101.12/24 9000");
-  const Cluster two = load("fabric: {topology: dual-cable}\n" + nodes_with("ports: [1, 0]"));
+  const Cluster two = load_fabric("fabric: {topology: dual-cable}\n" + nodes_with("ports: [1, 0]"));
   CHECK(port_of_half(two.nodes[0], 0) == 0);
   CHECK(port_of_half(two.nodes[1], 0) == 1);
   CHECK(port_of_half(two.nodes[1], 3) == 0);
@@ -263,7 +263,7 @@ TEST_CASE("a port that does nothing at a node is a warning with the key that doe
 }
 
 TEST_CASE("the fabric section of a node carries the defaults, and its ports the MTU") {
-  const Cluster cluster = load("fabric: {}\n" + nodes(2));
+  const Cluster cluster = load_fabric("fabric: {}\n" + nodes(2));
   CHECK(cluster.nodes[0].sections.at("fabric") ==
         Value::map(
             {{"topology", "direct"}, {"port", 1}, {"subnets", Value::list({"192.168.100.0/24", "192.168.101.0/24"})}}));

@@ -26,7 +26,7 @@ std::string file_of(const std::string& fabric, const std::vector<int>& ids) {
   return text;
 }
 
-Cluster load(const std::string& text) {
+Cluster load_grown(const std::string& text) {
   auto loaded = load_cluster(text, "cluster.yaml", builtin_registry());
   for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
   REQUIRE(loaded.cluster);
@@ -102,11 +102,11 @@ std::string half(int id, int number) { return "spark-" + std::to_string(id) + "/
 
 TEST_CASE("growth: behind a switch added or removed nodes change no other node") {
   for (int from = 2; from <= kLargest; ++from) {
-    const Cluster before = load(file_of("{topology: switch}", up_to(from)));
+    const Cluster before = load_grown(file_of("{topology: switch}", up_to(from)));
     check_every_network(before, static_cast<std::size_t>(from));
     for (int to = 2; to <= kLargest; ++to) {
       INFO(from << " to " << to);
-      const Cluster after = load(file_of("{topology: switch}", up_to(to)));
+      const Cluster after = load_grown(file_of("{topology: switch}", up_to(to)));
       CHECK(moved(before, after).empty());
       for (std::size_t i = 0; i < static_cast<std::size_t>(std::min(from, to)); ++i) {
         for (const char* const type : {"netplan", "nccl_env", "sysctl", "limits"}) {
@@ -118,11 +118,11 @@ TEST_CASE("growth: behind a switch added or removed nodes change no other node")
 }
 
 TEST_CASE("growth: a pair on a cable keeps addresses and settings when a switch replaces the cable") {
-  const Cluster pair = load(file_of("{topology: direct}", up_to(2)));
+  const Cluster pair = load_grown(file_of("{topology: direct}", up_to(2)));
   check_every_network(pair, 2);
   for (int to = 2; to <= kLargest; ++to) {
     INFO("to " << to);
-    const Cluster after = load(file_of("{topology: switch}", up_to(to)));
+    const Cluster after = load_grown(file_of("{topology: switch}", up_to(to)));
     CHECK(moved(pair, after).empty());
     for (std::size_t i = 0; i < 2; ++i) {
       for (const char* const type : {"netplan", "nccl_env"}) {
@@ -133,8 +133,8 @@ TEST_CASE("growth: a pair on a cable keeps addresses and settings when a switch 
 }
 
 TEST_CASE("growth: a second cable keeps the addresses of port 0") {
-  const Cluster one = load(file_of("{topology: direct, port: 0}", up_to(2)));
-  const Cluster two = load(file_of("{topology: dual-cable}", up_to(2)));
+  const Cluster one = load_grown(file_of("{topology: direct, port: 0}", up_to(2)));
+  const Cluster two = load_grown(file_of("{topology: dual-cable}", up_to(2)));
   check_every_network(two, 2);
   CHECK(moved(one, two).empty());
   CHECK(addresses(two).size() == 8);
@@ -142,12 +142,12 @@ TEST_CASE("growth: a second cable keeps the addresses of port 0") {
 
 TEST_CASE("growth: in a ring only the node after the new nodes changes, on one port") {
   for (int from = 3; from <= kLargest; ++from) {
-    const Cluster before = load(file_of("{topology: ring}", up_to(from)));
+    const Cluster before = load_grown(file_of("{topology: ring}", up_to(from)));
     check_every_network(before, 2);
     CHECK(before.cables.size() == static_cast<std::size_t>(from));
     for (int to = 3; to <= kLargest; ++to) {
       INFO(from << " to " << to);
-      const Cluster after = load(file_of("{topology: ring}", up_to(to)));
+      const Cluster after = load_grown(file_of("{topology: ring}", up_to(to)));
       const auto expected = from == to ? std::set<std::string>{} : std::set<std::string>{half(1, 2), half(1, 3)};
       CHECK(moved(before, after) == expected);
       for (std::size_t i = 1; i < static_cast<std::size_t>(std::min(from, to)); ++i) {
@@ -162,12 +162,12 @@ TEST_CASE("growth: in a ring only the node after the new nodes changes, on one p
 
 TEST_CASE("growth: removing a node from a ring changes one port of its successor") {
   for (int size = 4; size <= kLargest; ++size) {
-    const Cluster before = load(file_of("{topology: ring}", up_to(size)));
+    const Cluster before = load_grown(file_of("{topology: ring}", up_to(size)));
     for (int gone = 2; gone < size; ++gone) {
       INFO(gone << " of " << size);
       std::vector<int> ids = up_to(size);
       ids.erase(ids.begin() + gone - 1);
-      const Cluster after = load(file_of("{topology: ring}", ids));
+      const Cluster after = load_grown(file_of("{topology: ring}", ids));
       check_every_network(after, 2);
       const std::set<std::string> successor{half(gone + 1, 2), half(gone + 1, 3)};
       CHECK(moved(before, after) == successor);
@@ -183,9 +183,9 @@ TEST_CASE("growth: the order of the list has no effect in any topology") {
                                                                 {"{topology: switch}", 8}}) {
     INFO(fabric);
     std::vector<int> ids = up_to(count);
-    const Addresses forwards = addresses(load(file_of(fabric, ids)));
+    const Addresses forwards = addresses(load_grown(file_of(fabric, ids)));
     std::reverse(ids.begin(), ids.end());
-    CHECK(addresses(load(file_of(fabric, ids))) == forwards);
+    CHECK(addresses(load_grown(file_of(fabric, ids))) == forwards);
   }
 }
 
@@ -193,14 +193,15 @@ TEST_CASE("growth: a custom fabric has only the interfaces declared per node") {
   const std::string first =
       "  - {name: a1, address: 10.0.0.1, fabric: {interfaces: [{name: eth1, address: 10.1.0.1/24}]}}\n";
   const std::string head = "version: 1\nname: lab\nfabric: {topology: custom}\nnodes:\n";
-  const Cluster alone = load(head + first);
-  const Cluster more = load(head + "  - {name: a2, address: 10.0.0.2}\n" + first);
+  const Cluster alone = load_grown(head + first);
+  const Cluster more = load_grown(head + "  - {name: a2, address: 10.0.0.2}\n" + first);
   CHECK(moved(alone, more).empty());
   CHECK(addresses(more) == addresses(alone));
 }
 
 TEST_CASE("growth: a thousand nodes load with wider networks, and each address is unique") {
-  const Cluster cluster = load(file_of("{topology: switch, subnets: [172.20.0.0/16, 172.21.0.0/16]}", up_to(1000)));
+  const Cluster cluster =
+      load_grown(file_of("{topology: switch, subnets: [172.20.0.0/16, 172.21.0.0/16]}", up_to(1000)));
   CHECK(cluster.nodes.size() == 1000);
   check_every_network(cluster, 1000);
   CHECK(cluster.nodes.back().fabric[1].address == "172.21.3.242");

@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kLargest = 1 << 20;
+constexpr std::size_t kLargestFile = 1 << 20;
 
 /// As many pieces as fit: `head`, piece(0), piece(1), ..., `tail`.
 std::string filled(std::size_t size, const std::string& head, const std::function<std::string(std::size_t)>& piece,
@@ -158,8 +158,8 @@ TEST_CASE("a text sixteen times as long takes about sixteen times as long, whate
   constexpr double kShortest = 0.004;  // Shorter times measure the schema.
   for (const HostileFile& shape : shapes()) {
     INFO(shape.name);
-    const double small = std::max(kShortest, least_seconds_to_load(shape.text(kLargest / 64), 3));
-    const std::string text = shape.text(kLargest / 4);
+    const double small = std::max(kShortest, least_seconds_to_load(shape.text(kLargestFile / 64), 3));
+    const std::string text = shape.text(kLargestFile / 4);
     // A quadratic algorithm takes 256 times as long.
     CHECK((seconds_to_load(text) < 48 * small || least_seconds_to_load(text, 3) < 48 * small));
   }
@@ -167,7 +167,7 @@ TEST_CASE("a text sixteen times as long takes about sixteen times as long, whate
 
 TEST_CASE("a file of 1 MiB has at most 100000 values, including empty ones") {
   for (const std::string piece : {"-\n", "- ~\n", "- a\n", "- []\n"}) {
-    const auto loaded = load_cluster(filled(kLargest, "nodes:\n", repeated(piece)), "f", builtin_registry());
+    const auto loaded = load_cluster(filled(kLargestFile, "nodes:\n", repeated(piece)), "f", builtin_registry());
     REQUIRE(loaded.diagnostics.size() == 1);
     CHECK(loaded.diagnostics.front().code == "yaml.too-large");
   }
@@ -192,7 +192,7 @@ TEST_CASE("a file with 24000 wrong entries has 1000 findings, and one that count
 TEST_CASE("load times of files designed to be slow", "[.measure]") {
   for (const HostileFile& shape : shapes()) {
     std::cout << shape.name << ":";
-    for (const std::size_t size : {kLargest / 16, kLargest / 4, kLargest}) {
+    for (const std::size_t size : {kLargestFile / 16, kLargestFile / 4, kLargestFile}) {
       std::cout << " " << seconds_to_load(shape.text(size)) << std::flush;
     }
     std::cout << " s\n";

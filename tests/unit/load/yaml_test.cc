@@ -15,7 +15,7 @@ Value read(std::string_view text) {
   return std::move(document.root);
 }
 
-std::string place(const SourceRange& where) {
+std::string place_text(const SourceRange& where) {
   return std::to_string(where.line) + ":" + std::to_string(where.column) + "-" + std::to_string(where.end_column);
 }
 
@@ -67,23 +67,23 @@ TEST_CASE("leading zeros are detected") {
 TEST_CASE("values and keys have positions in code points") {
   const Value root = read("größe: {a: \"日本\", b: [1, 'it''s', x y ]}\nempty:\nnull_word: ~\nblock: |\n  text\n");
   const auto* map = root.find_entry("größe");
-  CHECK(place(map->key_where) == "1:1-6");
-  CHECK(place(map->value.where) == "1:8-9");
-  CHECK(place(map->value.find("a")->where) == "1:12-16");
-  CHECK(place(map->value.find_entry("b")->key_where) == "1:18-19");
+  CHECK(place_text(map->key_where) == "1:1-6");
+  CHECK(place_text(map->value.where) == "1:8-9");
+  CHECK(place_text(map->value.find("a")->where) == "1:12-16");
+  CHECK(place_text(map->value.find_entry("b")->key_where) == "1:18-19");
   const auto& items = *map->value.find("b")->list_items();
-  CHECK(place(items[0].where) == "1:22-23");
-  CHECK(place(items[1].where) == "1:25-32");
-  CHECK(place(items[2].where) == "1:34-37");
-  CHECK(place(root.find("empty")->where) == "2:1-6");
-  CHECK(place(root.find("null_word")->where) == "3:12-13");
-  CHECK(place(root.find("block")->where) == "4:8-9");
+  CHECK(place_text(items[0].where) == "1:22-23");
+  CHECK(place_text(items[1].where) == "1:25-32");
+  CHECK(place_text(items[2].where) == "1:34-37");
+  CHECK(place_text(root.find("empty")->where) == "2:1-6");
+  CHECK(place_text(root.find("null_word")->where) == "3:12-13");
+  CHECK(place_text(root.find("block")->where) == "4:8-9");
 }
 
 TEST_CASE("anchors and tags are not part of a value's position") {
   const Value root = read("a: &x !!str text\nb: *x\nc: &m\n  k: v\nd: *m\n");
-  CHECK(place(root.find("a")->where) == "1:13-17");
-  CHECK(place(root.find("b")->where) == "2:4-6");
+  CHECK(place_text(root.find("a")->where) == "1:13-17");
+  CHECK(place_text(root.find("b")->where) == "2:4-6");
   CHECK(root.text_or("b", "") == "text");
   CHECK(*root.find("c") == *root.find("d"));
 }
@@ -94,7 +94,7 @@ TEST_CASE("carriage returns and a byte order mark are ignored") {
       "a: b\r\nc: d e\r\n");
   CHECK(root.text_or("a", "") == "b");
   CHECK(root.text_or("c", "") == "d e");
-  CHECK(place(root.find("c")->where) == "2:4-7");
+  CHECK(place_text(root.find("c")->where) == "2:4-7");
 }
 
 TEST_CASE("an oversized or deeply nested text is refused quickly") {
@@ -125,7 +125,7 @@ TEST_CASE("a text with 300000 commas and opening brackets is read, and one with 
   CHECK_FALSE(read_yaml(line(300'001), findings).usable);
   REQUIRE(findings.all().size() == 1);
   CHECK(findings.all().front().code == "yaml.too-large");
-  CHECK(place(findings.all().front().where) == "1:300005-300006");
+  CHECK(place_text(findings.all().front().where) == "1:300005-300006");
   // Of brackets that never close, the parser would keep a million.
   for (const char bracket : {'[', '{'}) {
     Findings of_brackets;

@@ -4,11 +4,12 @@
 #include "engine/core/diagnostic.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "tests/support/catch.h"
+#include "tests/unit/nccl/outcomes.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+using test::kGibibyte;
 
 NcclNode node(const std::string& name, int gpus, std::int64_t memory, bool unified = false) {
   return {name, PreparedRank{22809, "", 13000, "GPU", memory, unified, "", {}, gpus}};

@@ -27,8 +27,8 @@ class Home {
   std::string before_ = had_ ? ::getenv("HOME") : "";
 };
 
-const OfferedHostKey kKey{"SHA256:abc", "ssh-ed25519", "10.0.0.11 ssh-ed25519 AAAAC3Nz",
-                          OfferedHostKey::Standing::kUnknown};
+const OfferedHostKey kOfferedKey{"SHA256:abc", "ssh-ed25519", "10.0.0.11 ssh-ed25519 AAAAC3Nz",
+                                 OfferedHostKey::Standing::kUnknown};
 const std::string kFile = "/.ssh/known_hosts";
 
 }  // namespace
@@ -51,10 +51,10 @@ TEST_CASE("a known key or another key is not revoked") {
 
 TEST_CASE("the first recorded key creates a file that only its owner can read") {
   const Home home;
-  const auto path = remember_host_key(kKey);
+  const auto path = remember_host_key(kOfferedKey);
   REQUIRE(path);
   CHECK(*path == (home.root / kFile).string());
-  CHECK(home.root.read(kFile) == kKey.known_hosts_line + "\n");
+  CHECK(home.root.read(kFile) == kOfferedKey.known_hosts_line + "\n");
   CHECK(home.root.mode(kFile) == 0600);
   CHECK(home.root.mode("/.ssh") == 0700);
 }
@@ -63,18 +63,18 @@ TEST_CASE("a recorded key is added as one line, and all other lines stay") {
   for (const std::string before : {"a ssh-rsa B\n", "a ssh-rsa B"}) {
     const Home home;
     home.root.write(kFile, before);
-    REQUIRE(remember_host_key(kKey));
-    CHECK(home.root.read(kFile) == "a ssh-rsa B\n" + kKey.known_hosts_line + "\n");
+    REQUIRE(remember_host_key(kOfferedKey));
+    CHECK(home.root.read(kFile) == "a ssh-rsa B\n" + kOfferedKey.known_hosts_line + "\n");
   }
 }
 
 TEST_CASE("a failure to record a key is an error") {
   const Home home;
   home.root.make_directory(kFile);
-  CHECK_FALSE(remember_host_key(kKey));
+  CHECK_FALSE(remember_host_key(kOfferedKey));
   const Home other;
   other.root.write("/.ssh", "a file");
-  CHECK_FALSE(remember_host_key(kKey));
+  CHECK_FALSE(remember_host_key(kOfferedKey));
 }
 
 TEST_CASE("a key that a full disk cuts off is an error with its reason, and the next key has its own line") {
@@ -83,12 +83,12 @@ TEST_CASE("a key that a full disk cuts off is an error with its reason, and the 
   {
     const test::LargestFile full(15);
     errno = 0;
-    const auto recorded = remember_host_key(kKey);
+    const auto recorded = remember_host_key(kOfferedKey);
     REQUIRE_FALSE(recorded);
     CHECK(recorded.error().sys_errno == EFBIG);
   }
-  REQUIRE(remember_host_key(kKey));
-  CHECK(home.root.read(kFile) == "a ssh-rsa B\n10.\n" + kKey.known_hosts_line + "\n");
+  REQUIRE(remember_host_key(kOfferedKey));
+  CHECK(home.root.read(kFile) == "a ssh-rsa B\n10.\n" + kOfferedKey.known_hosts_line + "\n");
 }
 
 TEST_CASE("known_hosts: all keys of a host are found, in all files, with their lines") {
@@ -127,7 +127,7 @@ TEST_CASE("known_hosts: a file that is none, such as /dev/null, has no keys, and
   const auto known = known_host_keys(station);
   REQUIRE(known);
   CHECK(known->empty());
-  OfferedHostKey key = kKey;
+  OfferedHostKey key = kOfferedKey;
   key.file = "/dev/null";
   const auto recorded = remember_host_key(key);
   REQUIRE_FALSE(recorded);
@@ -138,7 +138,7 @@ TEST_CASE("known_hosts: the command that forgets a key names its port and its fi
   const Home home;
   SshStation station;
   station.address = "10.0.0.11";
-  OfferedHostKey key = kKey;
+  OfferedHostKey key = kOfferedKey;
   key.known = {{"SHA256:x", "ssh-ed25519", (home.root / kFile).string(), 1}};
   CHECK(command_to_forget(key, station) == "ssh-keygen -R 10.0.0.11");
   station.port = 2222;

@@ -23,7 +23,7 @@ using test::own_hello;
 using test::Peer;
 using test::Remote;
 
-AgentOptions with_password(const Remote& remote, InstallPolicy install = InstallPolicy::kIfNeeded) {
+AgentOptions with_sudo_password(const Remote& remote, InstallPolicy install = InstallPolicy::kIfNeeded) {
   auto options = remote.options(install);
   options.become_password = test::secret("secret");
   return options;
@@ -119,7 +119,7 @@ TEST_CASE("a password is read to the end of its line, and a line without an end 
 TEST_CASE("a password is sent when sudo asks, and no other data before the hello") {
   Remote remote;
   remote.add(behind_sudo(agent()));
-  const auto client = AgentClient::open(node("anna"), with_password(remote), {});
+  const auto client = AgentClient::open(node("anna"), with_sudo_password(remote), {});
   REQUIRE(client);
   CHECK(remote.peer(0).elevation == Elevation::kSudoPassword);
   CHECK(client->facts().facts.hostname == "spark-01");
@@ -128,7 +128,7 @@ TEST_CASE("a password is sent when sudo asks, and no other data before the hello
 TEST_CASE("a sudo that does not ask does not receive the password") {
   Remote remote;
   remote.add(agent());
-  REQUIRE(AgentClient::open(node("anna"), with_password(remote), {}));
+  REQUIRE(AgentClient::open(node("anna"), with_sudo_password(remote), {}));
   CHECK(remote.peer(0).written.find("secret") == std::string::npos);
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("root, a node without become and a local node never receive the passwo
     auto& peer = remote.add(agent());
     peer.standard_error = std::string(kSudoPrompt);
     peer.output.insert(0, std::string(kSudoPrompt));
-    REQUIRE(AgentClient::open(spec, with_password(remote), {}));
+    REQUIRE(AgentClient::open(spec, with_sudo_password(remote), {}));
     CHECK(remote.peer(0).elevation == Elevation::kNone);
     CHECK(remote.peer(0).written.find("secret") == std::string::npos);
   }
@@ -152,7 +152,7 @@ TEST_CASE("a prompt on standard output is not treated as sudo's prompt") {
   Remote remote;
   auto& peer = remote.add({});
   peer.output = std::string(kSudoPrompt);
-  auto options = with_password(remote);
+  auto options = with_sudo_password(remote);
   options.reply_timeout = std::chrono::milliseconds(100);
   CHECK_FALSE(AgentClient::open(node("anna"), options, {}));
   CHECK(peer.written.empty());
@@ -161,7 +161,7 @@ TEST_CASE("a prompt on standard output is not treated as sudo's prompt") {
 TEST_CASE("a sudo that asks a second time has rejected the password, and does not receive it again") {
   Remote remote;
   remote.add(behind_sudo(agent(), "another"));
-  const auto client = AgentClient::open(node("anna"), with_password(remote), {});
+  const auto client = AgentClient::open(node("anna"), with_sudo_password(remote), {});
   REQUIRE_FALSE(client);
   CHECK(client.error().code == ErrorCode::kPermissionDenied);
   CHECK(client.error().message.find("password") != std::string::npos);
@@ -177,7 +177,7 @@ TEST_CASE("a machine whose host key was unknown does not receive the password") 
   peer.ended = true;
   peer.status = 1;
   peer.standard_error = "sudo: a password is required\n";
-  const auto client = AgentClient::open(node("anna"), with_password(remote), {});
+  const auto client = AgentClient::open(node("anna"), with_sudo_password(remote), {});
   REQUIRE_FALSE(client);
   CHECK(peer.elevation == Elevation::kSudo);
   CHECK(peer.written.find("secret") == std::string::npos);
@@ -191,7 +191,7 @@ TEST_CASE("each connection sends the password once, so a second sudo uses a new 
   remote.add(behind_sudo(agent(older)));
   remote.add(behind_sudo(installer()));
   remote.add(behind_sudo(agent()));
-  REQUIRE(AgentClient::open(node("anna"), with_password(remote, InstallPolicy::kExactBuild), {}));
+  REQUIRE(AgentClient::open(node("anna"), with_sudo_password(remote, InstallPolicy::kExactBuild), {}));
   CHECK(remote.peer(0).connection == 1);
   CHECK(remote.peer(1).connection == 2);
   CHECK(remote.peer(2).connection == 3);
@@ -202,7 +202,7 @@ TEST_CASE("where sudo does not ask, one connection is sufficient for the install
   remote.add(no_agent());
   remote.add(installer());
   remote.add(agent());
-  REQUIRE(AgentClient::open(node("anna"), with_password(remote), {}));
+  REQUIRE(AgentClient::open(node("anna"), with_sudo_password(remote), {}));
   CHECK(remote.peer(2).connection == 1);
   for (std::size_t i = 0; i < 3; ++i) CHECK(remote.peer(i).written.find("secret") == std::string::npos);
 }
@@ -213,7 +213,7 @@ TEST_CASE("another machine that answers during the installation does not receive
   auto& installing = remote.add(behind_sudo(installer()));
   auto& last = remote.add(behind_sudo(agent()));
   installing.on_read = [&](Peer&) { remote.host().key = "SHA256:another"; };
-  const auto client = AgentClient::open(node("anna"), with_password(remote), {});
+  const auto client = AgentClient::open(node("anna"), with_sudo_password(remote), {});
   REQUIRE_FALSE(client);
   CHECK(client.error().code == ErrorCode::kUntrusted);
   CHECK(last.written.empty());

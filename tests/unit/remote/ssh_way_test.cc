@@ -22,7 +22,7 @@ SshConfig config_of(const std::string& text, const std::string& of_system = "") 
   return config;
 }
 
-NodeSpec node_at(const std::string& address) {
+NodeSpec node_at_address(const std::string& address) {
   NodeSpec node{*NodeName::parse("spark-01"), 1, {}, {}, {}, {}, {}, {}, {}, {}};
   node.address = address;
   return node;
@@ -36,7 +36,7 @@ SshWay way_of(const NodeSpec& node, const std::string& text) {
 }
 
 SshStation station_of(const std::string& address, const std::string& text) {
-  return way_of(node_at(address), text).node();
+  return way_of(node_at_address(address), text).node();
 }
 
 Error error_of(const NodeSpec& node, const std::string& text) {
@@ -78,7 +78,7 @@ TEST_CASE("way: the hint for an unknown name says what ~/.ssh/config has for it"
       station_of("spark1", "Host spark2\n  HostName spark-two.lab\n").unknown_name_hint() ==
       "neither DNS nor /etc/hosts of this machine has this name, and ~/.ssh/config has no HostName for it: correct the "
       "name, or write the IP address");
-  NodeSpec departed = node_at("spark1");
+  NodeSpec departed = node_at_address("spark1");
   departed.ssh.named_by_file = false;
   CHECK(way_of(departed, "Host spark1\n  HostName spark-one.lab\n").node().unknown_name_hint() ==
         "neither DNS nor /etc/hosts of this machine has this name: correct the name, or write the IP address");
@@ -104,7 +104,7 @@ TEST_CASE("way: an alias gives host, user, port, key, agent, alias of the host k
 }
 
 TEST_CASE("way: cluster.yaml wins over the configuration, also with a port of 22") {
-  auto node = node_at("spark1");
+  auto node = node_at_address("spark1");
   node.ssh.user = "root";
   node.ssh.port_given = true;
   node.ssh.identity = "~/.ssh/mine";
@@ -127,7 +127,7 @@ TEST_CASE("way: the first value of a setting counts, of IdentityFile all") {
 }
 
 TEST_CASE("way: the system's file comes after the user's") {
-  const auto way = way_to(node_at("h"), config_of("Host h\nUser mine\n", "User theirs\nPort 24\n"), kMe);
+  const auto way = way_to(node_at_address("h"), config_of("Host h\nUser mine\n", "User theirs\nPort 24\n"), kMe);
   REQUIRE(way);
   CHECK(way->node().user == "mine");
   CHECK(way->node().port == 24);
@@ -178,7 +178,7 @@ TEST_CASE("way: a Match block with other criteria is ignored as a whole, and nam
   for (const std::string criteria :
        {"exec \"touch /tmp/x\"", "host h exec true", "localuser anna", "final all", "canonical host h", "tagged lab"}) {
     INFO(criteria);
-    const auto way = way_of(node_at("h"), "Match " + criteria + tail);
+    const auto way = way_of(node_at_address("h"), "Match " + criteria + tail);
     CHECK(way.node().port == 23);
     CHECK(way.node().user == "anna");
     REQUIRE(way.ignored.size() == 1);
@@ -186,11 +186,11 @@ TEST_CASE("way: a Match block with other criteria is ignored as a whole, and nam
     CHECK(way.ignored.front().place == "~/.ssh/config:1");
     CHECK(way.ignored.front().matters);
   }
-  CHECK(way_of(node_at("h"), "Match exec true host other" + tail).ignored.empty());
+  CHECK(way_of(node_at_address("h"), "Match exec true host other" + tail).ignored.empty());
 }
 
 TEST_CASE("way: settings that are not used are named, and whether they can matter") {
-  const auto way = way_of(node_at("h"),
+  const auto way = way_of(node_at_address("h"),
                           "Host h\n  ProxyCommand nc -X \"unbalanced %h %p\n  ServerAliveInterval 5\n"
                           "  StrictHostKeyChecking no\n  Hostnmae x\nHost other\n  BindAddress ::1\n");
   CHECK(way.stations.size() == 1);
@@ -208,14 +208,14 @@ TEST_CASE("way: an included file takes part where it is included") {
     config.files.front().lines[1].included = {{"~/.ssh/x", *std::move(lines)}};
   };
   included("Port 99\nHost *\nUser of-include\n");
-  CHECK(way_to(node_at("h"), config, kMe)->node().port == 99);
-  CHECK(way_to(node_at("h"), config, kMe)->node().user == "of-include");
+  CHECK(way_to(node_at_address("h"), config, kMe)->node().port == 99);
+  CHECK(way_to(node_at_address("h"), config, kMe)->node().user == "of-include");
   // The block does not apply, so no block of the included file does.
-  CHECK(way_to(node_at("other"), config, kMe)->node().port == 22);
-  CHECK(way_to(node_at("other"), config, kMe)->node().user == "anna");
+  CHECK(way_to(node_at_address("other"), config, kMe)->node().port == 22);
+  CHECK(way_to(node_at_address("other"), config, kMe)->node().user == "anna");
   // A Host line of the included file ends with it.
   included("Host nobody\n");
-  CHECK(way_to(node_at("h"), config, kMe)->node().port == 23);
+  CHECK(way_to(node_at_address("h"), config, kMe)->node().port == 23);
 }
 
 TEST_CASE("way: tokens and variables are replaced where ssh_config(5) permits them") {
@@ -238,12 +238,12 @@ TEST_CASE("way: none turns a setting off") {
   CHECK(station.agent.empty());
   CHECK(station.known_hosts.empty());
   CHECK_FALSE(station.is_jump_host);
-  CHECK(way_of(node_at("h"), "ProxyJump none\nHost *\nProxyJump bastion\n").stations.size() == 1);
+  CHECK(way_of(node_at_address("h"), "ProxyJump none\nHost *\nProxyJump bastion\n").stations.size() == 1);
 }
 
 TEST_CASE("way: of ProxyJump and ProxyCommand the first counts") {
-  CHECK(way_of(node_at("h"), "ProxyCommand nc %h %p\nProxyJump bastion\n").stations.size() == 1);
-  const auto way = way_of(node_at("h"), "Host h\nProxyJump bastion\nProxyCommand nc %h %p\n");
+  CHECK(way_of(node_at_address("h"), "ProxyCommand nc %h %p\nProxyJump bastion\n").stations.size() == 1);
+  const auto way = way_of(node_at_address("h"), "Host h\nProxyJump bastion\nProxyCommand nc %h %p\n");
   CHECK(way.stations.size() == 2);
   CHECK(way.ignored.empty());
 }
@@ -253,7 +253,7 @@ TEST_CASE("way: jump hosts are looked up in the configuration, and only the firs
       "Host spark1\n  ProxyJump ops@gate:2200,inner\n  HostName 192.168.1.11\n"
       "Host gate\n  HostName 203.0.113.7\n  ProxyJump outer\n  User other\n"
       "Host inner\n  ProxyJump nowhere\n  IdentityFile /inner\nHost outer\n  User guest\n";
-  const auto way = way_of(node_at("spark1"), text);
+  const auto way = way_of(node_at_address("spark1"), text);
   CHECK(names_of(way) == Texts{"guest@outer:22", "ops@203.0.113.7:2200", "anna@inner:22", "anna@192.168.1.11:22"});
   CHECK(way.stations[1].context() == "jump host gate (203.0.113.7)");
   CHECK(way.stations[2].context() == "jump host inner");
@@ -263,7 +263,7 @@ TEST_CASE("way: jump hosts are looked up in the configuration, and only the firs
 }
 
 TEST_CASE("way: the jump host of cluster.yaml has the node's user and key, unless the configuration has others") {
-  auto node = node_at("10.0.0.11");
+  auto node = node_at_address("10.0.0.11");
   node.ssh.user = "nvidia";
   node.ssh.identity = "/key";
   node.ssh.jump = "gate";
@@ -278,7 +278,7 @@ TEST_CASE("way: the jump host of cluster.yaml has the node's user and key, unles
 }
 
 TEST_CASE("way: the pin belongs to the node, and the policy to the whole way") {
-  auto node = node_at("10.0.0.11");
+  auto node = node_at_address("10.0.0.11");
   node.ssh.jump = "gate";
   node.ssh.host_key = "SHA256:x";
   node.ssh.host_keys = HostKeyPolicy::kAcceptNew;
@@ -289,12 +289,12 @@ TEST_CASE("way: the pin belongs to the node, and the policy to the whole way") {
 }
 
 TEST_CASE("way: jump hosts that lead in a circle are an error that names the setting") {
-  const auto error = error_of(node_at("h"), "Host *\n  ProxyJump bastion\n");
+  const auto error = error_of(node_at_address("h"), "Host *\n  ProxyJump bastion\n");
   CHECK(error.code == ErrorCode::kInvalidInput);
   CHECK(error.message.starts_with("~/.ssh/config:2: "));
   CHECK(error.message.find("circle through bastion") != std::string::npos);
   CHECK(error.hint.find("ProxyJump none") != std::string::npos);
-  CHECK(way_of(node_at("h"), "Host bastion\nProxyJump none\nHost *\nProxyJump bastion\n").stations.size() == 2);
+  CHECK(way_of(node_at_address("h"), "Host bastion\nProxyJump none\nHost *\nProxyJump bastion\n").stations.size() == 2);
 }
 
 TEST_CASE("way: a value that cannot be used is an error with its place, only where it applies") {
@@ -304,15 +304,15 @@ TEST_CASE("way: a value that cannot be used is an error with its place, only whe
         "ProxyJump [::1", "IdentityFile %z", "IdentityFile ${NOT_SET}", "IdentityFile ${X", "IdentityAgent %z",
         "UserKnownHostsFile %z", "IdentityFile x%"}) {
     INFO(line);
-    const auto error = error_of(node_at("h"), "Host h\n" + line + "\n");
+    const auto error = error_of(node_at_address("h"), "Host h\n" + line + "\n");
     CHECK(error.code == ErrorCode::kInvalidInput);
     CHECK(error.message.starts_with("~/.ssh/config:2: "));
-    CHECK(way_to(node_at("other"), config_of("Host h\n" + line + "\n"), kMe));
+    CHECK(way_to(node_at_address("other"), config_of("Host h\n" + line + "\n"), kMe));
   }
 }
 
 TEST_CASE("way: a machine that only the roster names takes nothing from the configuration") {
-  auto node = node_at("old-spark");
+  auto node = node_at_address("old-spark");
   node.ssh.jump = "gate";
   node.ssh.named_by_file = false;
   const auto way = way_of(node,
@@ -347,7 +347,7 @@ TEST_CASE("config: a line that OpenSSH would refuse is an error with its place")
     CHECK(lines.error().message.starts_with("~/.ssh/config:"));
     CHECK(lines.error().message.find(row.part) != std::string::npos);
   }
-  CHECK(error_of(node_at("h"), "Match host\n").message == "~/.ssh/config:1: Match host has no value");
+  CHECK(error_of(node_at_address("h"), "Match host\n").message == "~/.ssh/config:1: Match host has no value");
 }
 
 }  // namespace sparkplan

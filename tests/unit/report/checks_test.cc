@@ -8,6 +8,7 @@
 #include "engine/report/checks/matrix.h"
 #include "engine/report/exit_code.h"
 #include "tests/support/catch.h"
+#include "tests/support/page_rules.h"
 #include "tests/unit/report/schema.h"
 
 namespace sparkplan {
@@ -27,7 +28,7 @@ Check tcp(const std::string& from, const std::string& to, double value) {
   return check;
 }
 
-VerifyReport sample() {
+VerifyReport verify_sample() {
   VerifyReport report;
   report.run.command = "verify";
   report.run.cluster = "lab";
@@ -52,16 +53,12 @@ VerifyReport sample() {
   return report;
 }
 
-std::size_t occurrences(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
-  return count;
-}
+using test::occurrences;
 
 }  // namespace
 
 TEST_CASE("the texts of a check are cut where they are printed: a node words some of them") {
-  VerifyReport report = sample();
+  VerifyReport report = verify_sample();
   report.checks[0].cause = std::string(1'000'000, 'x');
   report.checks[0].fix = std::string(1'000'000, 'y');
   report.checks[1].text = std::string(1'000'000, 'z');
@@ -71,7 +68,7 @@ TEST_CASE("the texts of a check are cut where they are printed: a node words som
 }
 
 TEST_CASE("a report of checks reads as specified") {
-  CHECK(to_text(sample(), {}) ==
+  CHECK(to_text(verify_sample(), {}) ==
         "pass  link     spark-[01-02]  A  enp1s0f1np1 up, MTU 9000\n"
         "pass  tcp      spark-01 -> spark-02, spark-02 -> spark-01  A  TCP, 4 streams: 41.2 to 43.0 Gb/s\n"
         "skip  storage  spark-[01-02]  no storage declared\n"
@@ -89,7 +86,7 @@ TEST_CASE("a report of checks reads as specified") {
 TEST_CASE("no line of a check is wider than the terminal; a line continues below its nodes") {
   TextStyle narrow;
   narrow.width = 60;
-  auto report = sample();
+  auto report = verify_sample();
   report.checks[0].cause = "no packet gets through; the other direction works: a firewall of the receiver drops them";
   NodeReport lost;
   lost.name = "spark-03";
@@ -108,7 +105,7 @@ TEST_CASE("no line of a check is wider than the terminal; a line continues below
 TEST_CASE("with --quiet only passed checks are omitted, and a skip keeps its way out") {
   TextStyle quiet;
   quiet.quiet = true;
-  auto report = sample();
+  auto report = verify_sample();
   report.checks.back().fix = "declare storage";
   const auto text = to_text(report, quiet);
   CHECK(text.starts_with("skip  storage  spark-01  no storage declared\n"));
@@ -134,7 +131,7 @@ TEST_CASE("many pairs are counted, and pairs skipped because of several checks s
 }
 
 TEST_CASE("an unreachable node is listed and counted") {
-  auto report = sample();
+  auto report = verify_sample();
   NodeReport lost;
   lost.name = "spark-03";
   lost.status = NodeStatus::kUnreachable;
@@ -151,7 +148,7 @@ TEST_CASE("an unreachable node is listed and counted") {
 }
 
 TEST_CASE("the JSON has every check with value, unit and threshold, or null") {
-  const auto json = nlohmann::json::parse(public_json(to_json_value(sample())));
+  const auto json = nlohmann::json::parse(public_json(to_json_value(verify_sample())));
   CHECK(json.at("summary") ==
         nlohmann::json::parse(R"({"pass":4,"warn":0,"fail":1,"skip":2,"nodes":0,"nodes_unreachable":0})"));
   const auto& narrow = json.at("checks").at(0);
@@ -166,7 +163,7 @@ TEST_CASE("the JSON has every check with value, unit and threshold, or null") {
 }
 
 TEST_CASE("the JSON of the measured sizes of a check fits its schema") {
-  VerifyReport report = sample();
+  VerifyReport report = verify_sample();
   Check& check = report.checks[3];
   check.series = {{1 << 20, 350.5, 2.9, 3, true}, {4 << 20, std::numeric_limits<double>::infinity(), 5.25, 5.5}};
   const auto json = nlohmann::json::parse(public_json(to_json_value(report)));
@@ -184,7 +181,7 @@ TEST_CASE("the JSON of the measured sizes of a check fits its schema") {
 }
 
 TEST_CASE("the JUnit report counts its cases, and stays valid with any characters") {
-  const auto xml = to_junit(sample());
+  const auto xml = to_junit(verify_sample());
   CHECK(occurrences(xml, "<testcase ") == 7);
   CHECK(occurrences(xml, "<failure ") == 1);
   CHECK(occurrences(xml, "<skipped ") == 2);
@@ -194,7 +191,7 @@ TEST_CASE("the JUnit report counts its cases, and stays valid with any character
 }
 
 TEST_CASE("the JUnit report contains only characters that XML 1.0 allows") {
-  auto report = sample();
+  auto report = verify_sample();
   std::string every;
   for (char32_t c = 0; c <= 0xFFFF; ++c) {
     if (c < 0xD800 || c > 0xDFFF) append_utf8(every, c);

@@ -16,7 +16,7 @@ namespace {
 using test::has;
 
 /// A good node, a stuck one, and one whose GPU a job uses.
-VerifyReport sample() {
+VerifyReport gpu_sample() {
   auto stuck = testing::good_gpu();
   stuck.load->clock_mhz = 513;
   stuck.load->power_watts = 14;
@@ -42,7 +42,7 @@ VerifyReport sample() {
 TEST_CASE("gpu text: equal nodes share a line, the stuck one is last, the job is named") {
   TextStyle wide;
   wide.width = 1000;
-  const auto text = to_text(sample(), wide);
+  const auto text = to_text(gpu_sample(), wide);
   INFO(text);
   CHECK(
       text.starts_with("pass  gpu      spark-[01-03]  NVIDIA GB10, driver 580.159.03, CUDA 13.0\n"
@@ -67,7 +67,7 @@ TEST_CASE("gpu text: equal nodes share a line, the stuck one is last, the job is
 }
 
 TEST_CASE("gpu text: the JSON has every value and follows its schema") {
-  const auto json = nlohmann::json::parse(public_json(to_json_value(sample())));
+  const auto json = nlohmann::json::parse(public_json(to_json_value(gpu_sample())));
   CHECK(testing::schema_faults(json, "verify") == "");
   bool found = false;
   for (const auto& check : json.at("checks")) {
@@ -84,7 +84,7 @@ TEST_CASE("gpu text: the JSON has every value and follows its schema") {
 
 TEST_CASE("gpu text: the page has the failure with its fix, and the other checks as rows") {
   const Cluster cluster = testing::sample_cluster(3);
-  const std::string page = testing::checked_page("gpu", to_html(sample(), {cluster, "1.2.3"}));
+  const std::string page = testing::checked_page("gpu", to_html(gpu_sample(), {cluster, "1.2.3"}));
   CHECK(has(page, "gpu clock: SM clock under load"));
   CHECK(has(page, "hold the power button for 30 s"));
   CHECK(has(page, "copy of 256 MiB in the GPU"));

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kExpected = 100;
 
-std::string name_of(int number) { return (number < 10 ? "spark-0" : "spark-") + std::to_string(number); }
+std::string page_node_name(int number) { return (number < 10 ? "spark-0" : "spark-") + std::to_string(number); }
 
 Check made(Level level, std::vector<std::string> nodes, const std::string& what, const std::string& text) {
   Check check = skipped(level, std::move(nodes), what, "");
@@ -116,7 +116,7 @@ Cluster sample_cluster(int count, const std::string& topology) {
   std::string yaml =
       "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\nfabric: {topology: " + topology + "}\nnodes:\n";
   for (int number = 1; number <= count; ++number) {
-    yaml += "  - {name: " + name_of(number) + ", address: 10.0.0." + std::to_string(10 + number) + "}\n";
+    yaml += "  - {name: " + page_node_name(number) + ", address: 10.0.0." + std::to_string(10 + number) + "}\n";
   }
   auto loaded = load_cluster(yaml, "cluster.yaml", builtin_registry());
   for (const auto& finding : loaded.diagnostics) UNSCOPED_INFO(finding.message);

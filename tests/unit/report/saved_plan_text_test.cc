@@ -7,6 +7,7 @@
 #include "tests/support/catch.h"
 #include "tests/unit/plan/fakes.h"
 #include "tests/unit/plan/saved_samples.h"
+#include "tests/unit/report/samples.h"
 
 namespace sparkplan {
 namespace {
@@ -15,7 +16,7 @@ using testing::some_plan;
 
 const std::string kHostKey = "SHA256:" + std::string(43, 'k');
 
-std::string name_of(int number) { return "spark-0" + std::to_string(number); }
+std::string member_name(int number) { return "spark-0" + std::to_string(number); }
 
 /// Eight nodes; each waits for the keys of the other seven.
 SavedPlan plan_of_eight() {
@@ -26,9 +27,9 @@ SavedPlan plan_of_eight() {
     change.id = {"ssh_trust", "nvidia"};
     change.action = Action::kCreate;
     for (int other = 1; other <= 8; ++other) {
-      const Value unknown =
-          Value::Unknown{"known after " + name_of(other) + " creates its key", name_of(other) + "/ssh_trust/nvidia"};
-      change.fields.push_back({"authorized." + name_of(other), Value(), unknown});
+      const Value unknown = Value::Unknown{"known after " + member_name(other) + " creates its key",
+                                           member_name(other) + "/ssh_trust/nvidia"};
+      change.fields.push_back({"authorized." + member_name(other), Value(), unknown});
     }
     change.fields.push_back({"config", Value(), Value::list({"spark-01"})});
     node.plan.changes = {change};
@@ -54,22 +55,18 @@ Cluster cluster_of(const SavedPlan& plan) {
   return cluster;
 }
 
-TextStyle columns(int width) {
+TextStyle wide_columns(int width) {
   TextStyle style;
   style.width = width;
   return style;
 }
 
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0;
-  for (const std::string_view line : split(text, '\n')) widest = std::max(widest, text_width(line));
-  return widest;
-}
+using testing::widest_line;
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::string shown(const SavedPlan& plan, const Cluster& cluster) {
-  return to_text(plan, cluster, Registry({}), columns(80));
+  return to_text(plan, cluster, Registry({}), wide_columns(80));
 }
 
 }  // namespace

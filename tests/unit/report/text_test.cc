@@ -10,25 +10,17 @@
 #include "tests/support/has.h"
 #include "tests/support/source_folder.h"
 #include "tests/unit/process/cost.h"
+#include "tests/unit/report/golden.h"
 #include "tests/unit/report/samples.h"
 
 namespace sparkplan {
 namespace {
 
+using testing::check_golden;
 using testing::sample_change;
 using testing::sample_node;
 using testing::sample_report;
 using testing::sample_reports;
-
-/// SPARKPLAN_ACCEPT=1 writes the current text; read it before you commit it.
-void check_golden(const std::string& name, const std::string& text) {
-  const std::string path = test::source_folder() + "/tests/unit/report/goldens/" + name + ".txt";
-  if (std::getenv("SPARKPLAN_ACCEPT") != nullptr) std::ofstream(path, std::ios::binary) << text;
-  std::ostringstream golden;
-  golden << std::ifstream(path, std::ios::binary).rdbuf();
-  INFO(path);
-  CHECK(text == golden.str());
-}
 
 using test::has;
 

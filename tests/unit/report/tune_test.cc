@@ -26,7 +26,7 @@ TuneComparison comparison_of(double gain, std::size_t pairs) {
   return comparison;
 }
 
-TuneReport sample() {
+TuneReport tune_sample() {
   TuneReport report;
   report.run.command = "tune";
   report.run.cluster = "lab";
@@ -62,7 +62,7 @@ TuneReport sample() {
 TEST_CASE("tune text: a row per setting with its confidence, the lines for cluster.yaml, and the verdict at the end") {
   TextStyle style;
   style.width = 160;
-  const std::string text = to_text(sample(), style);
+  const std::string text = to_text(tune_sample(), style);
   CHECK(has(text, "2 nodes (spark-[01-02]), 2 GPUs, NCCL 2.28.9, Socket"));
   CHECK(has(text, "NCCL_SOCKET_NTHREADS=4"));
   CHECK(has(text, "+11.0 to +14.0 %"));
@@ -75,17 +75,17 @@ TEST_CASE("tune text: a row per setting with its confidence, the lines for clust
 }
 
 TEST_CASE("tune: without a proof nothing is proposed") {
-  TuneReport report = sample();
+  TuneReport report = tune_sample();
   report.search.tried.erase(report.search.tried.begin());
   report.search.accepted.clear();
   CHECK(verdict_of(report) == "Tune: no setting is better for certain");
   CHECK_FALSE(has(yaml_fragment(report), "nccl:"));
-  TuneReport broken = sample();
+  TuneReport broken = tune_sample();
   broken.trouble = make_error(ErrorCode::kVerifyFailed, "spark-02: a signal ended the program");
   CHECK(broken.proposed().empty());
   CHECK_FALSE(has(to_text(broken, TextStyle{}), "NCCL_SOCKET_NTHREADS: "));
   CHECK(has(to_text(broken, TextStyle{}), "a signal ended the program"));
-  TuneReport together = sample();
+  TuneReport together = tune_sample();
   together.search.together = comparison_of(1, 13);
   together.search.together_refusal = "within the noise";
   together.search.accepted.clear();
@@ -93,7 +93,7 @@ TEST_CASE("tune: without a proof nothing is proposed") {
 }
 
 TEST_CASE("tune: a proposal that holds for small messages alone says so, and who is the reason") {
-  TuneReport report = sample();
+  TuneReport report = tune_sample();
   CHECK_FALSE(has(yaml_fragment(report), "large messages"));
   report.limit = "spark-02 reports memory for 1 MiB at most, of 256 MiB";
   CHECK(has(yaml_fragment(report), "# It was not measured with large messages: " + report.limit + "\n"));
@@ -101,7 +101,7 @@ TEST_CASE("tune: a proposal that holds for small messages alone says so, and who
 
 TEST_CASE("tune: a refused setting that is faster at some sizes shows them all: the user can decide") {
   // Measured on two H200 hosts over TCP.
-  TuneReport report = sample();
+  TuneReport report = tune_sample();
   TriedSetting mixed{
       "sockets", {{"NCCL_NSOCKS_PERTHREAD", "4"}}, TuneVerdict::kRefused, "all_reduce of 8 KiB is slower", true, {}};
   mixed.comparison = comparison_of(2.19, 13);
@@ -122,7 +122,7 @@ TEST_CASE("tune: a refused setting that is faster at some sizes shows them all: 
   CHECK(has(page, "Refused, but faster at some sizes"));
   CHECK(has(page, "+267.1 %"));
   CHECK(has(page, "31.4 % slower"));
-  CHECK_FALSE(has(to_text(sample(), style), "faster at some sizes"));
+  CHECK_FALSE(has(to_text(tune_sample(), style), "faster at some sizes"));
   // Numbers of a pair or two are noise, and without a gain there is nothing to decide.
   report.search.tried.back().comparison.pairs = 2;
   CHECK_FALSE(has(to_text(report, style), "faster at some sizes"));
@@ -132,7 +132,7 @@ TEST_CASE("tune: a refused setting that is faster at some sizes shows them all: 
 }
 
 TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
-  const auto json = nlohmann::json::parse(public_json(to_json_value(sample())));
+  const auto json = nlohmann::json::parse(public_json(to_json_value(tune_sample())));
   CHECK(testing::schema_faults(json, "tune") == "");
   CHECK(json.at("settings").at(0).at("comparison").at("gain").get<double>() == Approx(1.12));
   CHECK(json.at("settings").at(1).at("comparison").is_null());
@@ -152,17 +152,17 @@ TEST_CASE("tune JSON: it fits its schema, with and without measurements") {
 
 TEST_CASE("tune page: it keeps the rules of pages, and no text of a node becomes markup") {
   const Cluster cluster = testing::sample_cluster(8);
-  const std::string page = testing::checked_page("tune", to_html(sample(), {cluster, "1.2.3"}));
+  const std::string page = testing::checked_page("tune", to_html(tune_sample(), {cluster, "1.2.3"}));
   CHECK(has(page, "NCCL_SOCKET_NTHREADS: "));
   CHECK(has(page, "&lt;b&gt;broken&lt;/b&gt;"));
   // The history: the candidate ran first, and was 11.1 % faster than NCCL's own choice.
   CHECK(has(page, "1 pair in the order of time"));
   CHECK(has(page, "+11.1 %"));
-  TuneReport broken = sample();
+  TuneReport broken = tune_sample();
   broken.trouble = make_error(ErrorCode::kVerifyFailed, "spark-02: <i>gone</i>");
   const std::string failed = testing::checked_page("tune-failed", to_html(broken, {cluster, "1.2.3"}));
   CHECK(has(failed, "&lt;i&gt;gone&lt;/i&gt;"));
-  TuneReport longest = sample();
+  TuneReport longest = tune_sample();
   longest.search.history.resize(502, longest.search.history.front());
   CHECK(has(testing::checked_page("tune-long", to_html(longest, {cluster, "1.2.3"})), "And 2 more pairs: --json"));
 }

@@ -9,8 +9,8 @@ namespace {
 
 const TypeInfo kInfo{"sysctl", "sysctl",      Phase::kKernelParameters, "",   "",
                      {},       Impact::kLive, Reversible::kExact,       false};
-const ArtifactId kFile = file_artifact("/etc/x.conf");
-const ArtifactId kBlock = block_artifact("/etc/hosts");
+const ArtifactId kTextFile = file_artifact("/etc/x.conf");
+const ArtifactId kTextBlock = block_artifact("/etc/hosts");
 
 struct Asked {
   ObservedType observed;
@@ -38,12 +38,12 @@ TEST_CASE("a step writes a file's content, owned by root, for all changes togeth
   asked.changes.resize(2);
   asked.changes[0].id = {"sysctl", "a.b"};
   asked.changes[1].id = {"sysctl", "@file"};
-  const std::optional<Step> step = asked.step(kFile, "x\n", 0600);
+  const std::optional<Step> step = asked.step(kTextFile, "x\n", 0600);
   REQUIRE(step);
   CHECK(step->type == "sysctl");
   CHECK(step->group == "sysctl");
   CHECK(step->phase == Phase::kKernelParameters);
-  CHECK(step->artifact == kFile);
+  CHECK(step->artifact == kTextFile);
   CHECK(same_state(step->before, Absent{}));
   CHECK(same_state(step->after, file_present("x\n", 0600)));
   CHECK(step->resources == std::vector<ResourceId>{{"sysctl", "a.b"}, {"sysctl", "@file"}});
@@ -51,58 +51,58 @@ TEST_CASE("a step writes a file's content, owned by root, for all changes togeth
 
 TEST_CASE("a correct file needs no step; a wrong mode or owner needs one") {
   Asked asked;
-  asked.observed.artifacts[kFile] = file_present("x\n", 0644);
-  CHECK_FALSE(asked.step(kFile, "x\n"));
-  CHECK(asked.step(kFile, "x\n", 0600));
-  asked.observed.artifacts[kFile] = Present{encode(FileContent{"x\n", 0644, 1000, 0}), {}};
-  CHECK(asked.step(kFile, "x\n"));
+  asked.observed.artifacts[kTextFile] = file_present("x\n", 0644);
+  CHECK_FALSE(asked.step(kTextFile, "x\n"));
+  CHECK(asked.step(kTextFile, "x\n", 0600));
+  asked.observed.artifacts[kTextFile] = Present{encode(FileContent{"x\n", 0644, 1000, 0}), {}};
+  CHECK(asked.step(kTextFile, "x\n"));
 }
 
 TEST_CASE("an empty content is written as a file") {
   Asked asked;
-  REQUIRE(asked.step(kFile, ""));
-  asked.observed.artifacts[kBlock] = block_present("");
-  CHECK_FALSE(asked.step(kBlock, ""));
+  REQUIRE(asked.step(kTextFile, ""));
+  asked.observed.artifacts[kTextBlock] = block_present("");
+  CHECK_FALSE(asked.step(kTextBlock, ""));
 }
 
 TEST_CASE("a block's step contains no attributes of its file") {
-  const std::optional<Step> step = Asked{}.step(kBlock, "x\n");
+  const std::optional<Step> step = Asked{}.step(kTextBlock, "x\n");
   REQUIRE(step);
   CHECK(same_state(step->after, block_present("x\n")));
 }
 
 TEST_CASE("when a file's last resource is removed, the original is restored") {
   Asked asked;
-  asked.observed.artifacts[kFile] = file_present("ours\n", 0644);
-  asked.originals[kFile] = Present{encode(FileContent{"theirs\n", 0600, 1, 2}), {}};
-  const std::optional<Step> step = asked.step(kFile, std::nullopt);
+  asked.observed.artifacts[kTextFile] = file_present("ours\n", 0644);
+  asked.originals[kTextFile] = Present{encode(FileContent{"theirs\n", 0600, 1, 2}), {}};
+  const std::optional<Step> step = asked.step(kTextFile, std::nullopt);
   REQUIRE(step);
-  CHECK(same_state(step->after, asked.originals[kFile]));
+  CHECK(same_state(step->after, asked.originals[kTextFile]));
 }
 
 TEST_CASE("when a file's last resource is removed and no original existed, the file is removed") {
   Asked asked;
-  asked.observed.artifacts[kFile] = file_present("ours\n", 0644);
-  asked.originals[kFile] = Absent{};
-  const std::optional<Step> step = asked.step(kFile, std::nullopt);
+  asked.observed.artifacts[kTextFile] = file_present("ours\n", 0644);
+  asked.originals[kTextFile] = Absent{};
+  const std::optional<Step> step = asked.step(kTextFile, std::nullopt);
   REQUIRE(step);
   CHECK(same_state(step->after, Absent{}));
-  asked.observed.artifacts[kFile] = Absent{};
-  CHECK_FALSE(asked.step(kFile, std::nullopt));
+  asked.observed.artifacts[kTextFile] = Absent{};
+  CHECK_FALSE(asked.step(kTextFile, std::nullopt));
 }
 
 TEST_CASE("a file that sparkplan never wrote is not removed") {
   Asked asked;
-  asked.observed.artifacts[kFile] = file_present("somebody's\n", 0644);
-  CHECK_FALSE(asked.step(kFile, std::nullopt));
+  asked.observed.artifacts[kTextFile] = file_present("somebody's\n", 0644);
+  CHECK_FALSE(asked.step(kTextFile, std::nullopt));
 }
 
 TEST_CASE("a resource that is unreadable or cannot exist needs no step") {
   Asked asked;
-  asked.observed.artifacts[kFile] = Error{ErrorCode::kPermissionDenied, "no", {}, {}, {}};
-  CHECK_FALSE(asked.step(kFile, "x\n"));
-  asked.observed.artifacts[kFile] = NotApplicable{"an image"};
-  CHECK_FALSE(asked.step(kFile, "x\n"));
+  asked.observed.artifacts[kTextFile] = Error{ErrorCode::kPermissionDenied, "no", {}, {}, {}};
+  CHECK_FALSE(asked.step(kTextFile, "x\n"));
+  asked.observed.artifacts[kTextFile] = NotApplicable{"an image"};
+  CHECK_FALSE(asked.step(kTextFile, "x\n"));
 }
 
 }  // namespace sparkplan

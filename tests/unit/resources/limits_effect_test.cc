@@ -6,7 +6,7 @@
 namespace sparkplan::limits {
 namespace {
 
-const ResourceType& type() { return *builtin_registry().find("limits"); }
+const ResourceType& limits_type() { return *builtin_registry().find("limits"); }
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -59,7 +59,7 @@ struct Machine {
     Value limit = Value::map();
     if (soft != nullptr) limit.set("soft", soft);
     if (hard != nullptr) limit.set("hard", hard);
-    return type().check_effect({{name, limit}}, node);
+    return limits_type().check_effect({{name, limit}}, node);
   }
   /// The only message; "" when the limit takes effect.
   std::string message(const std::string& name, const char* soft, const char* hard) const {
@@ -177,9 +177,9 @@ TEST_CASE("limits effect: a user's own limit overrides the limit for all users")
   const Machine machine;
   const Value everybody = Value::map({{"soft", "64"}, {"hard", "64"}});
   const Value own = Value::map({{"soft", "8192"}, {"hard", "8192"}});
-  CHECK(type().check_effect({{"*:memlock", everybody}, {"alice:memlock", own}}, machine.node).empty());
-  CHECK(type().check_effect({{"*:memlock", everybody}, {"@staff:memlock", own}}, machine.node).empty());
-  CHECK(type().check_effect({{"*:memlock", everybody}, {"@others:memlock", own}}, machine.node).size() == 1);
+  CHECK(limits_type().check_effect({{"*:memlock", everybody}, {"alice:memlock", own}}, machine.node).empty());
+  CHECK(limits_type().check_effect({{"*:memlock", everybody}, {"@staff:memlock", own}}, machine.node).empty());
+  CHECK(limits_type().check_effect({{"*:memlock", everybody}, {"@others:memlock", own}}, machine.node).size() == 1);
 }
 
 TEST_CASE("limits effect: groups, ranges, logins, images and machines without users are not checked") {

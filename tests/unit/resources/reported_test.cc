@@ -47,14 +47,14 @@ std::set<std::string> all_types() {
   return names;
 }
 
-struct OpenCase {
+struct ReportedCase {
   CaseFolder folder;
   World world;
   Look look;
 };
 
-std::vector<OpenCase> open_all_cases() {
-  std::vector<OpenCase> cases;
+std::vector<ReportedCase> open_reported_cases() {
+  std::vector<ReportedCase> cases;
   for (const CaseFolder& folder : all_cases(builtin_registry())) {
     Result<World> world = open_case(folder, builtin_registry());
     INFO(folder.title());
@@ -158,13 +158,13 @@ std::string complaint_about(const World& world, const Look& look, ObservedState 
 }  // namespace
 
 TEST_CASE("every type defines the shape of its reports", "[reported]") {
-  const auto cases = open_all_cases();
+  const auto cases = open_reported_cases();
   for (const auto& type : builtin_registry().types()) {
     INFO(type->info().name);
     CHECK_FALSE(type->info().reported.resource.is_anything());
   }
   std::set<std::string> exporting;
-  for (const OpenCase& one : cases)
+  for (const ReportedCase& one : cases)
     for (const auto& [type, value] : exports_in(one.world)) exporting.insert(type);
   for (const std::string& type : exporting) {
     INFO(type);
@@ -173,7 +173,7 @@ TEST_CASE("every type defines the shape of its reports", "[reported]") {
 }
 
 TEST_CASE("the reports of all cases match their shapes and stay unchanged", "[reported]") {
-  for (const OpenCase& one : open_all_cases()) {
+  for (const ReportedCase& one : open_reported_cases()) {
     INFO(one.folder.title());
     ObservedState observed = one.look.observed;
     const auto checked = check_observed(asked_in(one.world, one.look), builtin_registry(), observed);
@@ -198,7 +198,7 @@ TEST_CASE("no reported value at any place of an observation ends the planner", "
   FewTimes few;
   int refused = 0;
   int planned = 0;
-  for (const OpenCase& one : open_all_cases()) {
+  for (const ReportedCase& one : open_reported_cases()) {
     ObservedState observed = one.look.observed;
     for (auto& [type, found] : observed.types) {
       for (auto& [kind, place] : values_in(type, found)) {
@@ -229,7 +229,7 @@ TEST_CASE("no reported value at any place of an observation ends the planner", "
 TEST_CASE("no value at any place of a node's manifest ends the planner or section_from()", "[reported]") {
   FewTimes few;
   int planned = 0;
-  for (const OpenCase& one : open_all_cases()) {
+  for (const ReportedCase& one : open_reported_cases()) {
     Manifest manifest = one.world.manifest;
     for (const Resource& resource : one.look.desired) {
       if (!resource.desired.contains_unknown()) manifest.resources[resource.id].last_applied = resource.desired;
@@ -275,7 +275,7 @@ TEST_CASE("no value at any place of a node's manifest ends the planner or sectio
 TEST_CASE("no value at any place of a node's exports ends the planning of other nodes", "[reported]") {
   FewTimes few;
   int compiled = 0;
-  for (const OpenCase& one : open_all_cases()) {
+  for (const ReportedCase& one : open_reported_cases()) {
     std::map<std::string, NodeExports> exports = one.world.exports;
     exports[one.world.self] = exports_in(one.world);
     const NodeSpec& self = self_in(one.world);

@@ -9,7 +9,7 @@ namespace {
 
 using Senders = std::vector<std::optional<std::size_t>>;
 
-FabricPort port(int half, const std::string& address) {
+FabricPort routed_port(int half, const std::string& address) {
   FabricPort made;
   made.half = half;
   made.address = address;
@@ -28,7 +28,7 @@ Cluster on_a_switch(int nodes) {
   for (int i = 1; i <= nodes; ++i) {
     const auto id = std::to_string(10 + i);
     cluster.nodes.push_back(
-        node("n" + std::to_string(i), {port(0, "192.168.100." + id), port(1, "192.168.101." + id)}));
+        node("n" + std::to_string(i), {routed_port(0, "192.168.100." + id), routed_port(1, "192.168.101." + id)}));
   }
   return cluster;
 }
@@ -46,8 +46,8 @@ Cluster on_cables(std::size_t nodes, bool ring) {
   for (std::size_t i = 0; i < nodes; ++i) {
     const auto net = [](std::size_t cable) { return "192.168." + std::to_string(100 + cable) + "."; };
     const auto id = std::to_string(11 + i);
-    cluster.nodes.push_back(
-        node("n" + std::to_string(i), {port(0, net(i) + id), port(1, net((i + nodes - 1) % nodes) + id)}));
+    cluster.nodes.push_back(node("n" + std::to_string(i),
+                                 {routed_port(0, net(i) + id), routed_port(1, net((i + nodes - 1) % nodes) + id)}));
   }
   for (std::size_t i = 0; i + (ring ? 0 : 1) < nodes; ++i) {
     cluster.cables.emplace_back(cluster.nodes[i].name, cluster.nodes[(i + 1) % nodes].name);
@@ -141,7 +141,7 @@ TEST_CASE("route: two islands of cables are joined over the management network o
   Cluster cluster;
   for (int i = 0; i < 4; ++i) {
     const auto net = "192.168." + std::to_string(100 + i / 2) + ".";
-    cluster.nodes.push_back(node("n" + std::to_string(i), {port(0, net + std::to_string(11 + i))}));
+    cluster.nodes.push_back(node("n" + std::to_string(i), {routed_port(0, net + std::to_string(11 + i))}));
   }
   for (const std::size_t i : {0U, 2U}) cluster.cables.emplace_back(cluster.nodes[i].name, cluster.nodes[i + 1].name);
   CHECK(senders(cluster, from(cluster, {0})) == Senders{std::nullopt, 0, 1, 2});

@@ -19,7 +19,7 @@ using test::honest;
 using test::Peer;
 using test::say;
 
-CopyEntry file(const std::string& path, std::int64_t size, const std::string& sum) {
+CopyEntry copied_file(const std::string& path, std::int64_t size, const std::string& sum) {
   CopyEntry entry;
   entry.path = path;
   entry.size = size;
@@ -57,8 +57,8 @@ void say_read(Peer& peer, std::int64_t bytes) {
   say(peer, progress);
 }
 
-struct Bench {
-  explicit Bench(std::size_t count, const std::string& from = "") : nodes(count), cluster(test::on_a_switch(count)) {
+struct RunBench {
+  explicit RunBench(std::size_t count, const std::string& from = "") : nodes(count), cluster(test::on_a_switch(count)) {
     Value record = Value::map({{"path", "/srv/models/one"}});
     if (!from.empty()) record.set("from", from);
     Value records{Value::List{}};
@@ -82,9 +82,9 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("sync run: where the source was not read, no other node is called present") {
-  Bench bench(3, "spark-01");
+  RunBench bench(3, "spark-01");
   bench.options.patience.total = std::chrono::milliseconds(300);
-  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 1, "s")});
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({copied_file("a", 1, "s")});
   bench.nodes[0].reaction = [](const CopyCommand& /*command*/, Peer& /*self*/) {};
   const auto report = bench.run();
   CHECK(report.items[0].error);
@@ -94,10 +94,10 @@ TEST_CASE("sync run: where the source was not read, no other node is called pres
 }
 
 TEST_CASE("sync run: progress without end does not hold a listing") {
-  Bench bench(3);
+  RunBench bench(3);
   bench.options.dry_run = true;
   bench.options.patience.total = std::chrono::milliseconds(300);
-  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 1, "s")});
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({copied_file("a", 1, "s")});
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyOpen>(command)) {
       CopyOpened opened;
@@ -113,7 +113,7 @@ TEST_CASE("sync run: progress without end does not hold a listing") {
 }
 
 TEST_CASE("sync run: what a node claims to have beside the source's files gives it no time to read them") {
-  Bench bench(2);
+  RunBench bench(2);
   bench.options.dry_run = true;
   bench.options.patience.total = std::chrono::milliseconds(300);
   for (NodeSpec& node : bench.cluster.nodes) {
@@ -121,8 +121,8 @@ TEST_CASE("sync run: what a node claims to have beside the source's files gives 
     records.push_back(Value::map({{"path", "/srv/models/one"}, {"from", "n1"}}));
     node.sections.insert_or_assign("models", records);
   }
-  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
-  const auto usual = with_files({file("a", 1, ""), file("own", std::int64_t{1} << 40U, "")});
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s")});
+  const auto usual = with_files({copied_file("a", 1, ""), copied_file("own", std::int64_t{1} << 40U, "")});
   bench.nodes[1].reaction = [usual](const CopyCommand& command, Peer& self) {
     const auto* look = std::get_if<CopyLook>(&command);
     if (look == nullptr || !look->read) return usual(command, self);
@@ -135,11 +135,11 @@ TEST_CASE("sync run: what a node claims to have beside the source's files gives 
 
 TEST_CASE("sync run: with verify the source has time for the size that it claims, unless --only leaves it out") {
   using Clock = std::chrono::steady_clock;
-  Bench bench(3);
+  RunBench bench(3);
   bench.options.dry_run = true;
   bench.options.verify = true;
   bench.options.patience.total = std::chrono::milliseconds(300);
-  const auto usual = with_files({file("a", std::int64_t{1} << 40U, "s")});
+  const auto usual = with_files({copied_file("a", std::int64_t{1} << 40U, "s")});
   bench.nodes[0].reaction = [usual](const CopyCommand& command, Peer& self) {
     const auto* look = std::get_if<CopyLook>(&command);
     if (look == nullptr || !look->read) return usual(command, self);
@@ -151,7 +151,7 @@ TEST_CASE("sync run: with verify the source has time for the size that it claims
       usual(command, peer);
     };
   };
-  for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = with_files({file("a", 1, "s")});
+  for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = with_files({copied_file("a", 1, "s")});
   const auto begin = Clock::now();
   SECTION("in the run") {
     const auto report = bench.run();
@@ -169,11 +169,11 @@ TEST_CASE("sync run: with verify the source has time for the size that it claims
 }
 
 TEST_CASE("sync run: a node that works for long gets signs of life, as its program ends without them") {
-  Bench bench(2);
+  RunBench bench(2);
   bench.options.dry_run = true;
   bench.options.patience.alive = std::chrono::milliseconds(1);
   bench.options.patience.silence = std::chrono::milliseconds(5000);
-  const auto usual = with_files({file("a", 1, "s")});
+  const auto usual = with_files({copied_file("a", 1, "s")});
   bench.nodes[0].reaction = usual;
   bench.nodes[1].reaction = [usual](const CopyCommand& command, Peer& self) {
     const bool is_sign = std::holds_alternative<CopyAlive>(command);
@@ -184,9 +184,9 @@ TEST_CASE("sync run: a node that works for long gets signs of life, as its progr
 }
 
 TEST_CASE("sync run: digests are asked for only of the source, and only to send") {
-  Bench bench(2);
-  bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
-  bench.nodes[1].reaction = with_files({file("a", 1, "s")});
+  RunBench bench(2);
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s"), copied_file("b", 1, "s")});
+  bench.nodes[1].reaction = with_files({copied_file("a", 1, "s")});
   bench.options.may_spread = [](const ContentReport&) { return true; };
   const auto report = bench.run();
   CHECK(report.items[0].nodes[1].status == ContentStatus::kSent);
@@ -197,12 +197,12 @@ TEST_CASE("sync run: digests are asked for only of the source, and only to send"
 }
 
 TEST_CASE("sync run: with verify every node computes all of its digests again, and a changed one is found") {
-  Bench bench(2);
+  RunBench bench(2);
   bench.options.dry_run = true;
   bench.options.verify = true;
-  bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
-  const auto before = with_files({file("a", 1, "s"), file("b", 1, "s")});
-  const auto after = with_files({file("a", 1, "s"), file("b", 1, "rotten")});
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s"), copied_file("b", 1, "s")});
+  const auto before = with_files({copied_file("a", 1, "s"), copied_file("b", 1, "s")});
+  const auto after = with_files({copied_file("a", 1, "s"), copied_file("b", 1, "rotten")});
   bench.nodes[1].reaction = [before, after](const CopyCommand& command, Peer& self) {
     const auto* look = std::get_if<CopyLook>(&command);
     (look != nullptr && look->ignore_known ? after : before)(command, self);
@@ -221,10 +221,10 @@ TEST_CASE("sync run: with verify every node computes all of its digests again, a
 }
 
 TEST_CASE("sync run: a node that has read nothing of thousands of files does not send their names to the source") {
-  Bench bench(2);
+  RunBench bench(2);
   bench.options.dry_run = true;
   std::vector<CopyEntry> entries;
-  for (int i = 0; i < 2001; ++i) entries.push_back(file("file-" + std::to_string(i), 1, "s"));
+  for (int i = 0; i < 2001; ++i) entries.push_back(copied_file("file-" + std::to_string(i), 1, "s"));
   bench.nodes[0].reaction = with_files(entries);
   for (CopyEntry& entry : entries) entry.sum.clear();
   bench.nodes[1].reaction = with_files(entries);
@@ -238,10 +238,10 @@ TEST_CASE("sync run: a node that has read nothing of thousands of files does not
 }
 
 TEST_CASE("sync run: without `from`, files that one node alone has are sent only with consent") {
-  Bench bench(3);
-  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
-  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("forged", 1 << 20, "x")});
-  bench.nodes[2].reaction = with_files({file("a", 1, "s")});
+  RunBench bench(3);
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s")});
+  bench.nodes[1].reaction = with_files({copied_file("a", 1, "s"), copied_file("forged", 1 << 20, "x")});
+  bench.nodes[2].reaction = with_files({copied_file("a", 1, "s")});
   SECTION("refused") {
     const auto report = bench.run();
     REQUIRE(report.items[0].error);
@@ -273,14 +273,14 @@ TEST_CASE("sync run: without `from`, files that one node alone has are sent only
 }
 
 TEST_CASE("sync run: without `from`, rights that one node alone gives are sent only with consent") {
-  Bench bench(3);
+  RunBench bench(3);
   CopyEntry folder;
   folder.path = "sub";
   folder.kind = CopyKind::kDirectory;
   folder.mode = 0755;
-  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 1, "s"), folder});
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({copied_file("a", 1, "s"), folder});
   folder.mode = 0777;
-  bench.nodes[0].reaction = with_files({file("a", 1, "s"), folder});
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s"), folder});
   SECTION("without consent") {
     const auto report = bench.run();
     REQUIRE(report.items[0].error);
@@ -294,10 +294,10 @@ TEST_CASE("sync run: without `from`, rights that one node alone gives are sent o
 }
 
 TEST_CASE("sync run: a node whose other files may not be replaced still shares the files that are the same") {
-  Bench bench(3);
-  bench.nodes[0].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
-  bench.nodes[1].reaction = with_files({file("a", 1, "other"), file("b", 1, "s")});
-  bench.nodes[2].reaction = with_files({file("a", 1, "s")});
+  RunBench bench(3);
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s"), copied_file("b", 1, "s")});
+  bench.nodes[1].reaction = with_files({copied_file("a", 1, "other"), copied_file("b", 1, "s")});
+  bench.nodes[2].reaction = with_files({copied_file("a", 1, "s")});
   const auto report = bench.run();
   CHECK_FALSE(report.items[0].error);
   CHECK(report.items[0].nodes[1].status == ContentStatus::kFailed);
@@ -305,10 +305,10 @@ TEST_CASE("sync run: a node whose other files may not be replaced still shares t
 }
 
 TEST_CASE("sync run: nodes with equal digests are sources too, and one with others is none") {
-  Bench bench(6);
-  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
-  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("own", 1, "s")});
-  bench.nodes[2].reaction = with_files({file("a", 1, "other")});
+  RunBench bench(6);
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s")});
+  bench.nodes[1].reaction = with_files({copied_file("a", 1, "s"), copied_file("own", 1, "s")});
+  bench.nodes[2].reaction = with_files({copied_file("a", 1, "other")});
   for (const std::size_t i : {3U, 4U, 5U}) bench.nodes[i].reaction = with_files({});
   for (NodeSpec& node : bench.cluster.nodes) {
     Value records{Value::List{}};
@@ -330,8 +330,8 @@ TEST_CASE("sync run: nodes with equal digests are sources too, and one with othe
 }
 
 TEST_CASE("sync run: nodes that have everything are listed once, and nothing is read, written or sent") {
-  Bench bench(3);
-  for (CopyNode& node : bench.nodes) node.reaction = with_files({file("a", 200'000'000'000, "s")});
+  RunBench bench(3);
+  for (CopyNode& node : bench.nodes) node.reaction = with_files({copied_file("a", 200'000'000'000, "s")});
   const auto report = bench.run();
   for (const ContentOfNode& node : report.items[0].nodes) CHECK(node.status == ContentStatus::kPresent);
   for (const CopyNode& node : bench.nodes) {
@@ -343,10 +343,10 @@ TEST_CASE("sync run: nodes that have everything are listed once, and nothing is 
 }
 
 TEST_CASE("sync run: without `from`, a node that lacks a file does not get it where the others disagree on it") {
-  Bench bench(3);
-  bench.nodes[0].reaction = with_files({file("a", 1 << 20, "forged"), file("b", 1, "s")});
-  bench.nodes[1].reaction = with_files({file("a", 1, "s"), file("b", 1, "s")});
-  bench.nodes[2].reaction = with_files({file("b", 1, "s")});
+  RunBench bench(3);
+  bench.nodes[0].reaction = with_files({copied_file("a", 1 << 20, "forged"), copied_file("b", 1, "s")});
+  bench.nodes[1].reaction = with_files({copied_file("a", 1, "s"), copied_file("b", 1, "s")});
+  bench.nodes[2].reaction = with_files({copied_file("b", 1, "s")});
   SECTION("without consent") {
     const auto report = bench.run();
     REQUIRE(report.items[0].error);
@@ -362,10 +362,10 @@ TEST_CASE("sync run: without `from`, a node that lacks a file does not get it wh
 }
 
 TEST_CASE("sync run: a dry run foresees which node receives over the management network") {
-  Bench bench(3);
+  RunBench bench(3);
   bench.options.dry_run = true;
   bench.cluster.nodes[1].fabric.clear();
-  bench.nodes[0].reaction = with_files({file("a", 1, "s")});
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s")});
   for (const std::size_t receiver : {1U, 2U}) bench.nodes[receiver].reaction = with_files({});
   const auto report = bench.run();
   CHECK(report.items[0].nodes[1].network == Network::kManagement);

@@ -16,7 +16,7 @@ using test::Peer;
 using test::say;
 using test::say_now_and_then;
 using test::senders_of;
-using Bench = test::TransferBench;
+using test::TransferBench;
 
 /// The messages of a node so far, one every 20 ms. A fake copies its reaction before each call, so reactions share
 /// this.
@@ -107,7 +107,7 @@ test::CopyReaction late() {
 }
 
 /// Each node with the next one; as many cables as nodes make a ring.
-void join_by_cables(Bench& bench, std::size_t cables) {
+void join_by_cables(TransferBench& bench, std::size_t cables) {
   const auto& nodes = bench.cluster.nodes;
   for (std::size_t i = 0; i < cables; ++i) {
     bench.cluster.cables.emplace_back(nodes[i].name, nodes[(i + 1) % nodes.size()].name);
@@ -117,7 +117,7 @@ void join_by_cables(Bench& bench, std::size_t cables) {
 }  // namespace
 
 TEST_CASE("transfer: a node that falls far behind its sender goes to the end of the chain and is named") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.options.patience.lag = milliseconds(300);
   bench.options.patience.least_lag = 10;
   bench.nodes[1].reaction = grows();
@@ -133,7 +133,7 @@ TEST_CASE("transfer: a node that falls far behind its sender goes to the end of 
 }
 
 TEST_CASE("transfer: a slow node that claims to receive much goes to the end of the chain all the same") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.options.patience.lag = milliseconds(300);
   bench.options.patience.least_lag = 10;
   bench.nodes[1].reaction = grows();
@@ -146,7 +146,7 @@ TEST_CASE("transfer: a slow node that claims to receive much goes to the end of 
 }
 
 TEST_CASE("transfer: the first receiver leaves its place once, as only the next one shows who is slow") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.options.patience.lag = milliseconds(300);
   bench.options.patience.least_lag = 1;
   bench.nodes[1].reaction = waits_for(".11");
@@ -161,7 +161,7 @@ TEST_CASE("transfer: the first receiver leaves its place once, as only the next 
 }
 
 TEST_CASE("transfer: on a ring, the nodes behind a slow one receive from the other side, and it is named") {
-  Bench bench(4);
+  TransferBench bench(4);
   join_by_cables(bench, 4);
   bench.options.patience.lag = milliseconds(300);
   bench.options.patience.least_lag = 10;
@@ -178,7 +178,7 @@ TEST_CASE("transfer: on a ring, the nodes behind a slow one receive from the oth
 }
 
 TEST_CASE("transfer: a slow node that is the only way is named, and those behind it keep it") {
-  Bench bench(4);
+  TransferBench bench(4);
   join_by_cables(bench, 3);
   bench.options.patience.lag = milliseconds(300);
   bench.options.patience.least_lag = 10;
@@ -194,7 +194,7 @@ TEST_CASE("transfer: a slow node that is the only way is named, and those behind
 }
 
 TEST_CASE("transfer: a sender that has everything and sends too little to end in time is left for another one") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.options.patience.stall = milliseconds(250);
   bench.options.patience.total = milliseconds(5000);
   std::size_t receiver = 0;
@@ -219,7 +219,7 @@ TEST_CASE("transfer: a sender that has everything and sends too little to end in
 }
 
 TEST_CASE("transfer: a node behind one that claims to be late waits for it, but only for half of the time") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.options.patience.stall = milliseconds(250);
   bench.options.patience.total = milliseconds(4000);
   bench.nodes[1].reaction = gets_little_from(".11");
@@ -233,7 +233,7 @@ TEST_CASE("transfer: a node behind one that claims to be late waits for it, but 
 }
 
 TEST_CASE("transfer: with cables in a line the node behind a slow one waits until the deadline of the transfer") {
-  Bench bench(4);
+  TransferBench bench(4);
   join_by_cables(bench, 3);
   bench.options.patience.lag = milliseconds(50);
   bench.options.patience.least_lag = 1;

@@ -15,7 +15,7 @@ using test::kOfSource;
 using test::Peer;
 using test::say;
 using test::senders_of;
-using Bench = test::TransferBench;
+using test::TransferBench;
 
 /// Is gone as soon as it is to serve.
 void dies_as_sender(const CopyCommand& command, Peer& self) {
@@ -33,7 +33,7 @@ test::CopyReaction with_processors(std::int64_t processors) {
 }  // namespace
 
 TEST_CASE("transfer: a node with the whole tree serves half of the receivers, and receives nothing") {
-  Bench bench(6);
+  TransferBench bench(6);
   bench.holders = {1};
   bench.has_digests = true;
   const auto outcomes = bench.run();
@@ -52,7 +52,7 @@ TEST_CASE("transfer: a node with the whole tree serves half of the receivers, an
 }
 
 TEST_CASE("transfer: of nodes with the whole tree, only the source says which digests are right") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.holders = {1};
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     honest(command, self);
@@ -65,7 +65,7 @@ TEST_CASE("transfer: of nodes with the whole tree, only the source says which di
 }
 
 TEST_CASE("transfer: a node with the whole tree that fails leaves its receivers to others") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.holders = {1};
   bench.nodes[1].reaction = dies_as_sender;
   const auto outcomes = bench.run();
@@ -76,7 +76,7 @@ TEST_CASE("transfer: a node with the whole tree that fails leaves its receivers 
 }
 
 TEST_CASE("transfer: without its source it goes on if another node has the whole tree and all digests are known") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.holders = {1};
   bench.nodes[0].reaction = dies_as_sender;
   SECTION("known") {
@@ -94,7 +94,7 @@ TEST_CASE("transfer: without its source it goes on if another node has the whole
 }
 
 TEST_CASE("transfer: a node with the whole tree that never begins keeps no one waiting at the end") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.holders = {1};
   bench.options.patience.late_begin = std::chrono::milliseconds(20);
   bench.nodes[1].reaction = [](const CopyCommand&, Peer&) {};
@@ -105,7 +105,7 @@ TEST_CASE("transfer: a node with the whole tree that never begins keeps no one w
 }
 
 TEST_CASE("transfer: from the controller nothing travels over SSH if a node has the whole tree") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.from_controller = true;
   bench.holders = {1};
   std::atomic<int> relays = 0;
@@ -120,7 +120,7 @@ TEST_CASE("transfer: from the controller nothing travels over SSH if a node has 
 }
 
 TEST_CASE("transfer: the slower end decides how many connections there are") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.nodes[0].reaction = with_processors(20);
   std::size_t wanted = 0;  // On each of two paths.
   SECTION("both are large") {

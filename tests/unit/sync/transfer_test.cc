@@ -25,7 +25,7 @@ using test::Peer;
 using test::say;
 using test::say_now_and_then;
 using test::senders_of;
-using Bench = test::TransferBench;
+using test::TransferBench;
 
 /// As honest(), over any network.
 void honest_anywhere(const CopyCommand& command, Peer& self) {
@@ -43,14 +43,14 @@ std::string record(std::uint8_t file, char digest) {
 }  // namespace
 
 TEST_CASE("transfer: a chain of honest nodes is complete") {
-  Bench bench(3);
+  TransferBench bench(3);
   const auto outcomes = bench.run();
   for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
   CHECK(senders_of(bench.nodes[2]).front() == kOfSecond);
 }
 
 TEST_CASE("transfer: a node that is complete before it has begun fails alone") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyBegin>(command)) say(self, CopyComplete{kSize});
   };
@@ -60,7 +60,7 @@ TEST_CASE("transfer: a node that is complete before it has begun fails alone") {
 }
 
 TEST_CASE("transfer: a source that is complete fails the transfer, and does not end it as a success") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.nodes[0].reaction = [](const CopyCommand& command, Peer& self) {
     honest(command, self);
     if (std::holds_alternative<CopyBegin>(command)) say(self, CopyComplete{kSize});
@@ -72,7 +72,7 @@ TEST_CASE("transfer: a source that is complete fails the transfer, and does not 
 }
 
 TEST_CASE("transfer: a node that never begins fails, silent or not, and the others do not wait for it") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.options.patience.silence = milliseconds(500);
   bench.options.patience.begin = milliseconds(2000);
   bench.options.patience.late_begin = milliseconds(20);
@@ -98,7 +98,7 @@ TEST_CASE("transfer: a node that never begins fails, silent or not, and the othe
 }
 
 TEST_CASE("transfer: a node that takes the list of files slowly has the deadline of one that begins slowly") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.files = 10 * kMostEntriesInFrame;
   // Over before the first part of the list was taken. The source is too late then as well, and either error can be
   // first.
@@ -110,7 +110,7 @@ TEST_CASE("transfer: a node that takes the list of files slowly has the deadline
 }
 
 TEST_CASE("transfer: a node that goes away once it is complete leaves those behind it to another") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyServe>(command)) return;
     honest(command, self);
@@ -124,7 +124,7 @@ TEST_CASE("transfer: a node that goes away once it is complete leaves those behi
 }
 
 TEST_CASE("transfer: a node that sends nothing is left, and its receiver gets all from another") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.options.patience.stall = milliseconds(100);
   bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
     const auto* fetch = std::get_if<CopyFetch>(&command);
@@ -139,7 +139,7 @@ TEST_CASE("transfer: a node that sends nothing is left, and its receiver gets al
 }
 
 TEST_CASE("transfer: a receiver that never advances ends with the name of what it has received from") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.options.patience.stall = milliseconds(50);
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyFetch>(command)) return say_now_and_then(self, CopyProgress{});
@@ -151,7 +151,7 @@ TEST_CASE("transfer: a receiver that never advances ends with the name of what i
 }
 
 TEST_CASE("transfer: a node that has all bytes and does not finish, or is slow without end, has a deadline") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.options.patience.finish = milliseconds(100);
   bench.options.patience.total = milliseconds(400);
   std::int64_t done = kSize;
@@ -169,7 +169,7 @@ TEST_CASE("transfer: a node that has all bytes and does not finish, or is slow w
 }
 
 TEST_CASE("transfer: a node that serves wrong bytes is not asked again, and its receiver does not fail") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
     const auto* fetch = std::get_if<CopyFetch>(&command);
     if (fetch == nullptr || fetch->address.ends_with(".11")) return honest(command, self);
@@ -182,7 +182,7 @@ TEST_CASE("transfer: a node that serves wrong bytes is not asked again, and its 
 }
 
 TEST_CASE("transfer: a node that claims wrong bytes moves alone to another sender, and the accused one does not fail") {
-  Bench bench(4);
+  TransferBench bench(4);
   bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
     const auto* fetch = std::get_if<CopyFetch>(&command);
     if (fetch == nullptr || !fetch->address.ends_with(".12")) return honest(command, self);
@@ -195,7 +195,7 @@ TEST_CASE("transfer: a node that claims wrong bytes moves alone to another sende
 }
 
 TEST_CASE("transfer: wrong bytes from the only sender are its fault in the error") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     const auto* fetch = std::get_if<CopyFetch>(&command);
     if (fetch == nullptr) return honest(command, self);
@@ -207,7 +207,7 @@ TEST_CASE("transfer: wrong bytes from the only sender are its fault in the error
 }
 
 TEST_CASE("transfer: a flood of progress fails its node, and little of it is shown") {
-  Bench bench(3);
+  TransferBench bench(3);
   std::atomic<int> shown{0};
   bench.options.progress = [&](std::size_t, const TransferProgress&) { ++shown; };
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
@@ -227,7 +227,7 @@ TEST_CASE("transfer: a flood of progress fails its node, and little of it is sho
 }
 
 TEST_CASE("transfer: a digest that the source repeats is passed on once, and one of no chunk fails it") {
-  Bench bench(2);
+  TransferBench bench(2);
   std::string digests = record(0, 'a');
   SECTION("repeated") { digests += record(0, 'a') + record(0, 'b'); }
   SECTION("of no chunk") { digests += record(7, 'a'); }
@@ -251,7 +251,7 @@ TEST_CASE("transfer: a digest that the source repeats is passed on once, and one
 TEST_CASE("transfer: digests that a source sends at once reach each receiver in small pieces, and each once") {
   constexpr std::size_t kFiles = 5000;
   constexpr std::size_t kMostInPiece = 80'000;
-  Bench bench(3);
+  TransferBench bench(3);
   bench.files = kFiles;
   std::string all;
   for (std::size_t file = 0; file < kFiles; ++file) {
@@ -282,7 +282,7 @@ TEST_CASE("transfer: digests that a source sends at once reach each receiver in 
 }
 
 TEST_CASE("transfer: a node with the whole tree, the source too, gets no digests") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.has_digests = true;
   bench.holders = {1};
   (void)bench.run();
@@ -294,7 +294,7 @@ TEST_CASE("transfer: a node with the whole tree, the source too, gets no digests
 }
 
 TEST_CASE("transfer: a link that is served twice fails its sender, and is fetched once") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.nodes[1].reaction = [](const CopyCommand& command, Peer& self) {
     if (std::holds_alternative<CopyFetch>(command)) return;
     honest(command, self);
@@ -313,7 +313,7 @@ TEST_CASE("transfer: a link that is served twice fails its sender, and is fetche
 }
 
 TEST_CASE("transfer: an exception over one node's data fails that node alone") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.options.progress = [](std::size_t member, const TransferProgress&) {
     if (member == 1) throw std::runtime_error("no memory");
   };
@@ -327,7 +327,7 @@ TEST_CASE("transfer: an exception over one node's data fails that node alone") {
 }
 
 TEST_CASE("transfer: a node without a fabric address receives over the management network, encrypted") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.has_addresses = true;
   bench.cluster.nodes[1].fabric.clear();
   bench.nodes[1].reaction = honest_anywhere;
@@ -344,7 +344,7 @@ TEST_CASE("transfer: a node without a fabric address receives over the managemen
 }
 
 TEST_CASE("transfer: without a fabric and without known addresses a node fails, and the others go on") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.cluster.nodes[1].fabric.clear();
   const auto outcomes = bench.run();
   REQUIRE(outcomes[1].error);
@@ -353,7 +353,7 @@ TEST_CASE("transfer: without a fabric and without known addresses a node fails, 
 }
 
 TEST_CASE("transfer: from the controller one node receives over SSH, and the next one from that node") {
-  Bench bench(3);
+  TransferBench bench(3);
   bench.from_controller = true;
   std::atomic<int> of_second = 0;
   std::atomic<int> of_third = 0;
@@ -381,7 +381,7 @@ TEST_CASE("transfer: from the controller one node receives over SSH, and the nex
 }
 
 TEST_CASE("transfer: a way from the controller that fails is the error of the node") {
-  Bench bench(2);
+  TransferBench bench(2);
   bench.from_controller = true;
   bench.options.relay = [](std::size_t, const std::string&) -> Result<CopyRelay> {
     return failure(ErrorCode::kUnreachable, "no way");

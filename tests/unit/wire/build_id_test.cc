@@ -52,7 +52,7 @@ std::string elf_file(const std::string& notes) {
 
 /// A copy of the file with other bytes at an offset.
 template <class T>
-std::string with(std::string file, std::size_t offset, T value) {
+std::string file_with(std::string file, std::size_t offset, T value) {
   std::memcpy(file.data() + offset, &value, sizeof value);
   return file;
 }
@@ -77,8 +77,8 @@ TEST_CASE("a file without a GNU build id has none") {
   CHECK_FALSE(elf_build_id(elf_file(note(NT_GNU_ABI_TAG, kGnu, kId))));
   CHECK_FALSE(elf_build_id(elf_file(note(NT_GNU_BUILD_ID, std::string("Xen\0", 4), kId))));
   const auto file = elf_file(note(NT_GNU_BUILD_ID, kGnu, kId));
-  CHECK_FALSE(elf_build_id(with(file, EI_CLASS, static_cast<char>(ELFCLASS32))));
-  CHECK_FALSE(elf_build_id(with(file, 0, 'x')));
+  CHECK_FALSE(elf_build_id(file_with(file, EI_CLASS, static_cast<char>(ELFCLASS32))));
+  CHECK_FALSE(elf_build_id(file_with(file, 0, 'x')));
 }
 
 TEST_CASE("a file truncated in its header or notes has no build id") {
@@ -96,12 +96,12 @@ TEST_CASE("hostile sizes and offsets cause no read outside the file") {
   const auto huge = ~std::uint64_t{0};
   const auto segment = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
   const auto first_note = segment + sizeof(Elf64_Phdr);
-  CHECK_FALSE(elf_build_id(with(file, offsetof(Elf64_Ehdr, e_phoff), huge)));
-  CHECK_FALSE(elf_build_id(with(file, segment + offsetof(Elf64_Phdr, p_offset), huge)));
-  CHECK(elf_build_id(with(file, segment + offsetof(Elf64_Phdr, p_filesz), huge)) == kIdText);
-  CHECK_FALSE(elf_build_id(with(file, first_note + offsetof(Elf64_Nhdr, n_namesz), ~std::uint32_t{0})));
-  CHECK_FALSE(elf_build_id(with(file, first_note + offsetof(Elf64_Nhdr, n_descsz), ~std::uint32_t{0})));
-  CHECK_FALSE(elf_build_id(with(file, first_note + offsetof(Elf64_Nhdr, n_descsz), ~std::uint32_t{0} - 3)));
+  CHECK_FALSE(elf_build_id(file_with(file, offsetof(Elf64_Ehdr, e_phoff), huge)));
+  CHECK_FALSE(elf_build_id(file_with(file, segment + offsetof(Elf64_Phdr, p_offset), huge)));
+  CHECK(elf_build_id(file_with(file, segment + offsetof(Elf64_Phdr, p_filesz), huge)) == kIdText);
+  CHECK_FALSE(elf_build_id(file_with(file, first_note + offsetof(Elf64_Nhdr, n_namesz), ~std::uint32_t{0})));
+  CHECK_FALSE(elf_build_id(file_with(file, first_note + offsetof(Elf64_Nhdr, n_descsz), ~std::uint32_t{0})));
+  CHECK_FALSE(elf_build_id(file_with(file, first_note + offsetof(Elf64_Nhdr, n_descsz), ~std::uint32_t{0} - 3)));
 }
 
 TEST_CASE("damaged ELF files never crash the reader") {

@@ -12,14 +12,14 @@ const std::string kToken(32, 'a');
 const TrafficEndpoint kEnd{"192.168.100.11", "enp1s0f1np1"};
 
 template <class T>
-T sent(const T& request) {
+T sent_measure(const T& request) {
   const auto decoded = decode_request(over_the_wire(encode(NumberedRequest{7, request})));
   REQUIRE(decoded);
   REQUIRE(std::holds_alternative<T>(decoded->request));
   return std::get<T>(decoded->request);
 }
 
-Result<NumberedRequest> with(const Request& request, std::string_view field, Value value) {
+Result<NumberedRequest> measure_with(const Request& request, std::string_view field, Value value) {
   Value encoded = encode(NumberedRequest{7, request});
   encoded.set(field, std::move(value));
   return decode_request(encoded);
@@ -28,58 +28,58 @@ Result<NumberedRequest> with(const Request& request, std::string_view field, Val
 }  // namespace
 
 TEST_CASE("requests for measurements survive the wire") {
-  const auto ear = sent(OpenReceiverRequest{kEnd, "192.168.100.12", kToken});
+  const auto ear = sent_measure(OpenReceiverRequest{kEnd, "192.168.100.12", kToken});
   CHECK(ear.at == kEnd);
   CHECK(ear.peer == "192.168.100.12");
   CHECK(ear.token == kToken);
-  const auto close = sent(CloseReceiverRequest{{84, 9000}, 400});
+  const auto close = sent_measure(CloseReceiverRequest{{84, 9000}, 400});
   CHECK(close.awaited == std::vector<std::int64_t>{84, 9000});
   CHECK(close.patience_ms == 400);
-  const auto listen = sent(StartLinkProbeRequest{{"enp1s0f1np1", "enP2p1s0f1np1"}, kToken});
+  const auto listen = sent_measure(StartLinkProbeRequest{{"enp1s0f1np1", "enP2p1s0f1np1"}, kToken});
   CHECK(listen.interfaces == std::vector<std::string>{"enp1s0f1np1", "enP2p1s0f1np1"});
   CHECK(listen.token == kToken);
-  CHECK(sent(SendLinkProbesRequest{"spark-01"}).node == "spark-01");
-  sent(ReadLinkProbesRequest{});
-  const auto datagrams = sent(SendDatagramsRequest{kEnd, "192.168.100.12", 4000, kToken, {84}});
+  CHECK(sent_measure(SendLinkProbesRequest{"spark-01"}).node == "spark-01");
+  sent_measure(ReadLinkProbesRequest{});
+  const auto datagrams = sent_measure(SendDatagramsRequest{kEnd, "192.168.100.12", 4000, kToken, {84}});
   CHECK(datagrams.from == kEnd);
   CHECK(datagrams.port == 4000);
   CHECK(datagrams.sizes == std::vector<std::int64_t>{84});
-  const auto tcp = sent(MeasureTcpRequest{kEnd, "192.168.100.12", 4000, kToken, 4, 500});
+  const auto tcp = sent_measure(MeasureTcpRequest{kEnd, "192.168.100.12", 4000, kToken, 4, 500});
   CHECK(tcp.address == "192.168.100.12");
   CHECK(tcp.streams == 4);
   CHECK(tcp.duration_ms == 500);
-  const auto logins = sent(SshLoginRequest{"nvidia", {{"spark-02-fabric", 22}, {"10.0.0.12", 2222}}});
+  const auto logins = sent_measure(SshLoginRequest{"nvidia", {{"spark-02-fabric", 22}, {"10.0.0.12", 2222}}});
   CHECK(logins.user == "nvidia");
   CHECK(logins.targets == std::vector<SshLoginRequest::Target>{{"spark-02-fabric", 22}, {"10.0.0.12", 2222}});
   const std::map<std::string, double> values{{"tcp/a/b/A", 93.25}, {"tcp/a/b/B", 90}};
-  CHECK(sent(MeasurementsRequest{values}).values == values);
+  CHECK(sent_measure(MeasurementsRequest{values}).values == values);
   const VerifySummary summary{"", "tcp", 8, 1, 2};
-  CHECK(sent(MeasurementsRequest{values, summary}).summary == summary);
-  CHECK_FALSE(sent(MeasurementsRequest{values}).summary);
+  CHECK(sent_measure(MeasurementsRequest{values, summary}).summary == summary);
+  CHECK_FALSE(sent_measure(MeasurementsRequest{values}).summary);
   const std::map<std::string, std::string> versions{{"kernel", "6.14"}};
-  const auto whole = sent(MeasurementsRequest{values, summary, "20260301T120000Z-4f9a1c07", versions});
+  const auto whole = sent_measure(MeasurementsRequest{values, summary, "20260301T120000Z-4f9a1c07", versions});
   CHECK(whole.run == "20260301T120000Z-4f9a1c07");
   CHECK(whole.versions == versions);
-  sent(MeasurementHistoryRequest{});
+  sent_measure(MeasurementHistoryRequest{});
 }
 
 TEST_CASE("a measurement request with invalid fields is refused") {
   const OpenReceiverRequest ear{kEnd, "192.168.100.12", kToken};
-  CHECK_FALSE(with(ear, "token", "short"));
-  CHECK_FALSE(with(ear, "at", "here"));
-  CHECK_FALSE(with(ear, "more", 1));
-  CHECK_FALSE(with(StartLinkProbeRequest{{"a"}, kToken}, "token", "short"));
-  CHECK_FALSE(with(StartLinkProbeRequest{{"a"}, kToken}, "interfaces", Value::list({7})));
-  CHECK_FALSE(with(SendLinkProbesRequest{"a"}, "node", "two\nlines"));
-  CHECK_FALSE(with(CloseReceiverRequest{}, "patience_ms", 1'000'000));
-  CHECK_FALSE(with(CloseReceiverRequest{}, "awaited", Value::list({70'000})));
+  CHECK_FALSE(measure_with(ear, "token", "short"));
+  CHECK_FALSE(measure_with(ear, "at", "here"));
+  CHECK_FALSE(measure_with(ear, "more", 1));
+  CHECK_FALSE(measure_with(StartLinkProbeRequest{{"a"}, kToken}, "token", "short"));
+  CHECK_FALSE(measure_with(StartLinkProbeRequest{{"a"}, kToken}, "interfaces", Value::list({7})));
+  CHECK_FALSE(measure_with(SendLinkProbesRequest{"a"}, "node", "two\nlines"));
+  CHECK_FALSE(measure_with(CloseReceiverRequest{}, "patience_ms", 1'000'000));
+  CHECK_FALSE(measure_with(CloseReceiverRequest{}, "awaited", Value::list({70'000})));
   const MeasureTcpRequest tcp{kEnd, "192.168.100.12", 4000, kToken, 4, 500};
-  CHECK_FALSE(with(tcp, "port", 0));
-  CHECK_FALSE(with(tcp, "streams", 1000));
-  CHECK_FALSE(with(tcp, "duration_ms", 1'000'000));
-  CHECK_FALSE(with(SshLoginRequest{"nvidia", {}}, "targets", Value::list({Value::map({{"host", ""}})})));
-  CHECK_FALSE(with(MeasurementsRequest{}, "values", Value::map({{"tcp/a/b/A", "fast"}})));
-  CHECK_FALSE(with(MeasurementsRequest{}, "summary", Value::map({{"failed", -1}})));
+  CHECK_FALSE(measure_with(tcp, "port", 0));
+  CHECK_FALSE(measure_with(tcp, "streams", 1000));
+  CHECK_FALSE(measure_with(tcp, "duration_ms", 1'000'000));
+  CHECK_FALSE(measure_with(SshLoginRequest{"nvidia", {}}, "targets", Value::list({Value::map({{"host", ""}})})));
+  CHECK_FALSE(measure_with(MeasurementsRequest{}, "values", Value::map({{"tcp/a/b/A", "fast"}})));
+  CHECK_FALSE(measure_with(MeasurementsRequest{}, "summary", Value::map({{"failed", -1}})));
 }
 
 TEST_CASE("replies about measurements survive the wire") {
@@ -113,7 +113,7 @@ TEST_CASE("replies about measurements survive the wire") {
   REQUIRE(logins->logins.size() == 2);
   CHECK(logins->logins[0].succeeded);
   CHECK(logins->logins[1].complaint == "denied");
-  sent(GpuErrorsRequest{});
+  sent_measure(GpuErrorsRequest{});
   const GpuErrorsReply errors{3, {{79, "NVRM: Xid (PCI:0000:01:00): 79, x"}}, true};
   const auto logged = decode<GpuErrorsReply>(over_the_wire(encode(errors)));
   REQUIRE(logged);

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-const std::string kBytes("no text: \xff\0\x1b", 12);
+const std::string kNoText("no text: \xff\0\x1b", 12);
 
 Roster some_roster() {
   RosterEntry first;
@@ -29,7 +29,7 @@ std::vector<Step> some_steps() {
   write.artifact = {"file", "/etc/sysctl.d/90-sparkplan.conf"};
   write.phase = Phase::kKernelParameters;
   write.before = Absent{};
-  write.after = Present{Value::map({{"content", kBytes}, {"mode", "0644"}}), {{"running", "no kernel"}}};
+  write.after = Present{Value::map({{"content", kNoText}, {"mode", "0644"}}), {{"running", "no kernel"}}};
   write.resources = {{"sysctl", "net.ipv4.conf.enp1s0/200.rp_filter"}, {"sysctl", "vm.swappiness"}};
   write.needs = {{"packages", "linux-tools"}};
   Step key;
@@ -43,7 +43,7 @@ std::vector<Step> some_steps() {
 
 /// The request after a journey over the wire.
 template <class T>
-T sent(const T& request, std::int64_t id = 42) {
+T sent_message(const T& request, std::int64_t id = 42) {
   const auto decoded = decode_request(over_the_wire(encode(NumberedRequest{id, request})));
   REQUIRE(decoded);
   CHECK(decoded->id == id);
@@ -83,23 +83,23 @@ TEST_CASE("a hello without a protocol has an unsupported major version") {
 
 TEST_CASE("facts and observe requests survive the wire") {
   const FactsRequest facts{{{"ssh_trust", Value::map({{"users", Value::list({"nvidia"})}})}, {"sysctl", Value()}}};
-  CHECK(sent(facts).exports == facts.exports);
-  CHECK(sent(FactsRequest{}).exports.empty());
-  CHECK_FALSE(sent(FactsRequest{}).observe_managed);
+  CHECK(sent_message(facts).exports == facts.exports);
+  CHECK(sent_message(FactsRequest{}).exports.empty());
+  CHECK_FALSE(sent_message(FactsRequest{}).observe_managed);
   FactsRequest for_a_plan;
   for_a_plan.observe_managed = true;
-  CHECK(sent(for_a_plan).observe_managed);
-  CHECK(sent(FactsRequest{}).known_rosters.empty());
+  CHECK(sent_message(for_a_plan).observe_managed);
+  CHECK(sent_message(FactsRequest{}).known_rosters.empty());
   for_a_plan.known_rosters = {std::string(kDigestLength, 'a'), std::string(kDigestLength, 'b')};
-  CHECK(sent(for_a_plan).known_rosters == for_a_plan.known_rosters);
-  CHECK(sent(FactsRequest{}).patience_ms == 0);
+  CHECK(sent_message(for_a_plan).known_rosters == for_a_plan.known_rosters);
+  CHECK(sent_message(FactsRequest{}).patience_ms == 0);
   CHECK(encode(FactsRequest{}).find("patience_ms") == nullptr);
   for_a_plan.patience_ms = 20'000;
-  CHECK(sent(for_a_plan).patience_ms == 20'000);
+  CHECK(sent_message(for_a_plan).patience_ms == 20'000);
   for_a_plan.patience_ms = kLongestAgentPatienceMs + 1;
   CHECK_FALSE(decode_request(over_the_wire(encode(NumberedRequest{1, for_a_plan}))));
-  const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kBytes}}}};
-  CHECK(sent(request).names == request.names);
+  const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kNoText}}}};
+  CHECK(sent_message(request).names == request.names);
 }
 
 TEST_CASE("offers of known rosters and their answers have bounds") {
@@ -119,7 +119,7 @@ TEST_CASE("offers of known rosters and their answers have bounds") {
 
 TEST_CASE("an effect request and its reply survive the wire") {
   const EffectRequest request{{{"limits", {{"*:memlock", Value::map({{"soft", "unlimited"}})}, {"a", Value()}}}}};
-  CHECK(sent(request).desired == request.desired);
+  CHECK(sent_message(request).desired == request.desired);
   const EffectReply reply{{{"limits", {{"*:memlock", "limits.not_effective", "a login gets 8192", "see pam.d"}}}}};
   const auto back = decode<EffectReply>(over_the_wire(encode(reply)));
   REQUIRE(back);
@@ -134,22 +134,22 @@ TEST_CASE("an effect request and its reply survive the wire") {
 TEST_CASE("a foresight request survives the wire") {
   const ForesightRequest request{
       {{"file", {{"/opt/tune", Value()}}}, {"sysctl", {{"vm.swappiness", Value::map({{"running", "10"}})}}}}};
-  CHECK(sent(request).ahead == request.ahead);
+  CHECK(sent_message(request).ahead == request.ahead);
 }
 
 TEST_CASE("lock, unlock, ping and stop survive the wire") {
-  const auto holder = sent(LockRequest{{"anna@laptop", 4242, "apply", "2026-03-01T12:00:00Z"}}).holder;
+  const auto holder = sent_message(LockRequest{{"anna@laptop", 4242, "apply", "2026-03-01T12:00:00Z"}}).holder;
   CHECK(holder.describe() == "anna@laptop (process 4242, apply since 2026-03-01T12:00:00Z)");
-  sent(UnlockRequest{}, 1);
-  sent(PingRequest{}, 2);
-  sent(StopNotice{}, 0);
+  sent_message(UnlockRequest{}, 1);
+  sent_message(PingRequest{}, 2);
+  sent_message(StopNotice{}, 0);
 }
 
 TEST_CASE("an apply request survives the wire with every byte of its steps") {
-  const std::map<ResourceId, Value> after_steps{{{"sysctl", "a/b"}, Value::map({{"x", kBytes}})},
+  const std::map<ResourceId, Value> after_steps{{{"sysctl", "a/b"}, Value::map({{"x", kNoText}})},
                                                 {{"hosts", "h"}, Value()}};
   const auto request =
-      sent(ApplyRequest{"20260301T120000Z-4f9a1c", "spark-01", some_roster(), some_steps(), after_steps});
+      sent_message(ApplyRequest{"20260301T120000Z-4f9a1c", "spark-01", some_roster(), some_steps(), after_steps});
   CHECK(request.after_steps == after_steps);
   CHECK(request.run == "20260301T120000Z-4f9a1c");
   CHECK(request.node == "spark-01");
@@ -158,7 +158,7 @@ TEST_CASE("an apply request survives the wire with every byte of its steps") {
   for (std::size_t i = 0; i < 2; ++i) CHECK(canonical(request.steps[i]) == canonical(some_steps()[i]));
   const auto* after = std::get_if<Present>(&request.steps[0].after);
   REQUIRE(after != nullptr);
-  CHECK(after->value.text_or("content", "") == kBytes);
+  CHECK(after->value.text_or("content", "") == kNoText);
   CHECK(request.steps[0].resources == some_steps()[0].resources);
   CHECK(request.steps[0].needs == some_steps()[0].needs);
 }
@@ -166,7 +166,7 @@ TEST_CASE("an apply request survives the wire with every byte of its steps") {
 TEST_CASE("the largest secret and one with any bytes survive the wire, and a longer one does not") {
   ApplyRequest request;
   request.secrets = {{"token-1", std::string(kMostSecretBytes, 'x')}, {"token-2", std::string("a\0\xff\n", 4)}};
-  const auto received = sent(request);
+  const auto received = sent_message(request);
   REQUIRE(received.secrets.size() == 2);
   CHECK(received.secrets[0].value == request.secrets[0].value);
   CHECK(received.secrets[1].value == request.secrets[1].value);
@@ -178,9 +178,9 @@ TEST_CASE("the largest secret and one with any bytes survive the wire, and a lon
 
 TEST_CASE("a commit request survives the wire") {
   CommitRequest request{"run", "spark-01", some_roster(), {}, "run=1 by=anna"};
-  request.resources[{"sysctl", "a/b"}] = {Value::map({{"x", kBytes}}), {{"file", "/etc/a:b"}, {"link", "en/p1"}}};
+  request.resources[{"sysctl", "a/b"}] = {Value::map({{"x", kNoText}}), {{"file", "/etc/a:b"}, {"link", "en/p1"}}};
   request.resources[{"hosts", "h"}] = {Value(), {}};
-  const auto back = sent(request);
+  const auto back = sent_message(request);
   CHECK(back.run == request.run);
   CHECK(back.node == request.node);
   CHECK(back.roster == request.roster);
@@ -240,11 +240,11 @@ TEST_CASE("an apply reply survives the wire with every outcome") {
 }
 
 TEST_CASE("a reply contains a value or a complete error") {
-  const auto good = decode_reply(over_the_wire(encode(NumberedReply{9, Value::list({1, kBytes})})));
+  const auto good = decode_reply(over_the_wire(encode(NumberedReply{9, Value::list({1, kNoText})})));
   REQUIRE(good);
   CHECK(good->id == 9);
   REQUIRE(good->body);
-  CHECK(*good->body == Value::list({1, kBytes}));
+  CHECK(*good->body == Value::list({1, kNoText}));
   const Error error{ErrorCode::kBusy, "locked", {"node spark-01"}, 11, "wait"};
   const auto bad = decode_reply(over_the_wire(encode(NumberedReply{10, tl::unexpected<Error>(error)})));
   REQUIRE(bad);
@@ -275,7 +275,7 @@ TEST_CASE("a request with an unknown field is refused, because the field may be 
 }
 
 TEST_CASE("a sign of life is distinguished from a reply") {
-  CHECK(progress_in(over_the_wire(encode_progress(7, "/etc/a " + kBytes))) == "/etc/a " + kBytes);
+  CHECK(progress_in(over_the_wire(encode_progress(7, "/etc/a " + kNoText))) == "/etc/a " + kNoText);
   CHECK_FALSE(progress_in(encode(NumberedReply{7, Value::map({{"progress", "no"}})})));
   CHECK_FALSE(progress_in(Value::map({{"progress", 1}})));
   CHECK_FALSE(progress_in(Value()));

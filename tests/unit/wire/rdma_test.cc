@@ -8,7 +8,7 @@ namespace sparkplan {
 namespace {
 
 template <class T>
-Result<T> sent(const T& request) {
+Result<T> sent_rdma(const T& request) {
   auto decoded = decode_request(over_the_wire(encode(NumberedRequest{7, request})));
   if (!decoded) return failure(std::move(decoded).error());
   REQUIRE(std::holds_alternative<T>(decoded->request));
@@ -17,7 +17,7 @@ Result<T> sent(const T& request) {
 
 template <class T>
 void check_arrives(const T& request) {
-  const auto arrived = sent(request);
+  const auto arrived = sent_rdma(request);
   REQUIRE(arrived);
   CHECK(canonical_json(encode(*arrived)) == canonical_json(encode(request)));
 }
@@ -33,21 +33,21 @@ TEST_CASE("requests of an RDMA measurement survive the wire") {
   check_arrives(RdmaLatencyRequest{1, true, 50});
   check_arrives(RdmaCountersRequest{"rocep1s0f1", 2, "enp1s0f1np1"});
   check_arrives(RdmaCloseRequest{{1, 5}});
-  CHECK(sent(RdmaConnectRequest{2, some_endpoint()})->peer == some_endpoint());
+  CHECK(sent_rdma(RdmaConnectRequest{2, some_endpoint()})->peer == some_endpoint());
 }
 
 TEST_CASE("a request beyond the needs of a measurement is refused") {
   RdmaOpenRequest open{"rxe0", 1, "", "10.0.0.1", 4, 65536, 128};
-  CHECK(sent(open));
+  CHECK(sent_rdma(open));
   SECTION("queue pairs") { open.queue_pairs = 65; }
   SECTION("no queue pairs") { open.queue_pairs = 0; }
   SECTION("memory") { open.message_bytes = std::int64_t{1} << 30; }
   SECTION("depth") { open.depth = 1 << 20; }
   SECTION("a port") { open.port = 256; }
-  CHECK_FALSE(sent(open));
-  CHECK_FALSE(sent(RdmaWriteRequest{{1}, 3'600'000}));
-  CHECK_FALSE(sent(RdmaWriteRequest{std::vector<std::int64_t>(65, 1), 1}));
-  CHECK_FALSE(sent(RdmaLatencyRequest{1, true, 0}));
+  CHECK_FALSE(sent_rdma(open));
+  CHECK_FALSE(sent_rdma(RdmaWriteRequest{{1}, 3'600'000}));
+  CHECK_FALSE(sent_rdma(RdmaWriteRequest{std::vector<std::int64_t>(65, 1), 1}));
+  CHECK_FALSE(sent_rdma(RdmaLatencyRequest{1, true, 0}));
 }
 
 TEST_CASE("results of an RDMA measurement survive the wire, with each session's error") {

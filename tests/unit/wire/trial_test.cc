@@ -6,7 +6,7 @@ namespace sparkplan {
 namespace {
 
 template <class T>
-T sent(const T& request) {
+T sent_trial(const T& request) {
   const auto decoded = decode_request(over_the_wire(encode(NumberedRequest{7, request})));
   REQUIRE(decoded);
   REQUIRE(std::holds_alternative<T>(decoded->request));
@@ -14,7 +14,7 @@ T sent(const T& request) {
 }
 
 /// The request with one field replaced.
-Result<NumberedRequest> with(const Request& request, std::string_view field, Value value) {
+Result<NumberedRequest> trial_with(const Request& request, std::string_view field, Value value) {
   Value encoded = encode(NumberedRequest{7, request});
   encoded.set(field, std::move(value));
   return decode_request(encoded);
@@ -23,19 +23,19 @@ Result<NumberedRequest> with(const Request& request, std::string_view field, Val
 }  // namespace
 
 TEST_CASE("requests about a change on trial survive the wire") {
-  CHECK(sent(ConfirmRequest{"run-1"}).run == "run-1");
-  CHECK(sent(RollBackRequest{"run-1", "it was cut"}).reason == "it was cut");
-  CHECK(sent(ExtendRequest{"run-1", 90}).seconds == 90);
-  sent(TransactionRequest{});
+  CHECK(sent_trial(ConfirmRequest{"run-1"}).run == "run-1");
+  CHECK(sent_trial(RollBackRequest{"run-1", "it was cut"}).reason == "it was cut");
+  CHECK(sent_trial(ExtendRequest{"run-1", 90}).seconds == 90);
+  sent_trial(TransactionRequest{});
   const ProbeRequest probes{{{"192.168.100.12", "enp1s0f1np1", 9000, 0}, {"10.0.0.12", "", 0, 22}}, 500};
-  const auto arrived = sent(probes);
+  const auto arrived = sent_trial(probes);
   CHECK(arrived.targets == probes.targets);
   CHECK(arrived.patience_ms == 500);
   ApplyRequest apply;
   apply.run = "run-1";
   apply.window_seconds = 90;
-  CHECK(sent(apply).window_seconds == 90);
-  CHECK(sent(FactsRequest{{}, true}).set_damaged_aside);
+  CHECK(sent_trial(apply).window_seconds == 90);
+  CHECK(sent_trial(FactsRequest{{}, true}).set_damaged_aside);
 }
 
 TEST_CASE("a report on a change on trial survives the wire") {
@@ -60,10 +60,10 @@ TEST_CASE("a report on a change on trial survives the wire") {
 }
 
 TEST_CASE("windows, waiting times and packet sizes outside their limits are refused") {
-  CHECK_FALSE(with(ApplyRequest{}, "window_seconds", -1));
-  CHECK_FALSE(with(ApplyRequest{}, "window_seconds", 3601));
-  CHECK_FALSE(with(ProbeRequest{}, "patience_ms", 60'000));
-  CHECK_FALSE(with(ConfirmRequest{"run-1"}, "anyway", true));
+  CHECK_FALSE(trial_with(ApplyRequest{}, "window_seconds", -1));
+  CHECK_FALSE(trial_with(ApplyRequest{}, "window_seconds", 3601));
+  CHECK_FALSE(trial_with(ProbeRequest{}, "patience_ms", 60'000));
+  CHECK_FALSE(trial_with(ConfirmRequest{"run-1"}, "anyway", true));
   CHECK_FALSE(decode<TransactionReport>(Value::map({{"state", "perhaps"}})));
   CHECK_FALSE(decode<ProbeReply>(Value::map({{"answered", "yes"}})));
 }

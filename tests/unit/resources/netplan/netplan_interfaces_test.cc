@@ -14,7 +14,7 @@ using Texts = std::vector<std::string>;
 const std::string kLan = "enp1s0f1np1";
 const Route kGateway{"default", "192.168.0.1", std::nullopt};
 const Route kStorage{"10.9.0.0/16", "192.168.0.9", 50};
-const Stanza kStanza{9000, {"192.168.0.188/24"}, false, Renderer::kNetworkd, false, {kStorage, kGateway}};
+const Stanza kLanStanza{9000, {"192.168.0.188/24"}, false, Renderer::kNetworkd, false, {kStorage, kGateway}};
 
 /// In the kernel's form, on a little-endian machine.
 const std::string kHeader = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
@@ -41,7 +41,7 @@ Cluster cluster(const std::string& own) {
   return *std::move(loaded.cluster);
 }
 
-Facts spark() {
+Facts spark_facts() {
   Facts facts;
   facts.product = "NVIDIA DGX Spark";
   return facts;
@@ -59,12 +59,12 @@ TEST_CASE("netplan: a route's text is parsed back, and other texts are none") {
 }
 
 TEST_CASE("netplan: an interface beside the fabric survives the file and the encoding, with its routes") {
-  const Stanzas stanzas{{kLan, kStanza}, {"enp1s0f0np0", {9000, {"10.0.0.1/24"}, false}}};
+  const Stanzas stanzas{{kLan, kLanStanza}, {"enp1s0f0np0", {9000, {"10.0.0.1/24"}, false}}};
   const std::string text = render_file(stanzas);
   CHECK(text.find("        - {to: default, via: 192.168.0.1}\n") != std::string::npos);
   CHECK(text.find("        - {to: 10.9.0.0/16, via: 192.168.0.9, metric: 50}\n") != std::string::npos);
   CHECK(*parse_file(text) == stanzas);
-  CHECK(decode_stanza(encode(kStanza)) == kStanza);
+  CHECK(decode_stanza(encode(kLanStanza)) == kLanStanza);
   CHECK(encode(stanzas.at("enp1s0f0np0")).find("fabric") == nullptr);
 }
 
@@ -84,12 +84,12 @@ TEST_CASE("netplan: the declared routes are looked up in the kernel's table") {
 TEST_CASE("netplan: a declared route that the kernel lacks is a difference") {
   test::FakeNode node;
   node.add_link(lan_link());
-  node.add_file(std::string(kOwnFile), render_file({{kLan, kStanza}}), 0600);
+  node.add_file(std::string(kOwnFile), render_file({{kLan, kLanStanza}}), 0600);
   node.add_file("/proc/net/route", kHeader + kShownGateway);
   const auto seen = observe_link(kLan, node);
   REQUIRE(std::holds_alternative<Present>(seen));
   CHECK(*std::get<Present>(seen).value.find("routes") == Value::list({kGateway.str()}));
-  const auto wanted = link_state_wanted(kStanza, std::get<Present>(seen).value);
+  const auto wanted = link_state_wanted(kLanStanza, std::get<Present>(seen).value);
   CHECK(*std::get<Present>(wanted).value.find("routes") == Value::list({kStorage.str(), kGateway.str()}));
   // Without routes in our file, sparkplan ignores routes of other files.
   node.add_file(std::string(kOwnFile), render_file({{kLan, {9000, {"192.168.0.188/24"}, false}}}), 0600);
@@ -101,18 +101,18 @@ TEST_CASE("netplan: interfaces beside the fabric come after it, with their gatew
       "interfaces: [{name: enp1s0f1np1, address: 192.168.0.188/24, gateway: 192.168.0.1, mtu: 9000, routes: [{to: "
       "10.9.0.0/16, via: 192.168.0.9, metric: 50}]}]");
   const ClusterView view{file, file.nodes[0], {}};
-  const auto wanted = wanted_interfaces(view, file.nodes[0].sections.at("fabric"), spark(), Renderer::kNetworkd);
+  const auto wanted = wanted_interfaces(view, file.nodes[0].sections.at("fabric"), spark_facts(), Renderer::kNetworkd);
   CHECK(wanted.diagnostics.empty());
   REQUIRE(wanted.all.size() == 3);
   CHECK(wanted.all[0].stanza.fabric);
   CHECK(wanted.all[2].port.interface == kLan);
-  CHECK(wanted.all[2].stanza == kStanza);
+  CHECK(wanted.all[2].stanza == kLanStanza);
 }
 
 TEST_CASE("netplan: an interface of the fabric's port cannot be beside the fabric") {
   const Cluster file = cluster("interfaces: [{name: enP2p1s0f0np0, address: 192.168.0.188/24}]");
   const ClusterView view{file, file.nodes[0], {}};
-  const auto wanted = wanted_interfaces(view, file.nodes[0].sections.at("fabric"), spark(), Renderer::kNetworkd);
+  const auto wanted = wanted_interfaces(view, file.nodes[0].sections.at("fabric"), spark_facts(), Renderer::kNetworkd);
   CHECK(wanted.all.empty());
   REQUIRE(wanted.diagnostics.size() == 1);
   CHECK(wanted.diagnostics[0].code == "interfaces.also-fabric");
@@ -120,7 +120,7 @@ TEST_CASE("netplan: an interface of the fabric's port cannot be beside the fabri
 }
 
 TEST_CASE("netplan: what was applied beside the fabric goes back to `interfaces`") {
-  const auto section = interfaces_from({{kLan, Value::map({{"persistent", encode(kStanza)}})}}, Facts());
+  const auto section = interfaces_from({{kLan, Value::map({{"persistent", encode(kLanStanza)}})}}, Facts());
   REQUIRE(section);
   CHECK(section->find("interfaces")->list_items()->empty());
   CHECK(

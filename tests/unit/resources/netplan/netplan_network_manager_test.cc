@@ -11,10 +11,10 @@
 namespace sparkplan::netplan {
 namespace {
 
-const std::string kHalf = "enp1s0f1np1";
+const std::string kManagedHalf = "enp1s0f1np1";
 const std::string kOwn(kOwnFile);
 const std::string kWired = "/run/NetworkManager/system-connections/Wired connection 1.nmconnection";
-const Stanza kStanza{9000, {"192.168.100.11/24"}, false, Renderer::kNetworkManager};
+const Stanza kManagedStanza{9000, {"192.168.100.11/24"}, false, Renderer::kNetworkManager};
 
 const Stanza kOnlyMtu{9000, {}, false, Renderer::kNetworkManager};
 
@@ -27,7 +27,7 @@ FakeNode spark() {
   test::install_fake_network_manager(node);
   node.add_file("/etc/netplan/01-network-manager-all.yaml", "network: {version: 2, renderer: NetworkManager}\n", 0600);
   LinkFacts half;
-  half.name = kHalf;
+  half.name = kManagedHalf;
   half.mtu = 1500;
   half.up = true;
   half.carrier = true;
@@ -35,10 +35,10 @@ FakeNode spark() {
   return node;
 }
 
-void write_own_file(FakeNode& node) { node.add_file(kOwn, render_file({{kHalf, kStanza}}), 0600); }
+void write_own_file(FakeNode& node) { node.add_file(kOwn, render_file({{kManagedHalf, kManagedStanza}}), 0600); }
 
 void give(FakeNode& node, const std::string& address) {
-  LinkFacts half = *node.link(kHalf);
+  LinkFacts half = *node.link(kManagedHalf);
   half.addresses = {address};
   node.add_link(half);
 }
@@ -54,26 +54,28 @@ Value state_of(const Observation& observation) {
   return std::get<Present>(observation).value;
 }
 
-Observation wanted(const FakeNode& node) { return link_state_wanted(kStanza, state_of(observe_link(kHalf, node))); }
+Observation wanted(const FakeNode& node) {
+  return link_state_wanted(kManagedStanza, state_of(observe_link(kManagedHalf, node)));
+}
 
 }  // namespace
 
 TEST_CASE("netplan: NetworkManager gets the settings that netplan omits, and networkd's file is unaffected") {
-  const std::string ours = render_file({{kHalf, kStanza}});
+  const std::string ours = render_file({{kManagedHalf, kManagedStanza}});
   CHECK(ours.find("      renderer: NetworkManager\n") != std::string::npos);
   CHECK(ours.find("connection.autoconnect-priority: \"999\"\n") != std::string::npos);
   CHECK(ours.find("ipv6.method: disabled\n") != std::string::npos);
   CHECK(ours.find("ipv4.") == std::string::npos);
-  const std::string both = render_file({{kHalf, {9000, {"10.1.0.2/16"}, true, Renderer::kNetworkManager}}});
+  const std::string both = render_file({{kManagedHalf, {9000, {"10.1.0.2/16"}, true, Renderer::kNetworkManager}}});
   CHECK(both.find("ipv4.link-local: \"3\"\n") != std::string::npos);
-  const std::string mtu_only = render_file({{kHalf, kOnlyMtu}});
+  const std::string mtu_only = render_file({{kManagedHalf, kOnlyMtu}});
   CHECK(mtu_only.find("connection.autoconnect: \"false\"\n") != std::string::npos);
   CHECK(mtu_only.find("connection.interface-name: sparkplan-none\n") != std::string::npos);
   CHECK(mtu_only.find("ipv") == std::string::npos);
-  const std::string link_local = render_file({{kHalf, {9000, {}, true, Renderer::kNetworkManager}}});
+  const std::string link_local = render_file({{kManagedHalf, {9000, {}, true, Renderer::kNetworkManager}}});
   CHECK(link_local.find("link-local: [ipv4]\n") != std::string::npos);
   CHECK(link_local.find("ipv4.") == std::string::npos);
-  const std::string networkd = render_file({{kHalf, {9000, {"192.168.100.11/24"}, false}}});
+  const std::string networkd = render_file({{kManagedHalf, {9000, {"192.168.100.11/24"}, false}}});
   CHECK(networkd.find("renderer") == std::string::npos);
   CHECK(networkd.find("networkmanager") == std::string::npos);
 }
@@ -90,12 +92,12 @@ TEST_CASE("netplan: the generated profile is installed, loaded and activated, an
   FakeNode node = spark();
   write_own_file(node);
   node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n", 0600);
-  REQUIRE(activate_link(kHalf, wanted(node), node));
-  CHECK(test::active_profile(node, kHalf) == generated_for_network_manager(kHalf));
-  CHECK(node.status(generated_for_network_manager(kHalf))->mode == 0600);
-  CHECK(node.link(kHalf)->mtu == 9000);
-  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
-  CHECK(has_run(node, "connection load " + generated_for_network_manager(kHalf)));
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+  CHECK(test::active_profile(node, kManagedHalf) == generated_for_network_manager(kManagedHalf));
+  CHECK(node.status(generated_for_network_manager(kManagedHalf))->mode == 0600);
+  CHECK(node.link(kManagedHalf)->mtu == 9000);
+  CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
+  CHECK(has_run(node, "connection load " + generated_for_network_manager(kManagedHalf)));
   CHECK_FALSE(has_run(node, "connection reload"));
   CHECK_FALSE(has_run(node, "networkctl"));
   CHECK_FALSE(has_run(node, "apply"));
@@ -104,9 +106,9 @@ TEST_CASE("netplan: the generated profile is installed, loaded and activated, an
 TEST_CASE("netplan: an active foreign profile is recorded, and activated again after the removal") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
-  test::make_active(node, kHalf, kWired);
+  test::make_active(node, kManagedHalf, kWired);
   give(node, "10.9.9.9/24");
-  const Observation before = observe_link(kHalf, node);
+  const Observation before = observe_link(kManagedHalf, node);
   const Value state = state_of(before);
   const Value* profile = state.find(kProfileBefore);
   REQUIRE(profile != nullptr);
@@ -114,102 +116,102 @@ TEST_CASE("netplan: an active foreign profile is recorded, and activated again a
   CHECK(profile->text_or("name", "") == "Wired connection 1");
 
   write_own_file(node);
-  REQUIRE(activate_link(kHalf, wanted(node), node));
-  CHECK(state_of(observe_link(kHalf, node)).find(kProfileBefore) == nullptr);
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+  CHECK(state_of(observe_link(kManagedHalf, node)).find(kProfileBefore) == nullptr);
 
   node.erase(kOwn);
-  REQUIRE(activate_link(kHalf, before, node));
-  CHECK(test::active_profile(node, kHalf) == kWired);
-  CHECK_FALSE(node.text_of(generated_for_network_manager(kHalf)));
-  CHECK(state_of(observe_link(kHalf, node)) == state_of(before));
+  REQUIRE(activate_link(kManagedHalf, before, node));
+  CHECK(test::active_profile(node, kManagedHalf) == kWired);
+  CHECK_FALSE(node.text_of(generated_for_network_manager(kManagedHalf)));
+  CHECK(state_of(observe_link(kManagedHalf, node)) == state_of(before));
 }
 
 TEST_CASE("netplan: with only an MTU, NetworkManager's active profile keeps its addresses") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=mesh\nuuid=mesh\n\n[ipv4]\naddress1=192.168.100.1/24\n", 0600);
-  test::make_active(node, kHalf, kWired);
+  test::make_active(node, kManagedHalf, kWired);
   give(node, "192.168.100.1/24");
-  node.add_file(kOwn, render_file({{kHalf, kOnlyMtu}}), 0600);
-  REQUIRE(activate_link(kHalf, link_state_wanted(kOnlyMtu, state_of(observe_link(kHalf, node))), node));
-  CHECK(node.link(kHalf)->mtu == 9000);
-  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.1/24"});
-  CHECK(test::active_profile(node, kHalf) == kWired);
+  node.add_file(kOwn, render_file({{kManagedHalf, kOnlyMtu}}), 0600);
+  REQUIRE(activate_link(kManagedHalf, link_state_wanted(kOnlyMtu, state_of(observe_link(kManagedHalf, node))), node));
+  CHECK(node.link(kManagedHalf)->mtu == 9000);
+  CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"192.168.100.1/24"});
+  CHECK(test::active_profile(node, kManagedHalf) == kWired);
   CHECK_FALSE(has_run(node, "connection up"));
   CHECK_FALSE(has_run(node, "connection down"));
-  CHECK(state_of(observe_link(kHalf, node)).find(kProfileBefore) == nullptr);
+  CHECK(state_of(observe_link(kManagedHalf, node)).find(kProfileBefore) == nullptr);
 }
 
 TEST_CASE("netplan: an interface that keeps only its MTU loses the addresses that we gave it") {
   FakeNode node = spark();
   write_own_file(node);
-  REQUIRE(activate_link(kHalf, wanted(node), node));
-  node.add_file(kOwn, render_file({{kHalf, kOnlyMtu}}), 0600);
-  REQUIRE(activate_link(kHalf, link_state_wanted(kOnlyMtu, state_of(observe_link(kHalf, node))), node));
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+  node.add_file(kOwn, render_file({{kManagedHalf, kOnlyMtu}}), 0600);
+  REQUIRE(activate_link(kManagedHalf, link_state_wanted(kOnlyMtu, state_of(observe_link(kManagedHalf, node))), node));
   CHECK(has_run(node, "connection down"));
-  CHECK(node.link(kHalf)->addresses.empty());
-  CHECK(node.link(kHalf)->mtu == 9000);
-  CHECK(test::active_profile(node, kHalf).empty());
+  CHECK(node.link(kManagedHalf)->addresses.empty());
+  CHECK(node.link(kManagedHalf)->mtu == 9000);
+  CHECK(test::active_profile(node, kManagedHalf).empty());
 }
 
 TEST_CASE("netplan: a missing profile is not activated, and the link's kernel settings are restored") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
-  test::make_active(node, kHalf, kWired);
+  test::make_active(node, kManagedHalf, kWired);
   give(node, "10.9.9.9/24");
-  const Observation before = observe_link(kHalf, node);
+  const Observation before = observe_link(kManagedHalf, node);
   write_own_file(node);
-  REQUIRE(activate_link(kHalf, wanted(node), node));
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
   node.erase(kOwn);
   node.erase(kWired);
-  REQUIRE(activate_link(kHalf, before, node));
-  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"10.9.9.9/24"});
+  REQUIRE(activate_link(kManagedHalf, before, node));
+  CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"10.9.9.9/24"});
 }
 
 TEST_CASE("netplan: settings made outside NetworkManager are no profile, and the removal restores them") {
   FakeNode node = spark();
   const std::string external = "/run/NetworkManager/system-connections/enp1s0f1np1.nmconnection";
   node.add_file(external, "[connection]\nid=enp1s0f1np1\n\n[.nmmeta]\nnm-generated=true\nexternal=true\n", 0600);
-  test::make_active(node, kHalf, external);
+  test::make_active(node, kManagedHalf, external);
   give(node, "10.5.5.5/24");
-  const Observation before = observe_link(kHalf, node);
+  const Observation before = observe_link(kManagedHalf, node);
   CHECK(state_of(before).find(kProfileBefore) == nullptr);
   write_own_file(node);
-  REQUIRE(activate_link(kHalf, wanted(node), node));
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
   node.erase(kOwn);
-  REQUIRE(activate_link(kHalf, before, node));
-  CHECK(has_run(node, "device set " + kHalf + " autoconnect no"));
-  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"10.5.5.5/24"});
-  CHECK(node.link(kHalf)->mtu == 1500);
+  REQUIRE(activate_link(kManagedHalf, before, node));
+  CHECK(has_run(node, "device set " + kManagedHalf + " autoconnect no"));
+  CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"10.5.5.5/24"});
+  CHECK(node.link(kManagedHalf)->mtu == 1500);
 }
 
 TEST_CASE("netplan: without a carrier NetworkManager's addresses and MTU are not compared") {
   FakeNode node = spark();
   write_own_file(node);
-  LinkFacts half = *node.link(kHalf);
+  LinkFacts half = *node.link(kManagedHalf);
   half.carrier = false;
   node.add_link(half);
-  const auto observed = std::get<Present>(observe_link(kHalf, node));
+  const auto observed = std::get<Present>(observe_link(kManagedHalf, node));
   CHECK(observed.not_applicable.contains("addresses"));
   CHECK(observed.not_applicable.contains("mtu"));
   CHECK_FALSE(observed.not_applicable.contains("up"));
   node.erase(kOwn);
   node.erase("/etc/netplan/01-network-manager-all.yaml");
-  CHECK_FALSE(std::get<Present>(observe_link(kHalf, node)).not_applicable.contains("mtu"));
+  CHECK_FALSE(std::get<Present>(observe_link(kManagedHalf, node)).not_applicable.contains("mtu"));
 }
 
 TEST_CASE("netplan: an interface that moves from NetworkManager to networkd loses its profile") {
   FakeNode node = spark();
   write_own_file(node);
-  REQUIRE(activate_link(kHalf, wanted(node), node));
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
   node.erase("/etc/netplan/01-network-manager-all.yaml");
-  Stanza stanza = kStanza;
+  Stanza stanza = kManagedStanza;
   stanza.renderer = Renderer::kNetworkd;
-  node.add_file(kOwn, render_file({{kHalf, stanza}}), 0600);
-  REQUIRE(activate_link(kHalf, link_state_wanted(stanza, state_of(observe_link(kHalf, node))), node));
-  CHECK_FALSE(node.text_of(generated_for_network_manager(kHalf)));
-  CHECK(node.text_of(generated_for_networkd(kHalf)));
-  CHECK(test::active_profile(node, kHalf).empty());
-  CHECK(node.link(kHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
+  node.add_file(kOwn, render_file({{kManagedHalf, stanza}}), 0600);
+  REQUIRE(activate_link(kManagedHalf, link_state_wanted(stanza, state_of(observe_link(kManagedHalf, node))), node));
+  CHECK_FALSE(node.text_of(generated_for_network_manager(kManagedHalf)));
+  CHECK(node.text_of(generated_for_networkd(kManagedHalf)));
+  CHECK(test::active_profile(node, kManagedHalf).empty());
+  CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"192.168.100.11/24"});
 }
 
 TEST_CASE("netplan: a profile that NetworkManager cannot activate is an error with NetworkManager's message") {
@@ -218,13 +220,13 @@ TEST_CASE("netplan: a profile that NetworkManager cannot activate is an error wi
   const Observation after = wanted(node);
   node.add_program("nmcli", [](const FakeNode::Call& call) -> Result<CommandOutput> {
     if (call.argv.back() == "show" || call.argv.back() == "--active") {
-      return CommandOutput{0, "u:" + generated_for_network_manager(kHalf) + "\n", {}};
+      return CommandOutput{0, "u:" + generated_for_network_manager(kManagedHalf) + "\n", {}};
     }
     const bool up = std::find(call.argv.begin(), call.argv.end(), "up") != call.argv.end();
     return up ? CommandOutput{4, {}, "Error: Connection activation failed: device is strictly unmanaged\n"}
               : CommandOutput{};
   });
-  const auto activated = activate_link(kHalf, after, node);
+  const auto activated = activate_link(kManagedHalf, after, node);
   REQUIRE_FALSE(activated);
   CHECK(activated.error().message.find("strictly unmanaged") != std::string::npos);
   CHECK_FALSE(activated.error().hint.empty());
@@ -232,16 +234,16 @@ TEST_CASE("netplan: a profile that NetworkManager cannot activate is an error wi
 
 TEST_CASE("netplan: a missing or stopped renderer is named before any write") {
   const auto refusal = [](FakeNode& node, Renderer renderer) {
-    Stanza stanza = kStanza;
+    Stanza stanza = kManagedStanza;
     stanza.renderer = renderer;
-    const auto tried = try_netplan_files({{std::string(kOwnFile), render_file({{kHalf, stanza}})}}, node);
+    const auto tried = try_netplan_files({{std::string(kOwnFile), render_file({{kManagedHalf, stanza}})}}, node);
     REQUIRE_FALSE(tried);
     CHECK(tried.error().code == ErrorCode::kUnsupported);
     CHECK_FALSE(tried.error().hint.empty());
     return tried.error().message;
   };
   FakeNode stopped = spark();
-  CHECK(try_netplan_files({{std::string(kOwnFile), render_file({{kHalf, kStanza}})}}, stopped));
+  CHECK(try_netplan_files({{std::string(kOwnFile), render_file({{kManagedHalf, kManagedStanza}})}}, stopped));
   test::stop_fake_network_manager(stopped);
   CHECK(refusal(stopped, Renderer::kNetworkManager) ==
         "netplan gives enp1s0f1np1 to NetworkManager, which is not running");

@@ -10,8 +10,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const std::string kHalf = "enp1s0f1np1";
-const Stanza kStanza{9000, {"192.168.100.11/24"}, false};
+const std::string kGoneHalf = "enp1s0f1np1";
+const Stanza kGoneStanza{9000, {"192.168.100.11/24"}, false};
 
 Value yaml(const std::string& text) {
   auto tree = parse_yaml(text);
@@ -21,7 +21,7 @@ Value yaml(const std::string& text) {
 
 ObservedPort port_with(const LinkFacts* link) {
   ObservedPort port;
-  port.interface = kHalf;
+  port.interface = kGoneHalf;
   port.link = link;
   return port;
 }
@@ -65,23 +65,23 @@ TEST_CASE("netplan: a text too long for an entry stays on the node") {
 TEST_CASE("netplan: systemd-resolved's name servers are read by interface") {
   test::FakeNode node;
   LinkFacts link;
-  link.name = kHalf;
+  link.name = kGoneHalf;
   node.add_link(link);
   CHECK(*name_servers_of(node) == Value::map());
-  node.add_file("/sys/class/net/" + kHalf + "/ifindex", "7\n");
+  node.add_file("/sys/class/net/" + kGoneHalf + "/ifindex", "7\n");
   node.add_file("/run/systemd/resolve/netif/7", "# private\nLLMNR=yes\nSERVERS=10.6.6.53 1.1.1.1\nDOMAINS=lan\n");
   CHECK(*name_servers_of(node) ==
-        Value::map({{kHalf, Value::list({"DNS 10.6.6.53", "DNS 1.1.1.1", "DNS search lan"})}}));
+        Value::map({{kGoneHalf, Value::list({"DNS 10.6.6.53", "DNS 1.1.1.1", "DNS search lan"})}}));
 }
 
 TEST_CASE("netplan: a take-over names all that goes, and not what stays") {
   LinkFacts link;
-  link.name = kHalf;
+  link.name = kGoneHalf;
   link.addresses = {"10.6.6.6/24", "192.168.100.11/24", "fe80::1/64"};
   Facts own;
   const auto route = [&](const std::string& to, const std::string& via, const std::string& protocol) {
     RouteFacts one;
-    one.interface = kHalf;
+    one.interface = kGoneHalf;
     one.destination = to;
     one.gateway = via;
     one.protocol = protocol;
@@ -91,7 +91,7 @@ TEST_CASE("netplan: a take-over names all that goes, and not what stays") {
   route("0.0.0.0/0", "10.6.6.1", "dhcp");
   const std::vector<Definition> others{definition("/etc/netplan/40-cx7.yaml:5", {"address 192.168.100.11/24"}),
                                        definition("/etc/netplan/90-x.yaml:3", {"DNS 1.1.1.1"})};
-  const auto gone = what_goes(port_with(&link), kStanza, {others, false, {"DNS 10.6.6.53"}}, own);
+  const auto gone = what_goes(port_with(&link), kGoneStanza, {others, false, {"DNS 10.6.6.53"}}, own);
   REQUIRE(gone);
   CHECK(gone->code == "fabric.take-over");
   CHECK(gone->severity == Severity::kWarning);
@@ -100,11 +100,11 @@ TEST_CASE("netplan: a take-over names all that goes, and not what stays") {
         "(/etc/netplan/40-cx7.yaml:5, /etc/netplan/90-x.yaml:3)");
 
   // Once it is ours, its routes and name servers are no longer about to go.
-  CHECK_FALSE(what_goes(port_with(&link), kStanza, {{}, true, {"DNS 10.6.6.53"}}, own));
+  CHECK_FALSE(what_goes(port_with(&link), kGoneStanza, {{}, true, {"DNS 10.6.6.53"}}, own));
   Definition inactive = definition("/etc/NetworkManager/system-connections/mesh.nmconnection", {"address 10.7.7.7/24"});
   inactive.section = kProfiles;
-  CHECK(what_goes(port_with(&link), kStanza, {{inactive}, false, {}}, own));
-  CHECK_FALSE(what_goes(port_with(&link), kStanza, {{inactive}, true, {}}, own));
+  CHECK(what_goes(port_with(&link), kGoneStanza, {{inactive}, false, {}}, own));
+  CHECK_FALSE(what_goes(port_with(&link), kGoneStanza, {{inactive}, true, {}}, own));
   // An interface with only an MTU loses nothing.
   CHECK_FALSE(what_goes(port_with(&link), {9000, {}, false}, {others, false, {}}, own));
 }
@@ -113,10 +113,10 @@ TEST_CASE("netplan: profiles do not compete with an interface that has only an M
   Definition profile;
   profile.is_profile = true;
   Definition member = profile;
-  member.members = {kHalf};
+  member.members = {kGoneHalf};
   Definition file;
   const std::vector<Definition> all{profile, member, file};
-  CHECK(in_the_way_of(kStanza, all).size() == 3);
+  CHECK(in_the_way_of(kGoneStanza, all).size() == 3);
   CHECK(in_the_way_of({9000, {}, false}, all) == std::vector<Definition>{member, file});
 }
 
