@@ -185,6 +185,7 @@ class NodeRun {
       }
     } else if (const auto* ended = std::get_if<RankEnded>(&answer)) {
       SPARK_TRY(auto* rank, rank_of(ended->rank));
+      SPARK_CHECK(check_stop(*ended));
       rank->ended = *ended;
       if (options_.together && !rank->succeeded()) shared_.end_all = true;
       if (options_.rank_ended) options_.rank_ended(place_, *ended);
@@ -202,6 +203,16 @@ class NodeRun {
       return failure(bounded(std::move(failed->error)));
     }
     return false;
+  }
+
+  /// A stopped rank is a consequence, which names no node: of a stop that was sent, or of another rank's failure here.
+  Result<void> check_stop(const RankEnded& ended) const {
+    if (ended.ending != RankEnding::kStopped || give_up_at_) return {};
+    const bool has_reason = std::ranges::any_of(report_.ranks, [](const RankReport& rank) {
+      return rank.ended && !rank.succeeded() && rank.ended->ending != RankEnding::kStopped;
+    });
+    if (has_reason) return {};
+    return failure(ErrorCode::kFailed, "the node reports a stop that nobody has asked for");
   }
 
   /// A node can report only its own ranks, and each once.
