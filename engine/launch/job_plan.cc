@@ -168,29 +168,51 @@ bool can_be_of_sshd(const std::string& text) {
   return !text.starts_with("::") && !text.starts_with("ff") && !text.starts_with("fe80:");
 }
 
-/// The addresses that `node` cannot claim: those of all other nodes in the file.
-std::set<std::string> addresses_of_others(const Cluster& cluster, const NodeSpec& node) {
-  std::set<std::string> taken;
-  for (const NodeSpec& other : cluster.nodes) {
-    if (other.name == node.name) continue;
-    taken.insert(one_spelling(other.address));
-    for (const FabricPort& port : other.fabric) taken.insert(one_spelling(port.address));
+/// Which node has an address: in the file, or by what the nodes of the job report of their interfaces.
+class AddressOwners {
+ public:
+  AddressOwners(const Cluster& cluster, const std::vector<const NodeSpec*>& nodes,
+                const std::vector<const Facts*>& facts) {
+    for (const NodeSpec& node : cluster.nodes) {
+      add(node.address, node);
+      for (const FabricPort& port : node.fabric) add(port.address, node);
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (facts[i] == nullptr) continue;
+      for (const LinkFacts& link : facts[i]->links) {
+        for (const std::string& one : link.addresses) add(one.substr(0, one.find('/')), *nodes[i]);
+      }
+    }
   }
-  return taken;
-}
+
+  /// True also if the node itself has the address as well: nothing says which of them is right.
+  bool is_of_another(const std::string& address, const NodeSpec& node) const {
+    const auto found = owners_.find(one_spelling(address));
+    return found != owners_.end() && found->second != node.name.str();
+  }
+
+ private:
+  void add(const std::string& address, const NodeSpec& node) {
+    if (address.empty()) return;
+    const auto [owner, is_new] = owners_.emplace(one_spelling(address), node.name.str());
+    if (!is_new && owner->second != node.name.str()) owner->second.clear();
+  }
+
+  std::map<std::string, std::string> owners_;  ///< The node's name; empty: several nodes.
+};
 
 /// The address that the node claims for itself; empty if the claim cannot be true.
-std::string claimed_address(const NodeSpec& node, const Facts* facts, const Cluster& cluster) {
+std::string claimed_address(const NodeSpec& node, const Facts* facts, const AddressOwners& owners) {
   if (facts == nullptr || !can_be_of_sshd(facts->ssh_server_address)) return {};
-  return addresses_of_others(cluster, node).contains(facts->ssh_server_address) ? "" : facts->ssh_server_address;
+  return owners.is_of_another(facts->ssh_server_address, node) ? "" : facts->ssh_server_address;
 }
 
 std::vector<std::string> management_addresses(const std::vector<const NodeSpec*>& nodes,
-                                              const std::vector<const Facts*>& facts, const Cluster& cluster) {
+                                              const std::vector<const Facts*>& facts, const AddressOwners& owners) {
   std::vector<std::string> claimed;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool known = is_public(nodes[i]->address);
-    claimed.push_back(known ? "" : claimed_address(*nodes[i], facts[i], cluster));
+    claimed.push_back(known ? "" : claimed_address(*nodes[i], facts[i], owners));
   }
   std::vector<std::string> addresses;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -201,22 +223,28 @@ std::vector<std::string> management_addresses(const std::vector<const NodeSpec*>
   return addresses;
 }
 
+/// True if the file has the address of the half. Else it is the node's own claim.
+bool is_declared(const ObservedPort& half, const NodeSpec& node) {
+  return std::ranges::any_of(node.fabric, [&](const FabricPort& port) { return port.address == half.address; });
+}
+
 }  // namespace
 
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<const Facts*>& facts, const Cluster& cluster) {
+  const AddressOwners owners(cluster, nodes, facts);
   std::vector<std::string> fabric;
   std::optional<ObservedPort> first;
   bool shared = true;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto half = first_half(*nodes[i], facts[i], cluster.profile);
     if (i == 0) first = half;
-    // A link-local address is the node's own claim, and could be another node's.
-    const bool is_claimed = half && std::ranges::find(fabric, half->address) != fabric.end();
-    shared = shared && half && first && !is_claimed && share_network(*half, *first);
+    // A link-local address is the node's own claim, and could be that of any half of another node.
+    const bool is_doubtful = half && !is_declared(*half, *nodes[i]) && owners.is_of_another(half->address, *nodes[i]);
+    shared = shared && half && first && !is_doubtful && share_network(*half, *first);
     if (half) fabric.push_back(half->address);
   }
-  return shared ? fabric : management_addresses(nodes, facts, cluster);
+  return shared ? fabric : management_addresses(nodes, facts, owners);
 }
 
 std::map<std::string, std::string> nodes_by_address(const std::vector<JobMember>& members) {

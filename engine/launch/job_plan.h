@@ -50,7 +50,8 @@ struct JobMember {
 
 /// The addresses by which the ranks reach each other: the first half of each node if all nodes have one in the same
 /// network, else the management addresses. A node's own answer replaces only a name or a loopback address of the file.
-/// It counts only if no other node of the cluster has that address.
+/// It counts only if no other node of the cluster has that address in the file, and none of `nodes` reports it. The
+/// same holds for a link-local address of a half; if it does not count, all nodes meet at the management addresses.
 std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<const Facts*>& facts, const Cluster& cluster);
 

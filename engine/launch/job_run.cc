@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -36,13 +37,19 @@ class SharedRun {
   std::atomic<std::size_t> at_work{0};  ///< Nodes with ranks that have not finished. At 0, nodes that hold end.
 
   /// Waits until every node is connected or has failed. False: one has failed, or the user stopped the run.
-  bool wait_for_others(bool opened, const std::stop_token& stop) {
+  /// `meanwhile` is called again and again.
+  bool wait_for_others(bool opened, const std::stop_token& stop, const std::function<void()>& meanwhile) {
     std::unique_lock lock(mutex_);
     all_opened_ = all_opened_ && opened;
     --unopened_;
     changed_.notify_all();
     const auto goes_on = [&] { return all_opened_ && !end_all && !stop.stop_requested(); };
-    while (unopened_ > 0 && goes_on()) changed_.wait_for(lock, kPatience);
+    while (unopened_ > 0 && goes_on()) {
+      changed_.wait_for(lock, kPatience);
+      lock.unlock();
+      meanwhile();
+      lock.lock();
+    }
     return goes_on();
   }
 
@@ -60,11 +67,16 @@ class NodeRun {
       : place_(place), job_(job), options_(options), shared_(shared), report_(report) {}
 
   void run() {
-    auto client = JobClient::open(*job_.node, options_.agent);
+    AgentOptions agent = options_.agent;
+    // The others wait for it.
+    if (options_.together) agent.greeting_timeout = options_.greeting;
+    auto client = JobClient::open(*job_.node, agent);
     if (!client) fail(client.error());
-    if (options_.together) {
-      if (!shared_.wait_for_others(client.has_value(), options_.stop)) return;
-    }
+    spoke_ = Clock::now();
+    const auto keep = [&] {
+      if (auto kept = keep_waiting(*client); !kept) fail(std::move(kept).error());
+    };
+    if (options_.together && !shared_.wait_for_others(client.has_value(), options_.stop, keep)) return;
     if (!client) return;
     if (auto served = serve(*client); !served) fail(std::move(served).error());
   }
@@ -76,6 +88,21 @@ class NodeRun {
   }
 
  private:
+  /// A process starter that hears nothing for kLongestJobSilence ends, and another node may take longer to connect.
+  Result<void> keep_waiting(JobClient& client) {
+    SPARK_TRY(auto answer, client.receive(milliseconds(0)));
+    if (answer) {
+      if (auto* failed = std::get_if<JobFailure>(&*answer)) return failure(bounded(std::move(failed->error)));
+      if (!std::holds_alternative<JobAlive>(*answer)) {
+        return failure(ErrorCode::kFailed, "the node reports on a job that was not started");
+      }
+    }
+    const auto now = Clock::now();
+    if (now - spoke_ < milliseconds(kJobHeartbeat)) return {};
+    spoke_ = now;
+    return client.send(KeepJob{});
+  }
+
   Result<void> serve(JobClient& client) {
     for (const RankSpec& rank : job_.start.ranks) {
       report_.ranks.push_back({rank.rank, 0, {}, {}, false, rank.argv.empty() ? std::string() : rank.argv.front()});
@@ -158,6 +185,7 @@ class NodeRun {
       }
     } else if (const auto* ended = std::get_if<RankEnded>(&answer)) {
       SPARK_TRY(auto* rank, rank_of(ended->rank));
+      SPARK_CHECK(check_stop(*ended));
       rank->ended = *ended;
       if (options_.together && !rank->succeeded()) shared_.end_all = true;
       if (options_.rank_ended) options_.rank_ended(place_, *ended);
@@ -175,6 +203,16 @@ class NodeRun {
       return failure(bounded(std::move(failed->error)));
     }
     return false;
+  }
+
+  /// A stopped rank is a consequence, which names no node: of a stop that was sent, or of another rank's failure here.
+  Result<void> check_stop(const RankEnded& ended) const {
+    if (ended.ending != RankEnding::kStopped || give_up_at_) return {};
+    const bool has_reason = std::ranges::any_of(report_.ranks, [](const RankReport& rank) {
+      return rank.ended && !rank.succeeded() && rank.ended->ending != RankEnding::kStopped;
+    });
+    if (has_reason) return {};
+    return failure(ErrorCode::kFailed, "the node reports a stop that nobody has asked for");
   }
 
   /// A node can report only its own ranks, and each once.
@@ -232,7 +270,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
       if (started) continue;
       // The others must not wait for this node.
       NodeRun(i, jobs[i], options, shared, report.nodes[i]).fail(std::move(started).error());
-      if (options.together) (void)shared.wait_for_others(false, options.stop);
+      if (options.together) (void)shared.wait_for_others(false, options.stop, [] {});
       if (starts_ranks(jobs[i])) --shared.at_work;
     }
   }

@@ -27,6 +27,8 @@ struct JobRunOptions {
   std::stop_token stop;
   /// One job: nothing starts unless all nodes are connected, and the failure of one rank ends all.
   bool together = false;
+  /// With `together`: the time that a connected node has for the greeting of its process starter. The others wait.
+  std::chrono::milliseconds greeting{15'000};
   /// A node that sends nothing for that long is lost.
   std::chrono::milliseconds silence{kLongestJobSilence};
   /// Called from several threads: a rank has ended, or a node is lost.

@@ -90,9 +90,6 @@ RunsByNumber runs_of(const NodeMeasurements& node) {
   return runs;
 }
 
-/// A node stores no other numbers.
-bool is_measured(double value) { return std::isfinite(value) && value > 0 && value <= kLargestValue; }
-
 std::vector<PastValue> values_of(const StoredValues& stored, const RunsByNumber& runs) {
   std::vector<PastValue> values;
   const std::size_t count = stored.values.size();
@@ -239,6 +236,8 @@ std::optional<ValueChange> latest_change(const std::vector<double>& values, bool
 }
 
 }  // namespace
+
+bool is_measured(double value) { return std::isfinite(value) && value > 0 && value <= kLargestValue; }
 
 std::string_view to_string(Figure figure) { return kFigureRows.at(static_cast<std::size_t>(figure)).name; }
 

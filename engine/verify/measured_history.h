@@ -32,6 +32,9 @@ std::optional<Figure> figure_of(std::string_view id);
 /// Pure. True for the id of a run with its time. A node could write anything in its place.
 bool is_past_run(const std::string& run);
 
+/// Pure. True for a number that a run can have measured. A node stores no others, but could report any.
+bool is_measured(double value);
+
 /// The stored measurements of one node.
 struct NodeMeasurements {
   std::string node;

@@ -85,14 +85,17 @@ bool is_measurement(const Check& check) {
          (check.unit == "Gb/s" || check.unit == "GB/s" || check.unit == "TFLOP/s" || is_time(check));
 }
 
-void hold_against(const std::vector<double>& earlier, Check& check) {
+void hold_against(std::vector<double> earlier, Check& check) {
+  std::erase_if(earlier, [](double value) { return !is_measured(value); });
   if (earlier.size() < kFewestEarlier || check.status != CheckStatus::kPass || !is_measurement(check)) return;
   const double usual = median_of(earlier);
   if (!is_slower(*check.value, usual, is_time(check))) return;
   if (!check.threshold) check.threshold = slow_limit(usual, is_time(check));
+  // Only this node has kept the values: of a check of several nodes, its record alone decides.
+  const std::string of_whom = check.nodes.empty() ? "" : " in the record of " + check.nodes.front();
   diagnose(check, CheckStatus::kWarn, "slower-than-before",
            number_text(*check.value) + " " + check.unit + ", but the median of " + std::to_string(earlier.size()) +
-               " earlier runs is " + number_text(usual) + " " + check.unit);
+               " earlier runs" + of_whom + " is " + number_text(usual) + " " + check.unit);
 }
 
 VerifySummary summary_for(const std::string& node, const VerifyContext& context) {

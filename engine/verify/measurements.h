@@ -23,8 +23,9 @@ double slow_limit(double usual, bool less_is_better);
 bool is_slower(double value, double usual, bool less_is_better);
 
 /// Pure. Warns if `check` has passed and its value is below 0.9 times the median of earlier runs. A time, in "us", must
-/// not exceed the median divided by 0.9.
-void hold_against(const std::vector<double>& earlier, Check& check);
+/// not exceed the median divided by 0.9. The values come from the record of the check's first node, which the warning
+/// names; those that are no measurements are left out.
+void hold_against(std::vector<double> earlier, Check& check);
 /// Pure. True for a check whose value is worth keeping: a rate or a time that other runs measure in the same way.
 bool is_measurement(const Check& check);
 

@@ -39,7 +39,8 @@ Report without(const std::vector<Diagnostic>& shown, Report report) {
   return report;
 }
 
-/// For `history`, which otherwise loses the runs of nodes that leave. No decision and no exit code depends on it.
+/// For `history`, which otherwise loses the runs of nodes that leave, and for `rollback`, which it can only stop. No
+/// exit code depends on it.
 void write_record(const Report& report, const Console& console) {
   const auto record = record_of(report, this_controller(report.command).who, static_cast<int>(exit_code(report)));
   if (!record) return;

@@ -1,9 +1,14 @@
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/cli/commands/changing_run.h"
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/load_command.h"
+#include "engine/cli/output/run_log.h"
+#include "engine/fleet/history/run_record.h"
 #include "engine/fleet/session/selection.h"
 
 namespace sparkplan {
@@ -18,6 +23,19 @@ Result<void> check_nodes(const std::vector<std::string>& names, const Cluster& c
   return {};
 }
 
+/// A log that cannot be read is no reason to refuse: then the nodes alone decide.
+std::function<bool(const std::string&, const std::string&)> recorded_runs(const std::string& cluster,
+                                                                          const Console& console) {
+  auto records = read_run_log(run_log_folder());
+  if (!records) {
+    console.trace("the log of runs is not read: " + records.error().describe());
+    return {};
+  }
+  return [cluster, log = *std::move(records)](const std::string& run, const std::string& node) {
+    return is_recorded(log, cluster, run, node);
+  };
+}
+
 }  // namespace
 
 Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOptions& global, Console& console) {
@@ -29,6 +47,7 @@ Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOption
   SPARK_CHECK(check_nodes(options.nodes, *input.loaded->cluster));
   SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   apply.rollback = options.nodes;
+  apply.is_recorded = recorded_runs(input.loaded->cluster->name, console);
   apply.lock_timeout = options.lock_timeout;
   apply.allow_prune = true;  // Rolling back a first run removes everything, as the user asked.
   SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));

@@ -33,6 +33,8 @@ struct ApplyOptions {
   const SavedPlan* saved_plan = nullptr;  ///< Only its changes are carried out, exactly as it shows them.
   /// Instead of applying the file: undoes the last run of these nodes; of the cluster if empty.
   std::optional<std::vector<std::string>> rollback;
+  /// With `rollback`: true if the controller's log has the run on that node. Empty: there is no log.
+  std::function<bool(const std::string& run, const std::string& node)> is_recorded;
   /// Shows the plan and asks. Called at most once, and not for a plan without changes.
   std::function<bool(const Report& plan)> approve;
 };

@@ -107,6 +107,14 @@ bool is_in(const HistoryScope& scope, const RecordedRun& run) {
          std::ranges::any_of(run.nodes, [&](const RecordedNode& node) { return scope.includes(node.name); });
 }
 
+bool is_recorded(const std::vector<RecordedRun>& records, const std::string& cluster, const std::string& run,
+                 const std::string& node) {
+  return std::ranges::any_of(records, [&](const RecordedRun& record) {
+    const auto is_node = [&](const RecordedNode& one) { return one.name == node; };
+    return record.run == run && record.cluster == cluster && std::ranges::any_of(record.nodes, is_node);
+  });
+}
+
 std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope) {
   std::set<RunKey> runs;
   for (const RecordedRun& record : records) {

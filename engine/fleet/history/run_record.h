@@ -11,7 +11,8 @@
 #include "engine/model/fields.h"
 #include "engine/plan/report.h"
 
-// Pure. What the controller's log of runs keeps of a run. No decision rests on it: the nodes' journals decide.
+// Pure. What the controller's log of runs keeps of a run. It can only stop a rollback: otherwise, the nodes'
+// journals decide.
 
 namespace sparkplan {
 
@@ -57,6 +58,10 @@ struct HistoryScope {
 
 /// True if the run belongs to the scope and took place on a node of it.
 bool is_in(const HistoryScope& scope, const RecordedRun& run);
+
+/// True if the log has that run of the cluster on that node.
+bool is_recorded(const std::vector<RecordedRun>& records, const std::string& cluster, const std::string& run,
+                 const std::string& node);
 
 /// The runs of the scope that the log knows.
 std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope);

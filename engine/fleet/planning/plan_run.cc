@@ -256,6 +256,7 @@ void PlanRun::plan() {
     refuse_unsafe_plans();
   }
   if (foresight_ == Foresight::kAsked) foresee();
+  remark_unread_release();
   remark_left_out();
 }
 

@@ -46,6 +46,8 @@ class PlanRun : public Planning {
   NodePlan plan_of(const PlannedNode& node, const std::optional<std::set<ResourceId>>& only) const;
   /// Sets `implied` of a node that stays. `without`: what it should have when the released node is gone.
   void find_implied(PlannedNode& node, const Desired& without) const;
+  /// Warns if the released node could not be read, or not as a whole.
+  void remark_unread_release();
   /// Counts the changes that only `implied` keeps out of the plans.
   void remark_left_out();
   std::set<std::string> producers_at_work() const;

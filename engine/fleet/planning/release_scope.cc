@@ -30,6 +30,8 @@ std::set<ResourceId> with_needed(std::set<ResourceId> ids, const std::vector<Res
   return ids;
 }
 
+bool is_read_whole(const FleetNode& node) { return !node.error && node.known.export_errors.empty(); }
+
 }  // namespace
 
 std::set<ResourceId> differing(const Desired& before, const Desired& after) {
@@ -60,19 +62,38 @@ std::set<ResourceId> with_field_of(std::string_view node, const Manifest& manife
 void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
   planned.implied.reset();
   if (with_released_ == nullptr) return;
-  // Without the data of the released node, nothing shows what the other nodes have of it.
   const auto& manifest = planned.node.known.manifest;
   std::set<ResourceId> ids;
+  bool whole = true;
   for (const FleetNode& node : session_.nodes()) {
     if (!node.leaving || with_released_->find(node.spec->name) == nullptr) continue;
-    if (node.error || !node.known.export_errors.empty()) return;
+    whole = whole && is_read_whole(node);
     if (manifest) ids.merge(with_field_of(node.name(), *manifest));
   }
   const NodeSpec* spec = with_released_->find(planned.node.spec->name);
   if (spec == nullptr) return;
   const ClusterView view{*with_released_, *spec, exports_, allow_management_change_, session_.options().secrets.get()};
-  ids.merge(differing(desired_state(view, planned.node.known.facts, session_.registry()), without));
+  const DesiredState with = desired_state(view, planned.node.known.facts, session_.registry());
+  std::set<ResourceId> unlike = differing(with, without);
+  // What a type leaves out because it lacks data of the released node is no consequence of the release.
+  const auto is_unknown = [&](const ResourceId& id) {
+    return with.incomplete_types.contains(id.type) && find_resource(with.resources, id) == nullptr;
+  };
+  if (!whole) std::erase_if(unlike, is_unknown);
+  ids.merge(std::move(unlike));
   planned.implied = with_needed(std::move(ids), without.resources);
+}
+
+/// The released node could otherwise decide by its failure how much is changed on the others.
+void PlanRun::remark_unread_release() {
+  if (with_released_ == nullptr) return;
+  for (const FleetNode& node : session_.nodes()) {
+    if (!node.leaving || with_released_->find(node.spec->name) == nullptr || is_read_whole(node)) continue;
+    session_.remark(node, Severity::kWarning, "release.unread",
+                    node.name() + (node.error ? " could not be read" : " could not be read as a whole") +
+                        ": what its release changes on the other nodes follows from the file and their manifests",
+                    "compare the other nodes with the file afterwards: `sparkplan plan`");
+  }
 }
 
 void PlanRun::remark_left_out() {

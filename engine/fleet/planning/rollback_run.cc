@@ -175,8 +175,20 @@ std::string RollbackRun::last_run_of_most(const NodesOfRun& nodes_of_run) {
   return "";
 }
 
-/// Without names, the last run of most nodes is undone, and nodes that it did not change are skipped. A single node can
-/// neither cause a rollback nor prevent it: if it names a newer run, it is refused alone.
+/// A node that this controller's log has in the newer run that the node names; empty without one.
+std::string RollbackRun::node_in_newer_run(const NodesOfRun& nodes_of_run, const std::string& last) const {
+  if (!is_recorded_) return "";
+  for (auto newer = nodes_of_run.upper_bound(last); newer != nodes_of_run.end(); ++newer) {
+    for (const std::string& name : newer->second) {
+      if (is_recorded_(newer->first, name)) return name;
+    }
+  }
+  return "";
+}
+
+/// Without names, the last run of most nodes is undone, and nodes that it did not change are skipped. A single node
+/// cannot prevent it: if it names a newer run, it is refused alone. A single node could cause it, by naming an older
+/// run than its last one. So nothing is undone if the log has a newer run on a node that names it.
 void RollbackRun::skip_other_runs() {
   NodesOfRun nodes_of_run;
   for (const auto& planned : nodes_) {
@@ -185,7 +197,12 @@ void RollbackRun::skip_other_runs() {
   }
   const bool of_cluster = names_.empty();
   const std::string last = of_cluster ? last_run_of_most(nodes_of_run) : "";
-  if (of_cluster && last.empty() && !nodes_of_run.empty()) return refuse_unclear_rollback(nodes_of_run);
+  if (of_cluster && last.empty() && !nodes_of_run.empty()) return refuse_unclear_rollback(nodes_of_run, "");
+  if (of_cluster && !last.empty()) {
+    if (const auto name = node_in_newer_run(nodes_of_run, last); !name.empty()) {
+      return refuse_unclear_rollback(nodes_of_run, "; this controller's log has the newer run on " + name);
+    }
+  }
   for (auto& planned : nodes_) {
     FleetNode& node = planned.node;
     if (!node.active() || !undo_[node.place]) continue;
@@ -203,12 +220,13 @@ void RollbackRun::skip_other_runs() {
   }
 }
 
-void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run) {
+void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition) {
   std::vector<std::string> last_runs;
   for (const auto& [run, names] : nodes_of_run) last_runs.push_back(printable(run) + " on " + fold_names(names));
   for (auto& node : session_.nodes()) {
     if (!node.active()) continue;
-    session_.give_up(node, ErrorCode::kRefused, "the nodes name different last runs: " + join(last_runs, ", "),
+    session_.give_up(node, ErrorCode::kRefused,
+                     "the nodes name different last runs: " + join(last_runs, ", ") + addition,
                      "name the nodes to roll back: sparkplan rollback NODE...");
   }
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/fleet/planning/planning.h"
@@ -12,8 +14,13 @@ namespace sparkplan {
 /// Plans that undo an earlier run, from the nodes' journals.
 class RollbackRun : public Planning {
  public:
-  /// Undoes the last run of the named nodes; of the cluster if `names` is empty.
-  RollbackRun(FleetSession& session, std::vector<std::string> names) : Planning(session), names_(std::move(names)) {}
+  /// True if the controller's log has the run on that node.
+  using IsRecorded = std::function<bool(const std::string& run, const std::string& node)>;
+
+  /// Undoes the last run of the named nodes; of the cluster if `names` is empty. Without names, a run that
+  /// `is_recorded` and is newer than that of most nodes has all nodes refused. Empty: there is no log.
+  RollbackRun(FleetSession& session, std::vector<std::string> names, IsRecorded is_recorded)
+      : Planning(session), names_(std::move(names)), is_recorded_(std::move(is_recorded)) {}
 
   void plan() override;
   void observe_again() override { read_journals(); }
@@ -35,10 +42,12 @@ class RollbackRun : public Planning {
   void read_journals();
   static std::string last_run_of_most(const NodesOfRun& nodes_of_run);
   void skip_other_runs();
-  void refuse_unclear_rollback(const NodesOfRun& nodes_of_run);
+  std::string node_in_newer_run(const NodesOfRun& nodes_of_run, const std::string& last) const;
+  void refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition);
   void remark_on_rollback();
 
   std::vector<std::string> names_;
+  IsRecorded is_recorded_;
   std::vector<std::optional<Undo>> undo_;  ///< In the order of nodes().
 };
 

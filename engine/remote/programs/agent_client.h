@@ -39,6 +39,8 @@ struct AgentOptions {
   Secret become_password = {};
   std::chrono::milliseconds reply_timeout{60'000};
   std::function<void(std::string_view)> progress;  ///< The agent's current step during an apply.
+  /// For the greeting of a ProgramClient's program, once it is started. Nothing: reply_timeout.
+  std::optional<std::chrono::milliseconds> greeting_timeout = {};
 };
 
 /// A reply must have as many results as the request has parts. Errors: kFailed.

@@ -70,8 +70,9 @@ Result<ProgramClient::Greeting> ProgramClient::start(const CarriedProgramKind& k
 
 Result<ProgramClient::Greeting> ProgramClient::greet(const CarriedProgramKind& kind, const AgentOptions& options,
                                                      const ReadGreeting& read_greeting) {
-  const auto end = Clock::now() + timeout_;
-  (void)channel_->write_all(kPreamble, timeout_);  // If the program is missing, the first read gives the reason.
+  const auto timeout = options.greeting_timeout.value_or(timeout_);
+  const auto end = Clock::now() + timeout;
+  (void)channel_->write_all(kPreamble, timeout);  // If the program is missing, the first read gives the reason.
   while (Clock::now() < end) {
     if (options.connect.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     SPARK_TRY(const auto answer, receive(kStopPatience));

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "engine/verify/pair_waits.h"
 
@@ -9,6 +14,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kStreams = 4;
+constexpr std::string_view kLinkLocal = "169.254.";
 /// The agent waits 4 s for each connection and 5 s for the arrival of the data. The other end can cause both waits.
 constexpr std::chrono::seconds kLongestRest{4 * kStreams + 5};
 /// For the three requests of a measurement, and the connections.
@@ -45,8 +51,47 @@ Result<MeasureTcpReply> measure(const VerifyContext& context, VerifyNode& from, 
   return reply;
 }
 
-void check_pair(VerifyContext& context, const HalfPair& pair, Check& check) {
+/// The nodes at each link-local address, in the file and by their own reports.
+using LinkLocalOwners = std::map<std::string, std::set<std::size_t>>;
+
+LinkLocalOwners link_local_owners(const VerifyContext& context) {
+  LinkLocalOwners owners;
+  const auto add = [&](const std::string& address, std::size_t node) {
+    if (address.starts_with(kLinkLocal)) owners[address.substr(0, address.find('/'))].insert(node);
+  };
+  for (std::size_t i = 0; i < context.nodes.size(); ++i) {
+    for (const FabricPort& port : context.nodes[i].spec->fabric) add(port.address, i);
+    if (context.nodes[i].facts == nullptr) continue;
+    for (const LinkFacts& link : context.nodes[i].facts->links) {
+      for (const std::string& address : link.addresses) add(address, i);
+    }
+  }
+  return owners;
+}
+
+/// Why nothing connects to the receiving half; empty without a reason. A link-local address is the node's own claim,
+/// and the port is its choice: a connection could lead to another node.
+std::string why_not_connected(const VerifyContext& context, const HalfPair& pair, const LinkLocalOwners& owners) {
+  const VerifyNode& to = context.nodes[pair.to];
+  const std::string& address = to.halves[pair.to_half].address;
+  const bool declared =
+      std::ranges::any_of(to.spec->fabric, [&](const FabricPort& port) { return port.address == address; });
+  const auto found = owners.find(address);
+  if (declared || found == owners.end()) return "";
+  for (const std::size_t other : found->second) {
+    if (other != pair.to) return to.name() + " and " + context.nodes[other].name() + " both have " + address;
+  }
+  return "";
+}
+
+void check_pair(VerifyContext& context, const HalfPair& pair, const LinkLocalOwners& owners, Check& check) {
   if (const Blocker blocker = blocker_of(context, pair, true)) return check.block(blocker);
+  if (auto reason = why_not_connected(context, pair, owners); !reason.empty()) {
+    check.status = CheckStatus::kFail;
+    check.cause = std::move(reason);
+    check.fix = "compare `ip -4 addr` of both nodes: one of the two addresses has to change";
+    return;
+  }
   VerifyNode& from = context.nodes[pair.from];
   VerifyNode& to = context.nodes[pair.to];
   VerifyNode* culprit = nullptr;
@@ -80,6 +125,7 @@ std::vector<Check> verify_tcp(VerifyContext& context) {
   const auto pairs = half_pairs(context);
   std::vector<Check> checks;
   for (const HalfPair& pair : pairs) checks.push_back(check_of(Level::kTcp, context, pair));
+  const LinkLocalOwners owners = link_local_owners(context);
   const auto stopped = [&] { return context.stop.stop_requested(); };
   const auto joins = [](const HalfPair& pair, std::size_t one, std::size_t other) {
     return std::minmax(pair.from, pair.to) == std::minmax(one, other);
@@ -92,7 +138,7 @@ std::vector<Check> verify_tcp(VerifyContext& context) {
     context.progress(context.nodes[one].name(), "measuring TCP with " + context.nodes[other].name());
     context.progress(context.nodes[other].name(), "measuring TCP with " + context.nodes[one].name());
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (joins(pairs[i], one, other) && !stopped()) check_pair(context, pairs[i], checks[i]);
+      if (joins(pairs[i], one, other) && !stopped()) check_pair(context, pairs[i], owners, checks[i]);
     }
   };
   measure_pairs(context, planned, of_two);

@@ -257,7 +257,8 @@ TEST_CASE("verify: a result slower than earlier runs is a warning, and damaged m
   auto report = verify(controller, only_level("tcp"), 0);
   require_only(report, {"warn tcp/spark-01/spark-02/A"});
   const auto slow = check_in(report, "tcp/spark-01/spark-02/A");
-  CHECK(contains(slow.at("cause").get<std::string>(), "the median of 3 earlier runs is 1000000000 Gb/s"));
+  CHECK(contains(slow.at("cause").get<std::string>(),
+                 "the median of 3 earlier runs in the record of spark-01 is 1000000000 Gb/s"));
   const auto kept = first->text(kMeasurements).value();
   REQUIRE(lines_of(kept).size() == 2);
   for (const auto line : lines_of(kept)) CHECK(Json::parse(line).at("values").size() == 4);

@@ -1,6 +1,8 @@
 // Departing nodes: undone and released only with the user's consent.
 #include "engine/fleet/planning/release_scope.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -30,6 +32,38 @@ FleetBench two_of_which_one_leaves() {
   bench.apply_all();
   bench.left_out[1] = true;
   return bench;
+}
+
+/// Three applied nodes. The third one, which the file still names, is about to be released; the others have pending
+/// changes.
+class ReleaseOfThird : public FleetBench {
+ public:
+  /// `pending` is added to the first node's entry.
+  explicit ReleaseOfThird(const std::string& pending = "") : FleetBench(3) {
+    for (const std::size_t node : {1U, 2U, 3U}) {
+      extra[node - 1] = ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
+    }
+    const std::string fabric = "fabric: {topology: custom}\nhosts: {}\n";
+    sections = fabric + kReleasedSections;
+    apply_all();
+    sections = fabric + "sysctl: {vm.swappiness: 20}\nprofile_env: {A: c}\n";
+    extra[0] += pending;
+    whole_ = load_cluster(file(), "cluster.yaml", builtin_registry()).cluster;
+    REQUIRE(whole_);
+    left_out = {false, false, true};
+    options.release = "n3";
+    options.released_entry = whole_->nodes.at(2);
+    options.with_released = &*whole_;
+  }
+  ReleaseOfThird(const ReleaseOfThird&) = delete;
+  ReleaseOfThird& operator=(const ReleaseOfThird&) = delete;
+
+ private:
+  std::optional<Cluster> whole_;
+};
+
+bool has_code(const Report& report, const std::string& code) {
+  return std::ranges::any_of(report.diagnostics, [&](const Diagnostic& one) { return one.code == code; });
 }
 
 }  // namespace
@@ -98,21 +132,7 @@ TEST_CASE("release: a node is released by name while the file lists it, and no o
 }
 
 TEST_CASE("release: the other nodes lose what the released node implies, and their pending changes stay pending") {
-  FleetBench bench(3);
-  for (const std::size_t node : {1U, 2U, 3U}) {
-    bench.extra[node - 1] =
-        ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
-  }
-  const std::string fabric = "fabric: {topology: custom}\nhosts: {}\n";
-  bench.sections = fabric + kReleasedSections;
-  bench.apply_all();
-  bench.sections = fabric + "sysctl: {vm.swappiness: 20}\nprofile_env: {A: c}\n";
-  const auto whole = load_cluster(bench.file(), "cluster.yaml", builtin_registry());
-  REQUIRE(whole.cluster);
-  bench.left_out = {false, false, true};
-  bench.options.release = "n3";
-  bench.options.released_entry = whole.cluster->nodes.at(2);
-  bench.options.with_released = &*whole.cluster;
+  ReleaseOfThird bench;
   const std::string sysctl = bench.root(1).read(kSysctlFile);
   const std::string profile = bench.root(2).read(kProfileFile);
   const auto report = bench.apply();
@@ -130,6 +150,39 @@ TEST_CASE("release: the other nodes lose what the released node implies, and the
   CHECK(changes(bench.plan()) ==
         std::vector<std::string>{"n1 update profile_env/A config", "n1 update sysctl/vm.swappiness config",
                                  "n2 update profile_env/A config", "n2 update sysctl/vm.swappiness config"});
+}
+
+TEST_CASE("release: a node that cannot be read does not have the pending changes of the others made") {
+  ReleaseOfThird bench;
+  bench.root(3).remove("/");
+  const std::string sysctl = bench.root(1).read(kSysctlFile);
+  const std::string profile = bench.root(2).read(kProfileFile);
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 4);
+  CHECK(standing(report) == "n1 applied, n2 applied, n3 unreachable");
+  CHECK(bench.root(1).read("/etc/hosts").find("n3-fabric") == std::string::npos);
+  CHECK(bench.root(1).read(kSysctlFile) == sysctl);
+  CHECK(bench.root(2).read(kProfileFile) == profile);
+  CHECK(has_code(report, "release.unread"));
+  CHECK(has_code(report, "release.left-out"));
+}
+
+TEST_CASE(
+    "release: a node that cannot report a part of its data does not have the pending changes of the others made") {
+  ReleaseOfThird bench(", storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}}]");
+  // Whether it writes to the volume cannot be told.
+  bench.root(3).remove("/etc/fstab");
+  bench.root(3).write("/etc/fstab/file", "");
+  const std::string sysctl = bench.root(1).read(kSysctlFile);
+  const std::string profile = bench.root(2).read(kProfileFile);
+  const auto report = bench.apply();
+  CHECK(has_code(report, "export.unreadable"));
+  CHECK(standing(report) == "n1 applied, n2 applied, n3 released");
+  CHECK(bench.root(1).read("/etc/hosts").find("n3-fabric") == std::string::npos);
+  CHECK(bench.root(1).read(kSysctlFile) == sysctl);
+  CHECK(bench.root(2).read(kProfileFile) == profile);
+  CHECK_FALSE(bench.root(1).exists("/etc/systemd/system/mnt-a.mount"));
+  CHECK(has_code(report, "release.unread"));
 }
 
 TEST_CASE(

@@ -187,4 +187,13 @@ TEST_CASE("a history lists a bounded number of runs that only the log knows, the
   CHECK(all.front().run.run == records.back().run);
 }
 
+TEST_CASE("the log has a run on the nodes of its record, in its cluster") {
+  const std::vector<RecordedRun> log{record("r1", {"n1", "n2"}), record("r2", {"n3"})};
+  CHECK(is_recorded(log, "lab", "r1", "n2"));
+  CHECK_FALSE(is_recorded(log, "lab", "r1", "n3"));
+  CHECK_FALSE(is_recorded(log, "lab", "r3", "n1"));
+  CHECK_FALSE(is_recorded(log, "other", "r1", "n1"));
+  CHECK_FALSE(is_recorded({}, "lab", "r1", "n1"));
+}
+
 }  // namespace sparkplan

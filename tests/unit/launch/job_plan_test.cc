@@ -62,6 +62,13 @@ struct TwoNodes {
   std::array<Facts, 2> facts;
 };
 
+LinkFacts link_with(const std::string& name, const std::string& address) {
+  LinkFacts link;
+  link.name = name;
+  link.addresses = {address};
+  return link;
+}
+
 }  // namespace
 
 TEST_CASE("each rank knows its number, the numbers of all, and where rank 0 is") {
@@ -214,6 +221,61 @@ TEST_CASE("a node that claims another node's link-local address does not get tha
   CHECK(two.addresses() == Words{"169.254.1.1", "169.254.1.2"});
   two.facts[1].links[0].addresses = {"169.254.1.1/16"};
   CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.12"});
+}
+
+TEST_CASE("a node that claims the link-local address of another node's second half does not get that node's ranks") {
+  TwoNodes two;
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const std::string half : {"1", "2"}) {
+      FabricPort port;
+      port.interface = "half" + half;
+      port.half = half == "1" ? 0 : 1;
+      port.link_local = true;
+      two.cluster.nodes[i].fabric.push_back(port);
+      two.facts[i].links.push_back(link_with(port.interface, "169.254." + half + "." + std::to_string(i + 1) + "/16"));
+    }
+    two.facts[i].live = true;
+  }
+  CHECK(two.addresses() == Words{"169.254.1.1", "169.254.1.2"});
+  two.facts[1].links[0].addresses = {"169.254.2.1/16"};
+  CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.12"});
+}
+
+TEST_CASE("a node cannot move the ranks from addresses of the file by a claim to have them, too") {
+  TwoNodes two;
+  for (std::size_t i = 0; i < 2; ++i) {
+    FabricPort port;
+    port.interface = "half1";
+    port.address = "192.168.100.1" + std::to_string(i + 1);
+    port.prefix_length = 24;
+    two.cluster.nodes[i].fabric.push_back(port);
+    two.facts[i].live = true;
+    two.facts[i].links = {link_with("half1", port.address + "/24")};
+  }
+  two.facts[1].links.push_back(link_with("eth9", "192.168.100.11/24"));
+  CHECK(two.addresses() == Words{"192.168.100.11", "192.168.100.12"});
+}
+
+TEST_CASE("a node's own answer is not its address if another node has that address on an interface") {
+  TwoNodes two;
+  two.cluster.nodes[1].address = "spark-02.lan";
+  two.facts[0].links = {link_with("docker0", "172.17.0.1/16"), link_with("eth1", "fd00:0::7/64")};
+  for (const char* claim : {"172.17.0.1", "::ffff:172.17.0.1", "fd00::7"}) {
+    INFO(claim);
+    two.facts[1].ssh_server_address = claim;
+    // It cannot win by having it as well.
+    for (const bool has_it : {false, true}) {
+      two.facts[1].links.clear();
+      if (has_it) two.facts[1].links = {link_with("eth0", std::string(claim) + "/64")};
+      CHECK(two.addresses() == Words{"10.0.0.11", "spark-02.lan"});
+    }
+  }
+  two.facts[1].ssh_server_address = "10.0.0.99";
+  two.facts[1].links = {link_with("eth0", "10.0.0.99/24")};
+  CHECK(two.addresses() == Words{"10.0.0.11", "10.0.0.99"});
+  // Another node that claims to have it as well has only the name of the file used.
+  two.facts[0].links.push_back(link_with("eth0", "10.0.0.99/24"));
+  CHECK(two.addresses() == Words{"10.0.0.11", "spark-02.lan"});
 }
 
 TEST_CASE("a node's own answer is its address only where the file has a name, and no other node has that address") {

@@ -1,5 +1,7 @@
 #include "engine/verify/measurements.h"
 
+#include <limits>
+
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -31,7 +33,27 @@ TEST_CASE("a rate below 0.9 times the median of earlier runs is a warning") {
   auto check = measured(50);
   hold_against({100, 100, 100}, check);
   CHECK(check.threshold == 90.0);
-  CHECK(check.cause.find("the median of 3 earlier runs is 100 Gb/s") != std::string::npos);
+  CHECK(check.cause.find("the median of 3 earlier runs in the record of spark-01 is 100 Gb/s") != std::string::npos);
+}
+
+TEST_CASE("earlier values that are no measurements count for nothing") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  for (const double value : {infinite, none, -5.0, 0.0, 1e300}) {
+    INFO(value);
+    CHECK(against({value, value, value}, measured(1)) == CheckStatus::kPass);
+    CHECK(against({value, 100, value, 100}, measured(1)) == CheckStatus::kPass);
+    CHECK(against({100, value, 100, value, 100}, measured(95)) == CheckStatus::kPass);
+    CHECK(against({100, value, 100, value, 100}, measured(50)) == CheckStatus::kWarn);
+  }
+}
+
+TEST_CASE("a result that is slower than before names the node whose record says so") {
+  auto check = measured(50, "GB/s");
+  check.id = "nccl/all/all_reduce";
+  check.nodes = {"spark-02", "spark-01", "spark-03"};
+  hold_against({100, 100, 100}, check);
+  CHECK(check.cause.find("of 3 earlier runs in the record of spark-02 is 100 GB/s") != std::string::npos);
 }
 
 TEST_CASE("a value that this run alone measures in its way is neither kept nor compared") {
