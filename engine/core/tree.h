@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,16 @@ inline Value list_of_texts(const std::vector<std::string>& texts) {
   Value list(Value::List{});
   for (const std::string& text : texts) list.push_back(text);
   return list;
+}
+
+/// Bytes that a copy of the value takes, without what the allocator adds. At most 64 levels deep.
+inline std::size_t memory_of(const Value& value) {
+  std::size_t bytes = sizeof(Value) + text_of(&value).size();
+  for (const Value& item : items_of(value)) bytes += memory_of(item);
+  for (const MapEntry& entry : entries_of(value)) {
+    bytes += sizeof(MapEntry) - sizeof(Value) + entry.key.size() + memory_of(entry.value);
+  }
+  return bytes;
 }
 
 }  // namespace sparkplan

@@ -11,6 +11,21 @@ namespace {
 constexpr std::size_t kHeaderBytes = 4;
 /// The memory kept for the next frames; a larger frame's memory is freed.
 constexpr std::size_t kUsualBuffer = std::size_t{4} << 10;
+/// A frame that grows above this size gets all its memory at once.
+constexpr std::size_t kLargeFrame = std::size_t{1} << 20;
+
+// The arithmetic at FrameLimits.
+static_assert(sizeof(MapEntry) <= kJsonValueWeight);
+static_assert(3 * sizeof(Value) <= 2 * kJsonValueWeight);
+constexpr std::size_t kPromised = 100'000'000;
+constexpr std::size_t kProgram = std::size_t{15} << 20;
+constexpr std::size_t kShownOfRollback = std::size_t{4} << 20;
+constexpr std::size_t kChangesOfApply = kObserveReply.memory / 2 * 3;
+constexpr std::size_t kPlanOfApply = kFactsReply.memory + kChangesOfApply;
+constexpr std::size_t kHeldByApply = kProgram + kObserveReply.memory + kPlanOfApply + kChangesOfApply;
+static_assert(kHeldByApply + 2 * kFactsReply.memory < kPromised);
+static_assert(kHeldByApply + kFactsReply.memory + 2 * kOutcomeReply.memory < kPromised);
+static_assert(kProgram + kShownOfRollback + 3 * kUndoReply.memory + 2 * kFactsReply.bytes < kPromised);
 
 tl::unexpected<Error> too_large(std::size_t size, const FrameLimits& limits) {
   return failure(ErrorCode::kInvalidInput, "it announced a message of " + std::to_string(size) + " bytes; at most " +
@@ -26,7 +41,10 @@ Result<std::string> encode_frame(const Value& message, const FrameLimits& limits
   std::size_t size = 0;
   encode_json(message, -1, [&](std::string_view piece) {
     size += piece.size();
-    if (size <= limits.bytes) frame += piece;
+    if (size > limits.bytes) return;
+    // Unwritten memory costs nothing, and growing by doubling would cost twice the frame.
+    if (size > kLargeFrame && frame.capacity() < limits.bytes) frame.reserve(limits.bytes + kHeaderBytes);
+    frame += piece;
   });
   if (size > limits.bytes) {
     return failure(ErrorCode::kUnsupported, "a message of " + std::to_string(size) + " bytes is over the limit of " +

@@ -21,6 +21,19 @@ inline constexpr std::size_t kMaxNoiseBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxMessageMemory = std::size_t{32} << 20;
 
 /// The limits of the next message. If a peer announces a larger one, it is refused before its bytes arrive.
+///
+/// `memory` is the text and 136 bytes for each value in it (kJsonValueWeight). A value takes no more: 88 bytes as an
+/// item of a list, 136 as an entry of a map with its key. So while a message is decoded, it takes at most `bytes` (the
+/// frame) and `memory` (the values). Then the frame is freed, and a typed message takes at most `memory` again: a
+/// struct with more in it than its JSON has is bounded by FieldVisitor::limit_memory() or by its lists.
+///
+/// Of the 100 MB for one hostile node, the program takes 15 MiB. The rest, with every limit at its end, in MiB:
+/// - apply, new facts after a stage: observation 8; plan 13 for the manifest's values and 12 for the changes and steps
+///   (a changed field takes 208 bytes for 136 observed ones); what is shown of it 12; new facts as values and typed 26.
+/// - apply, the outcomes: manifest 13, observation 8, plan 25, shown 12; outcomes as values and typed 20.
+/// - rollback, the request: shown 16 of the steps and 4 of changes; steps 16 and their JSON 16, or that and the frame;
+///   manifest 9 and its values in the plan 9, because only text fills the steps to 16.
+/// frame.cc checks these sums. The facts of a machine share the 13 of facts; their absent fields are bounded at Facts.
 struct FrameLimits {
   std::size_t bytes = kMaxFrameBytes;
   std::size_t memory = kMaxMessageMemory;
@@ -34,8 +47,12 @@ inline constexpr FrameLimits kFactsReply{std::size_t{9} << 20, std::size_t{13} <
 /// An observation. A cluster.yaml and the files beside it have up to 2 MiB, and a node reports a text at most twice.
 /// The files that they replace can have more: then the agent reports an error in place of the largest ones.
 inline constexpr FrameLimits kObserveReply{std::size_t{5} << 20, std::size_t{8} << 20};
-/// The outcomes of steps, or findings about resources: 20,000 steps with a name each.
-inline constexpr FrameLimits kOutcomeReply{std::size_t{4} << 20, std::size_t{16} << 20};
+/// The outcomes of steps, or findings about resources. 20,000 outcomes with names of 80 bytes have 3 values each:
+/// 20,000 x (3 x 136 + 113) = 10.4 MB.
+inline constexpr FrameLimits kOutcomeReply{std::size_t{4} << 20, std::size_t{10} << 20};
+/// The steps that undo a run, which are kept for the whole rollback. 10,800 steps with a text of a line have 10 values
+/// each: 10,800 x (10 x 136 + 180) = 16.6 MB.
+inline constexpr FrameLimits kUndoReply{kMaxFrameBytes, std::size_t{16} << 20};
 
 /// A frame: 4 bytes of big-endian length, then that many bytes of JSON.
 /// Errors: kUnsupported, with the limit, when the message is over `limits`.

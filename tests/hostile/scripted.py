@@ -180,6 +180,8 @@ def stream_cases(full):
     about_hello(cases, "plan")
     about_hello(cases, "apply")
     about_installer(cases, "plan", full)
+    cases.add("rollback", "undo", "largest-steps", wanted="any", heavy=True)
+    cases.add("apply", "facts", "many-values", wanted="any", heavy=True)
     for command, messages in (("apply", ("hello", "facts", "lock", "apply", "commit", "unlock")),
                               ("history", ("hello", "facts", "history")),
                               ("verify-history", ("hello", "facts", "measurement_history")),

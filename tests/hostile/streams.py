@@ -220,6 +220,22 @@ class StreamLiar(Honest):
             write_all(frame)
         write_all(data)
 
+    # Replies that are accepted, and as large as their kind may be.
+    def do_largest_steps(self, data, message):
+        """Steps of a rollback, each with a text of 1 MB."""
+        states = {"before": {"state": "absent"},
+                  "after": {"state": "present", "value": {"content": "x" * 1_000_000, "mode": "0644"}}}
+        steps = [{"type": "file", "artifact": f"file:/etc/large{i}", "phase": "files", "resources":
+                  [f"file//etc/large{i}"], **states} for i in range(16)]
+        write_all(frame_of(body_of({**message, "reply": {**message["reply"], "steps": steps}})))
+
+    def do_many_values(self, data, message):
+        """A manifest of small values, in resources of a type that the controller does not know."""
+        manifest = message["reply"]["manifest"]
+        more = {f"later_type/{i}": {"last_applied": [""] * 9_000, "artifacts": []} for i in range(10)}
+        manifest = {**manifest, "resources": {**manifest["resources"], **more}}
+        write_all(frame_of(body_of({**message, "reply": {**message["reply"], "manifest": manifest}})))
+
     # The protocol.
     def do_number(self, data, message, how):
         write_all(frame_of(body_of(numbered(message, IDS[how]))))

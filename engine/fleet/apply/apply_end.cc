@@ -77,7 +77,7 @@ void ApplyRun::release_departing() {
 
 void ApplyRun::commit(ApplyNode& applied) {
   FleetNode& node = applied.node;
-  const auto managed = planning_->managed_after(applied.planned);
+  auto managed = planning_->managed_after(applied.planned);
   const auto roster = roster_for(node);
   const auto& before = node.known.manifest;
   const bool unchanged = before && !applied.planned.outcomes.wrote() && *node.roster == roster &&
@@ -85,8 +85,10 @@ void ApplyRun::commit(ApplyNode& applied) {
   if (unchanged) return;
   const auto operation =
       planning_->rolls_back() ? "rolled_back=" + planning_->undone_run(applied.planned) : std::string("applied");
+  // From here on `managed` has its content. Both may be megabytes.
+  node.drop_managed();
   auto committed =
-      node.client->call(CommitRequest{session_.run(), node.name(), roster, managed, audit_line(applied, operation)});
+      node.client->commit({session_.run(), node.name(), roster, std::move(managed), audit_line(applied, operation)});
   if (!committed) session_.give_up(node, std::move(committed).error().within("write the manifest"));
 }
 

@@ -61,6 +61,26 @@ void fill_in(NodePlan& shown, const NodePlan& later) {
   }
 }
 
+/// What report_on() takes from the approved plan. Everything else is of the newest plan.
+NodePlan shown_part(const NodePlan& plan) {
+  NodePlan shown;
+  shown.changes = plan.changes;
+  shown.steps = plan.steps;
+  shown.after_steps = plan.after_steps;
+  shown.waiting = plan.waiting;
+  return shown;
+}
+
+/// What the results of the steps are recorded by. The states travel in the request only: they may be megabytes.
+std::vector<Step> without_states(const std::vector<Step>& steps) {
+  std::vector<Step> bare(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    bare[i].artifact = steps[i].artifact;
+    bare[i].resources = steps[i].resources;
+  }
+  return bare;
+}
+
 }  // namespace
 
 ApplyRun::ApplyRun(const Cluster& cluster, const Registry& registry, RunOptions run, const ApplyOptions& options)
@@ -96,7 +116,8 @@ Report ApplyRun::run() {
   const bool work = std::any_of(nodes_.begin(), nodes_.end(),
                                 [](const auto& one) { return one.planned.has_work() || one.node.forgotten; });
   if (work && options_.approve && !options_.approve(*planned)) return report_not_begun();
-  planned.reset();  // A second copy of all plans.
+  planned.reset();  // A second copy of all plans, so that `shown` is not a third one.
+  for (ApplyNode& one : nodes_) one.shown = shown_part(one.planned.plan);
   if (!session_.lock_all(options_.lock_timeout)) return report_not_begun();
   check_unchanged();
   if (options_.all_or_nothing) refuse_nodes_with_jobs();
@@ -210,27 +231,30 @@ void ApplyRun::carry_out(ApplyNode& node) {
     return;
   }
   const bool held = is_held_by_job(node.node) && is_disruptive(node.planned.plan);
+  // The steps are moved, because one node can have many megabytes of them. The stage ends with a new plan.
+  std::vector<Step> steps = std::exchange(node.planned.plan.steps, {});
   if (!trial_->is_needed(node.node) && !held) {
     trial_->add(node.node, {});
-    return send_steps(node, node.planned.plan.steps);
+    return send_steps(node, std::move(steps), std::exchange(node.planned.plan.after_steps, {}));
   }
-  auto split = split_steps(node.planned.plan.steps, {});
+  auto split = split_steps(std::move(steps), {});
   if (held) split.disruptive.clear();
   trial_->add(node.node, std::move(split.disruptive));
   if (held) trial_->refuse(node.node, busy_with(node.node.known.jobs));
-  send_steps(node, split.safe);
+  if (!split.safe.empty()) send_steps(node, std::move(split.safe), node.planned.plan.after_steps);
 }
 
-void ApplyRun::send_steps(ApplyNode& applied, const std::vector<Step>& steps) {
+void ApplyRun::send_steps(ApplyNode& applied, std::vector<Step> steps, std::map<ResourceId, Value> after_steps) {
   FleetNode& node = applied.node;
   const auto count = steps.size();
-  if (count == 0) return;
   session_.show(node, "applying " + std::to_string(count) + (count == 1 ? " step" : " steps"));
   applied.planned.outcomes.send(steps);
-  auto reply = node.client->apply({session_.run(), node.name(), roster_for(node), steps,
-                                   applied.planned.plan.after_steps, 0, secrets_of(node, steps), options_.ignore_jobs});
+  const std::vector<Step> sent = without_states(steps);
+  auto secrets = secrets_of(node, steps);
+  auto reply = node.client->apply({session_.run(), node.name(), roster_for(node), std::move(steps),
+                                   std::move(after_steps), 0, std::move(secrets), options_.ignore_jobs});
   if (!reply) return session_.give_up(node, std::move(reply).error());
-  applied.receive(steps, *reply);
+  applied.receive(sent, *reply);
   session_.show(node, "applied", Activity::kWaiting);
 }
 

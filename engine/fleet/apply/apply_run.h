@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +62,7 @@ class ApplyRun {
   void carry_out_stages();
   bool carry_out_stage();
   void carry_out(ApplyNode& node);
-  void send_steps(ApplyNode& node, const std::vector<Step>& steps);
+  void send_steps(ApplyNode& node, std::vector<Step> steps, std::map<ResourceId, Value> after_steps);
   std::vector<SecretValue> secrets_of(const FleetNode& node, const std::vector<Step>& steps) const;
   /// Fails changes that were carried out, are still desired as `before`, and are not visible on the node.
   static void fail_invisible_changes(PlannedNode& node, const std::vector<Resource>& before);

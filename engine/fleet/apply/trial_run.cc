@@ -165,7 +165,7 @@ void TrialRun::begin(TrialNode& one) {
   session_.show(node, "applying " + std::to_string(count) + (count == 1 ? " disruptive step" : " disruptive steps"));
   one.planned.outcomes.send(steps);
   // A new plan is made before the trial ends.
-  trial.planned.after_steps = one.planned.plan.after_steps;
+  trial.planned.after_steps = std::exchange(one.planned.plan.after_steps, {});
   trial.begun = Clock::now();
   const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(options_.window * 0.4));
   auto reply = node.client->try_out({session_.run(),

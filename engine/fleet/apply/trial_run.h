@@ -17,7 +17,7 @@ namespace sparkplan {
 
 /// One node from the approval to the report.
 struct ApplyNode {
-  explicit ApplyNode(PlannedNode& at) : planned(at), node(at.node), shown(at.plan) {}
+  explicit ApplyNode(PlannedNode& at) : planned(at), node(at.node) {}
   /// Records the agent's answer about the steps.
   void receive(const std::vector<Step>& steps, const ApplyReply& reply) {
     stopped = stopped || reply.stopped;
@@ -26,7 +26,7 @@ struct ApplyNode {
 
   PlannedNode& planned;
   FleetNode& node;
-  NodePlan shown;        ///< The approved plan, completed with values that later stages make known.
+  NodePlan shown = {};   ///< Of the approved plan, what the report shows, with values that later stages make known.
   bool stopped = false;  ///< The user stopped the run before its end on this node.
 };
 

@@ -29,6 +29,9 @@ using StepsOfOne = std::vector<ShownStep>;
 constexpr std::size_t kMostShownBytes = std::size_t{4} << 20;
 constexpr auto kNotShown = "what it restores is not shown: the changes of this node have too much text";
 
+/// A node may name thousands, each with 4 KiB of reason, and the report has a copy of each warning.
+constexpr std::size_t kMostKeptNamed = 1'000;
+
 constexpr auto kPutBackAsFar = "is restored only as far as possible: other effects since then stay";
 
 /// The fields in which two values of a resource differ. A value that is no map counts as one field.
@@ -47,13 +50,6 @@ std::vector<FieldChange> differences(const Value& before, const Value& after) {
     if (!(*side.first == *side.second)) changes.push_back({std::string(key), *side.first, *side.second});
   }
   return changes;
-}
-
-std::size_t bytes_of(const Value& value) {
-  std::size_t bytes = sizeof(Value) + text_of(&value).size();
-  for (const Value& item : items_of(value)) bytes += bytes_of(item);
-  for (const MapEntry& entry : entries_of(value)) bytes += entry.key.size() + bytes_of(entry.value);
-  return bytes;
 }
 
 Value shown(const Observation& observation) {
@@ -85,11 +81,13 @@ Change change_of(const ResourceId& id, const StepsOfOne& steps, const std::optio
   const Value now = known == manifest.resources.end() ? Value() : known->second.last_applied;
   const Value then = before ? before->last_applied : Value();
   change.fields = differences(now, then);
+  std::size_t bytes_of_steps = 0;
+  for (const ShownStep& one : steps) bytes_of_steps += one.bytes;
   if (!change.fields.empty()) {
     if (now.is_null()) change.action = Action::kCreate;
     if (then.is_null()) change.action = Action::kRemove;
-  } else if (shown_bytes < kMostShownBytes) {
-    for (const ShownStep& one : steps) shown_bytes += one.bytes;
+  } else if (shown_bytes + bytes_of_steps <= kMostShownBytes) {
+    shown_bytes += bytes_of_steps;
     change.fields = differences_of_artifacts(steps);
   } else {
     change.note = kNotShown;
@@ -104,14 +102,15 @@ Change change_of(const ResourceId& id, const StepsOfOne& steps, const std::optio
   return change;
 }
 
-NodePlan plan_of(const UndoReply& undo, const Manifest& manifest) {
+/// `steps_left` move into the plan. `undo` is the first answer, which has none any more.
+NodePlan plan_of(const UndoReply& undo, std::vector<Step> steps_left, const Manifest& manifest) {
   NodePlan plan;
-  plan.steps = undo.steps;
+  plan.steps = std::move(steps_left);
   plan.managed_before = static_cast<int>(manifest.resources.size());
   for (const auto& [id, managed] : manifest.resources) plan.resulting.emplace(id, managed.last_applied);
   std::map<ResourceId, StepsOfOne> steps_of;
-  for (const Step& step : undo.steps) {
-    const std::size_t bytes = bytes_of(present_value(step.before)) + bytes_of(present_value(step.after));
+  for (const Step& step : plan.steps) {
+    const std::size_t bytes = memory_of(present_value(step.before)) + memory_of(present_value(step.after));
     for (const ResourceId& id : step.resources) {
       StepsOfOne& steps = steps_of[id];
       if (steps.empty() || steps.back().step != &step) steps.push_back({&step, bytes});
@@ -134,15 +133,16 @@ void RollbackRun::read_journals() {
   session_.on_each(nodes_, [&](PlannedNode& planned) {
     FleetNode& node = planned.node;
     session_.show(node, "reading its journals");
+    // The steps of an earlier answer are not needed for this one, and may be megabytes.
+    planned.plan.steps = {};
+    failed_[node.place] = {};
     auto reply = what_undoes(*node.client, {undone_run(planned)}, session_.registry());
     if (!reply) return session_.give_up(node, std::move(reply).error());
-    // After a stage, the answers are about the rest of the run from the first answer.
+    // After a stage, the answers are about the rest of the run from the first answer. The steps are kept once, in the
+    // plan. The entries from before the run are the same in each answer, and are kept from the first one.
+    planned.plan.steps = std::exchange(reply->steps, {});
     auto& undo = undo_[node.place];
-    // The steps are kept once: they may be megabytes for each node.
-    std::vector<Step> steps = std::exchange(reply->steps, {});
-    if (!undo) undo.emplace(Undo{*reply, {}});
-    undo->left = std::move(*reply);
-    undo->left.steps = std::move(steps);
+    if (!undo) undo = std::move(*reply);
     session_.show(node, "journals read", Activity::kWaiting);
   });
 }
@@ -150,15 +150,28 @@ void RollbackRun::read_journals() {
 void RollbackRun::make_plans() {
   for (auto& planned : nodes_) {
     if (!planned.node.active() || !planned.node.known.manifest) continue;
-    session_.work_on(planned.node,
-                     [&](FleetNode& node) { planned.plan = plan_of(undo_[node.place]->left, *node.known.manifest); });
-    for (const auto& [id, error] : planned.outcomes.failures()) planned.plan.blocked.push_back({id, error, {}});
-    // A failed change is not tried again in the same run.
-    std::erase_if(planned.plan.steps, [&](const Step& step) {
-      return std::any_of(step.resources.begin(), step.resources.end(),
-                         [&](const ResourceId& id) { return planned.outcomes.of(id).failure.has_value(); });
+    session_.work_on(planned.node, [&](FleetNode& node) {
+      // A second plan of the same answer lists all its changes again, also those that have failed by now.
+      std::vector<Step> steps = std::exchange(planned.plan.steps, {});
+      std::vector<Step>& failed = failed_[node.place];
+      std::move(failed.begin(), failed.end(), std::back_inserter(steps));
+      failed.clear();
+      planned.plan = plan_of(*undo_[node.place], std::move(steps), *node.known.manifest);
     });
+    for (const auto& [id, error] : planned.outcomes.failures()) planned.plan.blocked.push_back({id, error, {}});
+    put_failed_aside(planned);
   }
+}
+
+/// A failed change is not tried again in the same run.
+void RollbackRun::put_failed_aside(PlannedNode& planned) {
+  std::vector<Step>& steps = planned.plan.steps;
+  const auto failed = std::stable_partition(steps.begin(), steps.end(), [&](const Step& step) {
+    return std::none_of(step.resources.begin(), step.resources.end(),
+                        [&](const ResourceId& id) { return planned.outcomes.of(id).failure.has_value(); });
+  });
+  std::move(failed, steps.end(), std::back_inserter(failed_[planned.node.place]));
+  steps.erase(failed, steps.end());
 }
 
 /// The run that more than half of the nodes with a run name as their last; empty without one. Also empty if two nodes
@@ -231,20 +244,28 @@ void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const 
   }
 }
 
+void RollbackRun::remark_on_kept(const FleetNode& node, const std::vector<KeptArtifact>& kept) {
+  const std::size_t count = std::min(kept.size(), kMostKeptNamed);
+  for (std::size_t i = 0; i < count; ++i) {
+    session_.remark(node, Severity::kWarning, "rollback.kept",
+                    node.name() + ": " + kept[i].artifact.name + " stays as it is: " + kept[i].reason);
+  }
+  if (kept.size() == count) return;
+  session_.remark(node, Severity::kWarning, "rollback.kept",
+                  node.name() + ": " + std::to_string(kept.size() - count) + " further artifacts stay as they are");
+}
+
 void RollbackRun::remark_on_rollback() {
   const std::string& file = session_.cluster().file;
   const auto& shown_time = session_.options().shown_time;
   std::map<std::string, std::vector<std::string>> nodes_of_run;
   for (const auto& node : session_.nodes()) {
     if (!node.active()) continue;
-    const UndoReply& undo = undo_[node.place]->all;
+    UndoReply& undo = *undo_[node.place];
     const std::string begun = shown_time ? shown_time(undo.time) : undo.time;
     nodes_of_run["run " + undo.run + " (" + undo.operation + " by " + undo.who + ", " + begun + ")"].push_back(
         node.name());
-    for (const auto& kept : undo.kept) {
-      session_.remark(node, Severity::kWarning, "rollback.kept",
-                      node.name() + ": " + kept.artifact.name + " stays as it is: " + kept.reason);
-    }
+    remark_on_kept(node, std::exchange(undo.kept, {}));
   }
   for (const auto& [run, names] : nodes_of_run)
     session_.remark(finding(Severity::kNote, "rollback.run", run + " is undone on " + fold_names(names)));
@@ -263,6 +284,7 @@ void RollbackRun::plan() {
   session_.find_roster();
   begin();
   undo_.resize(nodes_.size());
+  failed_.resize(nodes_.size());
   read_journals();
   skip_other_runs();
   make_plans();
@@ -284,14 +306,14 @@ std::string RollbackRun::why_not_shown(PlannedNode& planned, const TrialSteps& t
 
 std::string RollbackRun::undone_run(const PlannedNode& planned) const {
   const auto& undo = undo_[planned.node.place];
-  return undo ? undo->all.run : "";
+  return undo ? undo->run : "";
 }
 
 std::map<ResourceId, ManagedResource> RollbackRun::managed_after(const PlannedNode& planned) const {
   // The second answer of a node may lack the manifest.
   std::map<ResourceId, ManagedResource> managed;
   if (planned.node.known.manifest) managed = planned.node.known.manifest->resources;
-  for (const auto& [id, before] : undo_[planned.node.place]->all.managed_before) {
+  for (const auto& [id, before] : undo_[planned.node.place]->managed_before) {
     if (!planned.outcomes.of(id).carried_out) continue;
     if (before) {
       managed.insert_or_assign(id, *before);

@@ -33,10 +33,6 @@ class RollbackRun : public Planning {
   bool rolls_back() const override { return true; }
 
  private:
-  struct Undo {
-    UndoReply all;   ///< The answer to the first question, without its steps.
-    UndoReply left;  ///< The part that is still to be done.
-  };
   /// Run -> the names of the nodes that name it as their last. Oldest first.
   using NodesOfRun = std::map<std::string, std::vector<std::string>>;
   void read_journals();
@@ -44,11 +40,16 @@ class RollbackRun : public Planning {
   void skip_other_runs();
   std::string node_in_newer_run(const NodesOfRun& nodes_of_run, const std::string& last) const;
   void refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition);
+  void put_failed_aside(PlannedNode& planned);
+  void remark_on_kept(const FleetNode& node, const std::vector<KeptArtifact>& kept);
   void remark_on_rollback();
 
   std::vector<std::string> names_;
   IsRecorded is_recorded_;
-  std::vector<std::optional<Undo>> undo_;  ///< In the order of nodes().
+  /// The answers to the first question, in the order of nodes(). Without the steps, which are in the plans, and without
+  /// the kept artifacts, which are in the remarks.
+  std::vector<std::optional<UndoReply>> undo_;
+  std::vector<std::vector<Step>> failed_;  ///< In the order of nodes(): of the newest answers, what is not tried again.
 };
 
 }  // namespace sparkplan

@@ -13,7 +13,7 @@ bool any_of_ids(const std::vector<ResourceId>& ids, const std::set<ResourceId>& 
 
 }  // namespace
 
-SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed) {
+SplitSteps split_steps(std::vector<Step> steps, const std::set<ResourceId>& failed) {
   std::set<std::string> disruptive_groups;
   for (const Step& step : steps) {
     if (step.disruptive) disruptive_groups.insert(step.group);
@@ -23,13 +23,13 @@ SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId
   for (const Step& step : steps) {
     if (disruptive_groups.contains(step.group)) later.insert(step.resources.begin(), step.resources.end());
   }
-  for (const Step& step : steps) {
+  for (Step& step : steps) {
     if (disruptive_groups.contains(step.group)) {
-      if (!any_of_ids(step.needs, failed)) split.disruptive.push_back(step);
+      if (!any_of_ids(step.needs, failed)) split.disruptive.push_back(std::move(step));
     } else if (any_of_ids(step.needs, later)) {
       later.insert(step.resources.begin(), step.resources.end());
     } else {
-      split.safe.push_back(step);
+      split.safe.push_back(std::move(step));
     }
   }
   return split;

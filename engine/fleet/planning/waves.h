@@ -19,8 +19,8 @@ struct SplitSteps {
 };
 
 /// Pure. Leaves out safe steps that need a disruptive one, directly or through others: the stage after plans them. Also
-/// leaves out disruptive steps that need a failed change.
-SplitSteps split_steps(const std::vector<Step>& steps, const std::set<ResourceId>& failed);
+/// leaves out disruptive steps that need a failed change. The steps move into the result: they may be megabytes.
+SplitSteps split_steps(std::vector<Step> steps, const std::set<ResourceId>& failed);
 
 /// Pure. At least one step of the plan may cut off the node.
 bool is_disruptive(const NodePlan& plan);

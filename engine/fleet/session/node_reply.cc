@@ -8,12 +8,17 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/tree.h"
 #include "engine/resource/reported.h"
 
 namespace sparkplan {
 namespace {
 
 constexpr std::size_t kLongestCode = 80;
+
+/// Of the values from before a run that is rolled back. They are in the plan, its shown copy, the request and its text.
+/// A manifest.json has up to 8 MiB; 2,000 resources with 30 values of 136 bytes each are 8 MB.
+constexpr std::size_t kMostManagedBefore = std::size_t{12} << 20;
 
 Error no_observation(const Error& why) {
   std::string reason = why.describe();
@@ -75,10 +80,15 @@ Result<void> check(const UndoReply& reply, const Registry& registry) {
     if (undone.insert(step.artifact).second) continue;
     return failure(ErrorCode::kInvalidInput, "two steps for one artifact: " + step.artifact.str());
   }
+  std::size_t bytes = 0;
   for (const auto& [id, before] : reply.managed_before) {
-    if (before) SPARK_CHECK(check_managed(id, before->last_applied, registry));
+    if (!before) continue;
+    SPARK_CHECK(check_managed(id, before->last_applied, registry));
+    bytes += memory_of(before->last_applied);
   }
-  return {};
+  if (bytes <= kMostManagedBefore) return {};
+  return failure(ErrorCode::kInvalidInput,
+                 "earlier values of " + std::to_string(bytes) + " bytes, more than a manifest can have");
 }
 
 /// Moves the findings within the limits, each once. So a node cannot push the warnings about itself and others away.

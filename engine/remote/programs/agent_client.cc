@@ -271,15 +271,21 @@ Result<void> AgentClient::unlock() {
   return {};
 }
 
-Result<ApplyReply> AgentClient::apply(ApplyRequest request) {
+Result<ApplyReply> AgentClient::apply(ApplyRequest request) { return send_apply(std::move(request), {}); }
+
+Result<ApplyReply> AgentClient::try_out(ApplyRequest request, std::chrono::milliseconds patience) {
+  return send_apply(std::move(request), patience);
+}
+
+Result<void> AgentClient::commit(CommitRequest request) {
+  return reply_to(CommitRequest{}, exchange(std::move(request)));
+}
+
+Result<ApplyReply> AgentClient::send_apply(ApplyRequest request, std::optional<std::chrono::milliseconds> silence) {
   // Moved, because the steps of one node can have many megabytes. check_reply() reads no more than their number.
   ApplyRequest asked;
   asked.steps.resize(request.steps.size());
-  return reply_to(asked, exchange(std::move(request)));
-}
-
-Result<ApplyReply> AgentClient::try_out(const ApplyRequest& request, std::chrono::milliseconds patience) {
-  return reply_to(request, exchange(request, patience));
+  return reply_to(asked, exchange(std::move(request), silence));
 }
 
 }  // namespace sparkplan

@@ -84,7 +84,9 @@ class AgentClient {
   Result<ApplyReply> apply(ApplyRequest request);
   /// As apply(), for steps on trial. After `patience` without a message the connection is considered broken:
   /// kUnreachable.
-  Result<ApplyReply> try_out(const ApplyRequest& request, std::chrono::milliseconds patience);
+  Result<ApplyReply> try_out(ApplyRequest request, std::chrono::milliseconds patience);
+  /// As call(), without a copy of the request.
+  Result<void> commit(CommitRequest request);
 
  private:
   AgentClient(std::unique_ptr<Connection> connection, AgentOptions options);
@@ -101,6 +103,7 @@ class AgentClient {
   Result<void> install(const NodeSpec& node);
   Result<void> handshake(const FactsRequest& request);
   Result<void> reconnect_after_password(const NodeSpec& node);
+  Result<ApplyReply> send_apply(ApplyRequest request, std::optional<std::chrono::milliseconds> silence);
   Result<Value> exchange(Request request, std::optional<std::chrono::milliseconds> silence = {});
   Result<Value> receive(RequestClock& clock, const Awaited& awaited);
   Result<void> take_progress(const Value& message, std::string_view doing, RequestClock& clock, const Awaited& awaited);

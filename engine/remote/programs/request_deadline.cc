@@ -71,16 +71,15 @@ struct LimitsOf {
   FrameLimits operator()(const Other& /*request*/) const {
     return kSmallMessage;
   }
-  // A run keeps a node's manifest and observation, and their texts again in its plan, the report and a request. An
-  // apply holds up to six copies of them, which have to stay below 100 MB.
+  // A run keeps a node's manifest and observation, and their texts again in its plan, the report and a request. The
+  // arithmetic is at FrameLimits.
   FrameLimits operator()(const FactsRequest& /*request*/) const { return kFactsReply; }
   FrameLimits operator()(const ObserveNodeRequest& /*request*/) const { return kObserveReply; }
   FrameLimits operator()(const EffectRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const ForesightRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const ApplyRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const HistoryRequest& /*request*/) const { return {}; }
-  /// The steps of all nodes are kept for the whole rollback.
-  FrameLimits operator()(const UndoRequest& /*request*/) const { return {kMaxFrameBytes, kMaxFrameBytes}; }
+  FrameLimits operator()(const UndoRequest& /*request*/) const { return kUndoReply; }
   FrameLimits operator()(const MeasurementsRequest& /*request*/) const { return {}; }
   /// A node stores 1 MiB, and the histories of all nodes are kept at a time.
   FrameLimits operator()(const MeasurementHistoryRequest& /*request*/) const {

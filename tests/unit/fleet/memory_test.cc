@@ -1,9 +1,13 @@
 // The memory that one node with large files costs a plan and an apply, measured in a separate process.
 #include <cstdio>
 #include <string>
+#include <string_view>
 
+#include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/load/load.h"
+#include "engine/wire/frame.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 #include "tests/unit/process/cost.h"
@@ -14,8 +18,12 @@ namespace {
 using test::cost_of;
 using test::exit_of;
 using test::FleetBench;
+using test::kManifestFile;
 
 constexpr long kMostFleetMegabytes = 85;  // With the program itself the total stays below 100 MB.
+/// Four copies of the steps at a time are 64 MB, and five are 80.
+constexpr long kMostRollbackMegabytes = 75;
+constexpr long kMostApplyMegabytes = 70;
 
 std::string files_to(int end) {
   std::string files = "files: [";
@@ -36,7 +44,81 @@ void enlarge(FleetBench& bench) {
   bench.options.allow_prune = true;
 }
 
+/// A journal as a node may forge it: before the run, each file had a text of 1 MB.
+std::string with_large_befores(const std::string& journal) {
+  std::string text;
+  for (const std::string_view line : split_lines(journal)) {
+    auto entry = decode_json(line);
+    REQUIRE(entry);
+    if (entry->text_or("event", "") == "intent") {
+      Value before = *entry->find("after");
+      before.find("value")->set("content", std::string(1'000'000, 'x'));
+      entry->set("before", std::move(before));
+    }
+    text += encode_json(*entry) + "\n";
+  }
+  return text;
+}
+
+/// A node whose last run is undone by steps of 16 MB: a reply at the limit.
+void forge_largest_journal(FleetBench& bench) {
+  bench.sections = files_to(15);
+  bench.apply_all();
+  const auto manifest = decode_json(bench.root(1).read(kManifestFile));
+  REQUIRE(manifest);
+  const std::string journal = "/var/lib/sparkplan/journal/" + manifest->text_or("last_run", "") + ".jsonl";
+  bench.root(1).write(journal, with_large_befores(bench.root(1).read(journal)));
+  bench.run.command = "rollback";
+  bench.options.rollback.emplace();
+  bench.options.allow_prune = true;
+}
+
+/// A manifest whose values are as many as a reply of facts may have, in resources that no file declares. The values of
+/// one resource of a type that this build does not know are bounded, too.
+void forge_many_values(FleetBench& bench) {
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  auto manifest = decode_json(bench.root(1).read(kManifestFile));
+  REQUIRE(manifest);
+  constexpr std::size_t kOfOne = 9'000;
+  constexpr std::size_t kBytesOfOne = kOfOne * (kJsonValueWeight + std::string_view(R"("",)").size());
+  for (std::size_t i = 0; (i + 1) * kBytesOfOne < kFactsReply.memory - (std::size_t{256} << 10); ++i) {
+    const Value values(Value::List(kOfOne, Value("")));
+    manifest->find("resources")
+        ->set("later_type/" + std::to_string(i), Value::map({{"last_applied", values}, {"artifacts", Value::list()}}));
+  }
+  bench.root(1).write(kManifestFile, encode_json(*manifest) + "\n");
+  bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  bench.options.allow_prune = true;
+}
+
 }  // namespace
+
+TEST_CASE("a rollback of a node with the largest journal costs less than 75 MB") {
+  FleetBench bench(1);
+  forge_largest_journal(bench);
+  std::size_t steps = 0;
+  bench.options.approve = [&](const Report& plan) {
+    steps = plan.nodes.at(0).plan.steps.size();
+    return true;
+  };
+  const auto rollback = cost_of([&] {
+    const Report report = bench.apply();
+    return steps == 16 && exit_of(report) == 0;
+  });
+  std::printf("largest journal: rollback %ld MB\n", rollback.megabytes);
+  CHECK(rollback.exit_status == 0);
+  CHECK(rollback.megabytes < kMostRollbackMegabytes);
+}
+
+TEST_CASE("a node whose manifest has as many small values as a reply can have costs an apply less than 70 MB") {
+  FleetBench bench(1);
+  forge_many_values(bench);
+  const auto apply = cost_of([&] { return !bench.apply().nodes.at(0).plan.changes.empty(); });
+  std::printf("many small values: apply %ld MB\n", apply.megabytes);
+  CHECK(apply.exit_status == 0);
+  CHECK(apply.megabytes < kMostApplyMegabytes);
+}
 
 TEST_CASE("a node with the largest manifest and observation costs a plan and an apply less than 85 MB") {
   FleetBench bench(1);

@@ -94,6 +94,20 @@ TEST_CASE("the reply for a rollback must match the shapes of its types") {
   CHECK_FALSE(checked(reply, builtin_registry()));
 }
 
+TEST_CASE("a reply for a rollback with more earlier values than a manifest can have is refused") {
+  const auto reply_of = [](std::size_t bytes) {
+    UndoReply reply;
+    for (const auto* name : {"a", "b", "c", "d"}) {
+      reply.managed_before[{"later_type", name}] = ManagedResource{std::string(bytes, 'x'), {}};
+    }
+    return reply;
+  };
+  CHECK(checked(reply_of(2'800'000), builtin_registry()));
+  const auto refused = checked(reply_of(3'800'000), builtin_registry());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("more than a manifest can have") != std::string::npos);
+}
+
 TEST_CASE("a reply for a rollback with steps for more resources than a node can have is refused") {
   UndoReply reply;
   Step step;

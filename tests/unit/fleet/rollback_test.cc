@@ -335,4 +335,60 @@ TEST_CASE("a large text in a step for thousands of resources is copied into few 
   CHECK(bytes_shown(*planned) < std::size_t{8} << 20);
 }
 
+TEST_CASE("a text above the limit of a rollback's changes is not shown, also if it is the first one") {
+  FleetBench bench(1);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  bench.root(1).write(kSysctlFile, "vm.swappiness = 77\n");
+  bench.apply_all();
+  const auto manifest = decode_json(bench.root(1).read(kManifestFile));
+  REQUIRE(manifest);
+  const std::string journal = "/var/lib/sparkplan/journal/" + manifest->text_or("last_run", "") + ".jsonl";
+  const std::string large(std::size_t{5} << 20, 'x');
+  bench.root(1).write(journal, forged(bench.root(1).read(journal), large, "#\n", {"sysctl/kernel.p"}));
+  bench.root(1).write(kSysctlFile, "#\n");
+  std::optional<Report> planned;
+  bench.options.approve = [&](const Report& plan) {
+    planned = plan;
+    return false;
+  };
+  bench.options.rollback.emplace();
+  bench.run.command = "rollback";
+  bench.apply();
+  REQUIRE(planned);
+  REQUIRE(planned->nodes.at(0).plan.changes.size() == 1);
+  CHECK(planned->nodes.at(0).plan.changes.front().note.starts_with("what it restores is not shown"));
+  CHECK(bytes_shown(*planned) < large.size());
+}
+
+TEST_CASE("of thousands of artifacts that a rollback leaves as they are, the first 1,000 of a node are named") {
+  FleetBench bench(1);
+  bench.sections = "files: [{path: /etc/small, content: a}]\n";
+  bench.apply_all();
+  const auto manifest = decode_json(bench.root(1).read(kManifestFile));
+  REQUIRE(manifest);
+  const std::string journal = "/var/lib/sparkplan/journal/" + manifest->text_or("last_run", "") + ".jsonl";
+  const std::string original = bench.root(1).read(journal);
+  std::string text;
+  for (const std::string_view line : split_lines(original)) {
+    auto entry = decode_json(line);
+    REQUIRE(entry);
+    const auto event = entry->text_or("event", "");
+    const bool of_step = event == "intent" || event == "result";
+    for (int i = 0; i < (of_step ? 1'002 : 1); ++i) {
+      if (of_step) entry->set("artifact", "file:/etc/small" + std::to_string(i));
+      // Neither this state nor the planned one: changed since.
+      if (event == "intent")
+        entry->set("before", Value::map({{"state", "present"}, {"value", Value::map({{"content", "old"}})}}));
+      text += encode_json(*entry) + "\n";
+    }
+  }
+  bench.root(1).write(journal, text);
+  const auto report = roll_back(bench);
+  const auto is_kept = [](const Diagnostic& one) { return one.code == "rollback.kept"; };
+  CHECK(std::ranges::count_if(report.diagnostics, is_kept) == 1'001);
+  CHECK(says(report, "/etc/small0 stays as it is: it was changed since"));
+  CHECK(says(report, "n1: 2 further artifacts stay as they are"));
+}
+
 }  // namespace sparkplan

@@ -3,6 +3,7 @@
 
 #include "engine/core/json.h"
 #include "engine/wire/frame.h"
+#include "engine/wire/messages.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -206,6 +207,13 @@ TEST_CASE("any bytes after the preamble give messages, a wait or an error, and n
     CHECK(messages <= 3);
   }
   CHECK(errors > 100);  // Otherwise the mutations do not reach the reader.
+}
+
+TEST_CASE("the outcomes of 20,000 steps fit into a reply") {
+  ApplyReply reply;
+  const StepResult done{{"file", "/etc/" + std::string(70, 'a')}, StepOutcome::kDone, std::nullopt};
+  reply.results.assign(20'000, done);
+  CHECK(encode_frame(encode(NumberedReply{1, encode(reply)}), kOutcomeReply));
 }
 
 }  // namespace sparkplan

@@ -151,6 +151,29 @@ TEST_CASE("the worst message costs its reader less than 75 MB and a few seconds"
   }
 }
 
+TEST_CASE("a reply with as many small values as its kind may have takes at most its limits, and one more is refused") {
+  const auto limits = GENERATE(kFactsReply, kObserveReply, kOutcomeReply, kUndoReply);
+  const std::string begin = R"({"id":1,"reply":{"x":[""])";
+  // Five values beside the items. An item is three bytes of text and a value.
+  const std::size_t room = limits.memory - begin.size() - 3 - 5 * kJsonValueWeight;
+  const std::size_t most = room / (kJsonValueWeight + 3);
+  const auto frame_of = [&](std::size_t items) {
+    std::string text = begin.substr(0, begin.size() - 1);
+    for (std::size_t i = 0; i < items; ++i) text += R"(,"")";
+    return text + "]}}";
+  };
+  const auto read = [&](std::size_t items, bool fits) {
+    FrameReader reader;
+    reader.feed(std::string(kPreamble) + header(frame_of(items).size()) + frame_of(items));
+    return reader.next(limits).has_value() == fits;
+  };
+  CHECK(read(most + 2'000, false));
+  const auto cost = cost_of([&] { return read(most, true); });
+  std::printf("%-28s %4ld MB\n", "values at a limit", cost.megabytes);
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes <= static_cast<long>((limits.memory >> 20U) + 2));
+}
+
 TEST_CASE("a list that no machine has is refused at its bound, and a list of facts is sent up to it") {
   Facts facts;
   facts.links.resize(kMostLinks);
