@@ -199,6 +199,18 @@ Result<void> Content::give_properties(int file, const CopyEntry& entry) const {
   return failure(system_error("set the time of " + shown_text(entry.path), errno));
 }
 
+Result<void> Content::check_may_give(int directory, const CopyEntry& entry) const {
+  SPARK_TRY(const auto owner, owner_of(entry));
+  struct stat status {};
+  if (::fstat(directory, &status) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
+  if (status.st_uid == owner.first && status.st_gid == owner.second) return {};
+  SPARK_TRY(const auto id, Journal::id_of(directory));
+  if (journal_.has_made(entry.path, id)) return {};
+  return failure(ErrorCode::kRefused,
+                 shown_text(entry.path) + " has another owner than on the source, and no unfinished sync has made it",
+                 "look at the directory; give it the owner on the source with chown");
+}
+
 Result<void> Content::place_link(const CopyEntry& entry) {
   SPARK_TRY(const auto parent, tree_.open_parent(entry.path));
   const std::string name = name_of(entry.path);
@@ -254,6 +266,8 @@ Result<void> Content::finish_directories() {
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
     if (entry->kind != CopyKind::kDirectory) continue;
     SPARK_TRY(const auto opened, tree_.open_file(entry->path, O_RDONLY | O_DIRECTORY));
+    // Again: since the beginning, another directory may have got the name.
+    if (::geteuid() == 0) SPARK_CHECK(check_may_give(opened.get(), *entry));
     SPARK_CHECK(give_properties(opened.get(), *entry));
     SPARK_CHECK(synced(opened.get(), entry->path));
   }

@@ -283,6 +283,7 @@ void Tree::remove_partial_folder() const {
   DirectoryNames names(folder->get());
   while (const char* one = names.next()) {
     if (is_unfinished(one)) (void)::unlinkat(folder->get(), one, 0);
+    if (std::string_view(one) == kNewDirectory) (void)::unlinkat(folder->get(), one, AT_REMOVEDIR);
   }
   (void)::unlinkat(root(), name.c_str(), AT_REMOVEDIR);
 }

@@ -87,6 +87,9 @@ Result<void> check_regular(int file, const std::string& path);
 /// Errors: kFailed.
 Result<FileStamp> stamp_of_open(int file, const std::string& path);
 
+/// In the folder of unfinished files: a directory that root makes there before its name in the tree.
+inline constexpr const char* kNewDirectory = "new-directory";
+
 /// The last part of a path.
 std::string name_of(const std::string& path);
 
