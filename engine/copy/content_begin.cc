@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,9 +95,8 @@ Result<bool> Content::make_directory_in_private(const CopyEntry& entry) {
   if (!made.valid()) return failure(system_error("open the directory " + shown_text(entry.path), errno));
   SPARK_TRY(const auto id, Journal::id_of(made.get()));
   SPARK_CHECK(journal_.add_directory(entry.path, id));
-  const unsigned flags = replace_ ? 0 : RENAME_NOREPLACE;
-  if (::renameat2(partial_.get(), kNewDirectory, parent.get(), name.c_str(), flags) == 0) return true;
-  return failure(system_error("give the directory " + shown_text(entry.path) + " its name", errno));
+  SPARK_CHECK(give_path(partial_.get(), kNewDirectory, tree_, entry.path, replace_));
+  return true;
 }
 
 Result<void> Content::begin_source(std::uint32_t number) {

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
@@ -218,6 +219,14 @@ Result<void> check_regular(int file, const std::string& path) {
   if (::fstat(file, &status) != 0) return failure(system_error("read " + shown_text(path), errno));
   if (!S_ISREG(status.st_mode)) return refused(path, "is not a regular file");
   return {};
+}
+
+Result<void> give_path(int folder, const char* name, const Tree& tree, const std::string& path, bool replace) {
+  SPARK_TRY(const auto parent, tree.open_parent(path));
+  const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+  if (::renameat2(folder, name, parent.get(), name_of(path).c_str(), flags) == 0) return {};
+  if (errno == EEXIST) return refused(path, "has appeared during the transfer");
+  return failure(system_error("give " + shown_text(path) + " its name", errno));
 }
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }

@@ -223,6 +223,25 @@ TEST_CASE("copy: a folder of unfinished files that has other users' files is ref
   CHECK(fs::exists(receiver.partial() / "precious"));
 }
 
+TEST_CASE("copy: a path that appears while its file or link is made is replaced only with consent") {
+  Receiver receiver;
+  const fs::path there = receiver.folder.path() / "there";
+  const fs::path made = receiver.folder.path() / "made";
+  const auto folder = receiver.tree.open_file(".", O_RDONLY | O_DIRECTORY);
+  REQUIRE(folder);
+  const auto give = [&](bool replace) { return give_path(folder->get(), "made", receiver.tree, "there", replace); };
+  write_text(there, "own");
+  SECTION("a file") { write_text(made, "new"); }
+  SECTION("a link") { fs::create_symlink("other", made); }
+  const auto refused = give(false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kRefused);
+  CHECK(text_in(there) == "own");
+  CHECK(give(true));
+  CHECK_FALSE(fs::is_symlink(made));
+  CHECK_FALSE(fs::exists(made));
+}
+
 TEST_CASE("copy: what an earlier sync has written does not show where the file has holes now") {
   Receiver receiver;
   const std::string never = "abc";
