@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -46,6 +47,15 @@ bool same_host(const SocketAddress& one, const SocketAddress& other) {
   }
   return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(&one.storage)->sin6_addr,
                      &reinterpret_cast<const sockaddr_in6*>(&other.storage)->sin6_addr, sizeof(in6_addr)) == 0;
+}
+
+Result<FileDescriptor> listen_at(SocketAddress& own) {
+  FileDescriptor listener(::socket(own.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (listener.valid() && ::bind(listener.get(), own.get(), own.size) == 0 &&
+      ::listen(listener.get(), SOMAXCONN) == 0 && ::getsockname(listener.get(), own.get(), &own.size) == 0) {
+    return listener;
+  }
+  return failure(system_error("listen for connections", errno));
 }
 
 FileDescriptor accept_from(const FileDescriptor& listener, SocketAddress& from) {

@@ -25,6 +25,13 @@ int port_of(const SocketAddress& address);
 /// True if both are the same address; ports do not count.
 bool same_host(const SocketAddress& one, const SocketAddress& other);
 
+/// For ArrivalLimit. A link has a few connections; more come from strangers.
+inline constexpr int kMostArrivals = 64;
+
+/// Listens at `own`, which gets the port if it has none. The kernel keeps as many waiting connections as it may: those
+/// of strangers do not keep out a real one. Errors: kFailed.
+Result<FileDescriptor> listen_at(SocketAddress& own);
+
 /// A connection that waits at `listener`, and its address in `from`. Invalid if no connection waits. After a failure it
 /// waits a moment: without a free descriptor, the listener stays readable, and a loop around poll() would not pause.
 FileDescriptor accept_from(const FileDescriptor& listener, SocketAddress& from);

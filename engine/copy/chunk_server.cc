@@ -3,9 +3,9 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "engine/copy/address.h"
+#include "engine/core/arrival_limit.h"
 #include "engine/core/threads.h"
 
 namespace sparkplan::copy {
@@ -59,13 +59,9 @@ Result<std::unique_ptr<ChunkServer>> ChunkServer::start(const CopyServe& command
   std::unique_ptr<ChunkServer> server(new ChunkServer(command, content, traffic));
   SPARK_TRY(auto own, socket_address(command.address, 0));
   SPARK_CHECK(socket_address(command.peer, 0));
-  server->listener_ = FileDescriptor(::socket(own.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int listener = server->listener_.get();
-  if (listener < 0 || ::bind(listener, own.get(), own.size) != 0 ||
-      ::listen(listener, static_cast<int>(kMostCopyStreams)) != 0 ||
-      ::getsockname(listener, own.get(), &own.size) != 0) {
-    return failure(system_error("listen on " + command.address, errno));
-  }
+  auto listener = listen_at(own);
+  if (!listener) return failure(std::move(listener).error().within(command.address));
+  server->listener_ = std::move(*listener);
   server->port_ = port_of(own);
   SPARK_TRY(server->acceptor_, start_thread([raw = server.get()] { raw->accept_all(); }));
   return server;
@@ -103,9 +99,12 @@ std::optional<std::string> ChunkServer::use(std::string_view token) {
 void ChunkServer::accept_all() {
   const auto peer = socket_address(command_.peer, 0);
   const auto end = Clock::now() + kListensFor;
+  ArrivalLimit arrivals(kMostArrivals);
   while (!all_used() && Clock::now() < end) {
+    std::this_thread::sleep_for(arrivals.pause(Clock::now()));
     pollfd waiting{listener_.get(), POLLIN, 0};
     if (::poll(&waiting, 1, kGlanceMs) <= 0) continue;
+    arrivals.count(Clock::now());
     SocketAddress from;
     FileDescriptor socket = accept_from(listener_, from);
     if (!socket.valid() || !peer || !same_host(from, *peer)) continue;

@@ -18,8 +18,8 @@ inline constexpr std::size_t kRequestBytes = 8;
 inline constexpr std::size_t kReplyBytes = 16;
 
 /// Serves chunks to one other node. It listens on one address, accepts connections of one address only, and each token
-/// once. Of too many connections without a token the oldest ends. The listener closes when all tokens are used, or
-/// after a while.
+/// once. Of too many connections without a token the oldest ends, and their number in each moment is bounded. The
+/// listener closes when all tokens are used, or after a while.
 class ChunkServer {
  public:
   /// Errors: kInvalidInput, kFailed.

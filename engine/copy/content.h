@@ -120,6 +120,8 @@ class Content {
   // content_begin.cc: what is there, and what is missing.
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
+  Result<void> begin_directory(const CopyEntry& entry);
+  Result<bool> make_directory_in_private(const CopyEntry& entry);
   Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
   void find_again(int partial, const std::vector<ChunkId>& recorded);
   Result<bool> is_in_place(std::uint32_t number, bool replace);
@@ -139,6 +141,9 @@ class Content {
   /// linked a file of another user here, to have it changed.
   Result<bool> may_give_properties(const struct stat& status, const CopyEntry& entry) const;
   Result<void> give_properties(int file, const CopyEntry& entry) const;
+  /// Root only. Errors: kRefused: this sync did not make the directory, and it has another owner than listed. Another
+  /// user may have moved it to this name, to have it given away.
+  Result<void> check_may_give(int directory, const CopyEntry& entry) const;
   Result<void> finish();
   Result<void> finish_directories();
 

@@ -60,8 +60,7 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
     if (entry.kind == CopyKind::kFile) {
       SPARK_CHECK(source_ ? begin_source(number) : begin_receiver(number, command.replace, begun));
     } else if (entry.kind == CopyKind::kDirectory && !source_) {
-      SPARK_TRY(const bool made, tree_.make_directory(entry.path));
-      if (made) index_.add_directory(entry.path);
+      SPARK_CHECK(begin_directory(entry));
     }
   }
   const std::lock_guard lock(mutex_);
@@ -69,6 +68,35 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   if (!source_) SPARK_CHECK(start_keepers());
   begun_ = true;
   return begun;
+}
+
+Result<void> Content::begin_directory(const CopyEntry& entry) {
+  const bool is_root = ::geteuid() == 0;
+  SPARK_TRY(const bool made, is_root ? make_directory_in_private(entry) : tree_.make_directory(entry.path));
+  if (made) index_.add_directory(entry.path);
+  if (made || !is_root) return {};
+  SPARK_TRY(const auto opened, tree_.open_file(entry.path, O_RDONLY | O_DIRECTORY));
+  return check_may_give(opened.get(), entry);
+}
+
+/// Root gives the directory away later. In the tree, another user could exchange it before this process knows its
+/// inode: so it is made where no other user can write. False: it exists already.
+Result<bool> Content::make_directory_in_private(const CopyEntry& entry) {
+  SPARK_TRY(const auto parent, tree_.open_parent(entry.path));
+  const std::string name = name_of(entry.path);
+  struct stat status {};
+  // make_directory() checks the kind of what is there.
+  if (::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return tree_.make_directory(entry.path);
+  (void)::unlinkat(partial_.get(), kNewDirectory, AT_REMOVEDIR);
+  if (::mkdirat(partial_.get(), kNewDirectory, 0700) != 0) {
+    return failure(system_error("make the directory " + shown_text(entry.path), errno));
+  }
+  const FileDescriptor made(::openat(partial_.get(), kNewDirectory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made.valid()) return failure(system_error("open the directory " + shown_text(entry.path), errno));
+  SPARK_TRY(const auto id, Journal::id_of(made.get()));
+  SPARK_CHECK(journal_.add_directory(entry.path, id));
+  SPARK_CHECK(give_path(partial_.get(), kNewDirectory, tree_, entry.path, replace_));
+  return true;
 }
 
 Result<void> Content::begin_source(std::uint32_t number) {

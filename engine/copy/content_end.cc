@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -148,15 +147,7 @@ Result<void> Content::place(std::uint32_t number, bool synced_already) {
   SPARK_TRY(const auto opened, open_partial(file, O_RDONLY));
   SPARK_CHECK(give_properties(opened.get(), entry));
   if (!synced_already) SPARK_CHECK(synced(opened.get(), entry.path));
-  SPARK_TRY(const auto parent, tree_.open_parent(entry.path));
-  // Without consent a name that has appeared meanwhile is never replaced.
-  const unsigned flags = replace_ ? 0 : RENAME_NOREPLACE;
-  if (::renameat2(partial_.get(), file.partial.c_str(), parent.get(), name_of(entry.path).c_str(), flags) != 0) {
-    if (errno == EEXIST) {
-      return failure(ErrorCode::kRefused, shown_text(entry.path) + " has appeared during the transfer");
-    }
-    return failure(system_error("give " + shown_text(entry.path) + " its name", errno));
-  }
+  SPARK_CHECK(give_path(partial_.get(), file.partial.c_str(), tree_, entry.path, replace_));
   struct stat status {};
   if (::fstat(opened.get(), &status) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
   index_.add(entry.path, stamp_of(status), file.digests, DigestIndex::Came::kReceived);
@@ -199,6 +190,18 @@ Result<void> Content::give_properties(int file, const CopyEntry& entry) const {
   return failure(system_error("set the time of " + shown_text(entry.path), errno));
 }
 
+Result<void> Content::check_may_give(int directory, const CopyEntry& entry) const {
+  SPARK_TRY(const auto owner, owner_of(entry));
+  struct stat status {};
+  if (::fstat(directory, &status) != 0) return failure(system_error("read " + shown_text(entry.path), errno));
+  if (status.st_uid == owner.first && status.st_gid == owner.second) return {};
+  SPARK_TRY(const auto id, Journal::id_of(directory));
+  if (journal_.has_made(entry.path, id)) return {};
+  return failure(ErrorCode::kRefused,
+                 shown_text(entry.path) + " has another owner than on the source, and no unfinished sync has made it",
+                 "look at the directory; give it the owner on the source with chown");
+}
+
 Result<void> Content::place_link(const CopyEntry& entry) {
   SPARK_TRY(const auto parent, tree_.open_parent(entry.path));
   const std::string name = name_of(entry.path);
@@ -219,9 +222,7 @@ Result<void> Content::place_link(const CopyEntry& entry) {
       return failure(system_error("give " + shown_text(entry.path) + " to its owner", errno));
     }
   }
-  if (::renameat(partial_.get(), kNewLink, parent.get(), name.c_str()) != 0) {
-    return failure(system_error("give " + shown_text(entry.path) + " its name", errno));
-  }
+  SPARK_CHECK(give_path(partial_.get(), kNewLink, tree_, entry.path, replace_));
   index_.add_link(entry.path, entry.target);
   return {};
 }
@@ -254,6 +255,8 @@ Result<void> Content::finish_directories() {
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
     if (entry->kind != CopyKind::kDirectory) continue;
     SPARK_TRY(const auto opened, tree_.open_file(entry->path, O_RDONLY | O_DIRECTORY));
+    // Again: since the beginning, another directory may have got the name.
+    if (::geteuid() == 0) SPARK_CHECK(check_may_give(opened.get(), *entry));
     SPARK_CHECK(give_properties(opened.get(), *entry));
     SPARK_CHECK(synced(opened.get(), entry->path));
   }

@@ -1,11 +1,13 @@
 #include "engine/copy/journal.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <fstream>
 
 #include "engine/copy/tree.h"
+#include "engine/core/digest.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
@@ -22,7 +24,20 @@ std::string boot_id() {
   return id;
 }
 
+/// One word, whatever the path has in it. No line of a boot can begin in it: hexadecimal digits are small letters.
+std::string word_of_path(const std::string& path) { return sha256(path).substr(0, 32); }
+
 }  // namespace
+
+Result<Journal::DirectoryId> Journal::id_of(int directory) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  struct statx status {};
+  if (::statx(directory, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) != 0) {
+    return failure(system_error("read a directory", errno));
+  }
+  const bool has_birth = (status.stx_mask & STATX_BTIME) != 0;
+  return DirectoryId{status.stx_ino, has_birth ? status.stx_btime.tv_sec * kSecond + status.stx_btime.tv_nsec : 0};
+}
 
 Result<void> Journal::open(int partial_folder) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -51,6 +66,11 @@ void Journal::read(const std::string& text) {
   for (auto rest = std::string_view(text).substr(0, text.rfind('\n') + 1); !rest.empty();) {
     const auto words = split(take_line(rest), ' ');
     if (words.size() == 2 && words[0] == "R") chunks_.erase(std::string(words[1]));
+    if (words.size() == 4 && words[0] == "D") {
+      const auto inode = parse_number<std::uint64_t>(words[2]);
+      const auto birth = parse_number<std::int64_t>(words[3]);
+      if (inode && birth) directories_.insert_or_assign(std::string(words[1]), DirectoryId{*inode, *birth});
+    }
     if (words.size() != 4 || words[0] != "C") continue;
     const auto chunk = parse_number<std::size_t>(words[2]);
     const Digest digest = digest_from_hex(words[3]);
@@ -79,6 +99,17 @@ Result<void> Journal::forget(const std::string& partial_name, std::size_t chunk)
 Result<void> Journal::begin_again(const std::string& partial_name) {
   chunks_.erase(partial_name);
   return write("R " + partial_name + "\n");
+}
+
+Result<void> Journal::add_directory(const std::string& path, const DirectoryId& id) {
+  const std::string word = word_of_path(path);
+  directories_.insert_or_assign(word, id);
+  return write("D " + word + " " + std::to_string(id.inode) + " " + std::to_string(id.birth_ns) + "\n");
+}
+
+bool Journal::has_made(const std::string& path, const DirectoryId& id) const {
+  const auto found = directories_.find(word_of_path(path));
+  return found != directories_.end() && found->second == id;
 }
 
 Result<void> Journal::write(const std::string& line) {

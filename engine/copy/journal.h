@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "engine/copy/chunk_digest.h"
 #include "engine/core/file_descriptor.h"
@@ -11,10 +13,21 @@
 namespace sparkplan::copy {
 
 /// The chunks in unfinished files, each with the digest of what was written: a log of lines in their folder. A reader
-/// compares the digest with the right one. A line that a crash has cut off is ignored. Used from several threads.
+/// compares the digest with the right one. Also the directories that have no owner yet. A line that a crash has cut off
+/// is ignored. Used from several threads.
 class Journal {
  public:
   using Chunks = std::map<std::size_t, Digest>;
+
+  /// Identifies a directory also after a restart of the node: an inode has another time of birth when it is used again.
+  struct DirectoryId {
+    std::uint64_t inode = 0;
+    std::int64_t birth_ns = 0;  ///< 0: the file system does not know it.
+
+    bool operator==(const DirectoryId&) const = default;
+  };
+  /// Errors: kFailed.
+  static Result<DirectoryId> id_of(int directory);
 
   /// Errors: kFailed.
   Result<void> open(int partial_folder);
@@ -25,6 +38,10 @@ class Journal {
   Result<void> add(const std::string& partial_name, std::size_t chunk, const Digest& digest);
   /// Before the unfinished file is made again: its earlier chunks no longer count.
   Result<void> begin_again(const std::string& partial_name);
+  /// Before a directory that this process has made gets its name in the tree. Errors: kFailed.
+  Result<void> add_directory(const std::string& path, const DirectoryId& id);
+  /// True if this process or an earlier one of the same unfinished sync has made exactly this directory for `path`.
+  bool has_made(const std::string& path, const DirectoryId& id) const;
   /// Before other bytes are written in the place of a chunk.
   Result<void> forget(const std::string& partial_name, std::size_t chunk);
 
@@ -34,6 +51,7 @@ class Journal {
 
   std::mutex mutex_;
   std::map<std::string, Chunks> chunks_;
+  std::map<std::string, DirectoryId> directories_;  ///< By the digest of their path.
   bool earlier_boot_ = false;
   FileDescriptor file_;
 };

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include "engine/carried/controller_stream.h"
 #include "engine/copy/address.h"
 #include "engine/copy/peer_stream.h"
+#include "engine/core/arrival_limit.h"
 #include "engine/core/file_descriptor.h"
 #include "engine/wire/copy_messages.h"
 
@@ -54,13 +56,19 @@ bool read_token(Stranger& stranger, std::size_t size) {
 /// The connection that has shown the token. An invalid descriptor: standard input has ended, or the time is over.
 FileDescriptor accept_with(const std::string& token, const FileDescriptor& listener) {
   std::deque<Stranger> strangers;
+  ArrivalLimit arrivals(kMostArrivals);
   const auto end = Clock::now() + kListensFor;
   while (true) {
+    const auto now = Clock::now();
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
+    if (left.count() <= 0) return FileDescriptor();
     std::vector<pollfd> waiting{{listener.get(), POLLIN, 0}, {STDIN_FILENO, 0, 0}};
+    if (const auto pause = arrivals.pause(now); pause.count() > 0) {
+      waiting[0].fd = -1;  // poll() skips it.
+      left = std::min(left, pause);
+    }
     for (const Stranger& stranger : strangers) waiting.push_back({stranger.socket.get(), POLLIN, 0});
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0) return FileDescriptor();
-    if (::poll(waiting.data(), waiting.size(), static_cast<int>(left)) < 0) continue;
+    if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0) continue;
     if (waiting[1].revents != 0) return FileDescriptor();
     // The real one sends its token at once, so strangers do not push it out.
     for (std::size_t i = strangers.size(); i-- > 0;) {
@@ -71,6 +79,7 @@ FileDescriptor accept_with(const std::string& token, const FileDescriptor& liste
       strangers.erase(strangers.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (waiting[0].revents == 0) continue;
+    arrivals.count(Clock::now());
     SocketAddress from;
     FileDescriptor accepted = accept_from(listener, from);
     if (!accepted.valid()) continue;
@@ -83,16 +92,12 @@ FileDescriptor accept_with(const std::string& token, const FileDescriptor& liste
 
 int run_relay(const std::string& token, const std::function<void(int port)>& tell_port) {
   auto own = socket_address("127.0.0.1", 0);
-  FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (token.size() != kCopyTokenBytes || !own || !listener.valid() ||
-      ::bind(listener.get(), own->get(), own->size) != 0 ||
-      ::listen(listener.get(), static_cast<int>(kMostStrangers)) != 0 ||
-      ::getsockname(listener.get(), own->get(), &own->size) != 0) {
-    return kFailedStatus;
-  }
+  if (token.size() != kCopyTokenBytes || !own) return kFailedStatus;
+  auto listener = listen_at(*own);
+  if (!listener) return kFailedStatus;
   tell_port(port_of(*own));
-  const FileDescriptor peer = accept_with(token, listener);
-  listener = FileDescriptor();
+  const FileDescriptor peer = accept_with(token, *listener);
+  *listener = FileDescriptor();
   if (!peer.valid() || !write_fully(STDOUT_FILENO, token)) return kInputEndedStatus;
   prepare_socket(peer.get());
   std::vector<char> buffer(kPiece);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
@@ -220,6 +221,14 @@ Result<void> check_regular(int file, const std::string& path) {
   return {};
 }
 
+Result<void> give_path(int folder, const char* name, const Tree& tree, const std::string& path, bool replace) {
+  SPARK_TRY(const auto parent, tree.open_parent(path));
+  const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+  if (::renameat2(folder, name, parent.get(), name_of(path).c_str(), flags) == 0) return {};
+  if (errno == EEXIST) return refused(path, "has appeared during the transfer");
+  return failure(system_error("give " + shown_text(path) + " its name", errno));
+}
+
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Result<Tree> Tree::open(const std::string& path, CopyTreeKind kind) {
@@ -283,6 +292,7 @@ void Tree::remove_partial_folder() const {
   DirectoryNames names(folder->get());
   while (const char* one = names.next()) {
     if (is_unfinished(one)) (void)::unlinkat(folder->get(), one, 0);
+    if (std::string_view(one) == kNewDirectory) (void)::unlinkat(folder->get(), one, AT_REMOVEDIR);
   }
   (void)::unlinkat(root(), name.c_str(), AT_REMOVEDIR);
 }

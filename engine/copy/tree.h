@@ -82,10 +82,16 @@ class Tree {
 
 /// Removes a directory that is empty. Its path may lead through links as in Tree::open(). True if it was removed.
 bool remove_empty_directory(const std::string& path);
+/// Gives `name`, which is in `folder`, its path in the tree. Without `replace`, a path that has appeared meanwhile
+/// stays. Errors: kRefused (such a path), kNotFound, kFailed.
+Result<void> give_path(int folder, const char* name, const Tree& tree, const std::string& path, bool replace);
 /// Errors: kRefused.
 Result<void> check_regular(int file, const std::string& path);
 /// Errors: kFailed.
 Result<FileStamp> stamp_of_open(int file, const std::string& path);
+
+/// In the folder of unfinished files: a directory that root makes there before its name in the tree.
+inline constexpr const char* kNewDirectory = "new-directory";
 
 /// The last part of a path.
 std::string name_of(const std::string& path);

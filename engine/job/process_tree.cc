@@ -4,16 +4,22 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <memory>
 #include <string_view>
 
 #include "engine/core/ascii.h"
+#include "engine/core/file_descriptor.h"
+#include "engine/core/number_format.h"
+#include "engine/core/text.h"
 #include "engine/wire/job_messages.h"
 
 namespace sparkplan::job {
@@ -43,22 +49,45 @@ std::string beginning_of(const std::string& path, std::size_t most) {
 
 std::string path_of(pid_t pid, const char* name) { return "/proc/" + std::to_string(pid) + "/" + name; }
 
-/// Fills `entry` from "42 (any text) S 1 ...". False: the process is gone.
+/// Fills `entry` from "42 (any text) S 1 ...", where S is the third field. False: the process is gone.
 bool read_entry(ProcessEntry& entry) {
   const auto text = beginning_of(path_of(entry.pid, "stat"), kStatBytes);
   // The name in parentheses may itself contain parentheses and blanks.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos || text.size() < name_end + 5) return false;
-  entry.state = text[name_end + 2];
-  const char* number = text.data() + name_end + 4;
-  return std::from_chars(number, text.data() + text.size(), entry.parent).ec == std::errc();
+  constexpr std::size_t kParent = 1;
+  constexpr std::size_t kStarted = 19;
+  const auto fields = split(std::string_view(text).substr(name_end + 2), ' ');
+  if (fields.size() <= kStarted || fields[0].empty()) return false;
+  const auto parent = parse_number<pid_t>(fields[kParent]);
+  const auto started = parse_number<std::uint64_t>(fields[kStarted]);
+  if (!parent || !started) return false;
+  entry.state = fields[0].front();
+  entry.parent = *parent;
+  entry.started = *started;
+  return true;
 }
 
 bool has_ended(const ProcessEntry& entry) { return entry.state == 'Z' || entry.state == 'X'; }
 
-bool has_mark(pid_t pid, const std::string& mark) {
-  const auto environment = beginning_of(path_of(pid, "environ"), kMostEnvironment);
-  std::string_view rest = environment;
+/// True if its effective user is the one of this process. The owner of the directory is that user in any case; the
+/// files in it belong to root if the process wants it so.
+bool runs_as_we_do(pid_t pid) {
+  struct stat status {};
+  return ::stat(path_of(pid, "").c_str(), &status) == 0 && status.st_uid == ::geteuid();
+}
+
+/// True if our user has started it. Another user's setuid program has the environment that this user gave it.
+bool was_started_by_us(pid_t pid) {
+  constexpr std::string_view kLine = "\nUid:\t";
+  const auto text = beginning_of(path_of(pid, "status"), kStatBytes);
+  const auto at = text.find(kLine);
+  if (at == std::string::npos) return false;
+  const auto rest = std::string_view(text).substr(at + kLine.size());
+  return parse_number<uid_t>(rest.substr(0, rest.find('\t'))) == ::geteuid();
+}
+
+bool has_mark(std::string_view rest, const std::string& mark) {
   while (!rest.empty()) {
     const auto end = rest.find('\0');
     if (rest.substr(0, end) == mark) return true;
@@ -108,13 +137,33 @@ std::vector<pid_t> descendants_of(pid_t root, const std::vector<ProcessEntry>& a
   return alive;
 }
 
-std::vector<pid_t> marked_with(const std::string& id, const std::vector<ProcessEntry>& all) {
+std::vector<pid_t> marked_with(const std::string& id, const std::vector<ProcessEntry>& all, std::size_t most) {
   const std::string mark = std::string(kJobVariable) + "=" + id;
+  // A user's own processes can have other numbers in a container. The kernel shows that user no others.
+  const bool sees_all_users = ::geteuid() == 0;
   std::vector<pid_t> found;
   for (const auto& entry : all) {
-    if (!has_ended(entry) && has_mark(entry.pid, mark)) found.push_back(entry.pid);
+    if (has_ended(entry) || (sees_all_users && !runs_as_we_do(entry.pid))) continue;
+    const auto environment = beginning_of(path_of(entry.pid, "environ"), std::min(most, kMostEnvironment));
+    most -= std::min(most, environment.size());
+    if (!has_mark(environment, mark)) continue;
+    if (!sees_all_users || was_started_by_us(entry.pid)) found.push_back(entry.pid);
   }
   return found;
+}
+
+void signal_process(const ProcessEntry& entry, int signal) {
+  const FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, entry.pid, 0)));
+  // An older kernel, or no descriptor left. Else the process is gone.
+  const bool has_number_alone = !process.valid() && (errno == ENOSYS || errno == EMFILE || errno == ENFILE);
+  // From here on, another process cannot take the number unnoticed.
+  ProcessEntry now{entry.pid};
+  if (!read_entry(now) || now.started != entry.started) return;
+  if (process.valid()) {
+    (void)::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
+  } else if (has_number_alone) {
+    ::kill(entry.pid, signal);
+  }
 }
 
 std::vector<pid_t> signal_job(const std::string& id, int signal, pid_t spared) {
@@ -127,7 +176,9 @@ std::vector<pid_t> signal_job(const std::string& id, int signal, pid_t spared) {
   }
   const auto keep = [&](pid_t pid) { return pid == spared || pid == ::getpid() || pid == ::getppid(); };
   found.erase(std::remove_if(found.begin(), found.end(), keep), found.end());
-  for (const pid_t pid : found) ::kill(pid, signal);
+  for (const auto& entry : all) {
+    if (std::find(found.begin(), found.end(), entry.pid) != found.end()) signal_process(entry, signal);
+  }
   return found;
 }
 

@@ -1,16 +1,22 @@
 #include "engine/nccl/nccl_log.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan::nccl {
 namespace {
@@ -121,6 +127,25 @@ class Parser {
   std::set<int> used_;
 };
 
+/// Gives back the memory of what text() does not read. The size stays, so that NCCL goes on writing at its place.
+void shorten(int descriptor) {
+  struct stat status {};
+  constexpr auto kMost = static_cast<off_t>(kMaxLogBytes);
+  if (::fstat(descriptor, &status) != 0 || status.st_size <= kMost) return;
+  (void)::fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, status.st_size - kMost);
+}
+
+void keep_short(const std::stop_token& stop, int descriptor) {
+  constexpr std::chrono::seconds kInterval{1};
+  std::mutex mutex;
+  std::condition_variable_any ends;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    shorten(descriptor);
+    ends.wait_for(lock, stop, kInterval, [] { return false; });
+  }
+}
+
 }  // namespace
 
 NcclTransport transport_in(std::string_view log) { return Parser().parse(log); }
@@ -128,12 +153,17 @@ NcclTransport transport_in(std::string_view log) { return Parser().parse(log); }
 Result<LogFile> LogFile::create() {
   const int descriptor = ::memfd_create("nccl-log", MFD_CLOEXEC);
   if (descriptor < 0) return failure(system_error("make a file for NCCL's log", errno));
-  return LogFile(descriptor);
+  LogFile log(descriptor);
+  SPARK_TRY(log.shortener_, start_thread([descriptor](const std::stop_token& stop) { keep_short(stop, descriptor); }));
+  return log;
 }
 
-LogFile::LogFile(LogFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+LogFile::LogFile(LogFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), shortener_(std::move(other.shortener_)) {}
 
 LogFile::~LogFile() {
+  shortener_.request_stop();
+  if (shortener_.joinable()) shortener_.join();
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 

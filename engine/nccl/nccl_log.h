@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "engine/wire/nccl_messages.h"
 
@@ -11,10 +12,11 @@ namespace sparkplan::nccl {
 /// Source: NCCL, src/transport/net_ib, net_socket.cc, net.cc, p2p.cc, shm.cc; the same from 2.21 to 2.30.
 NcclTransport transport_in(std::string_view log);
 
-/// NCCL's log, in a file in memory: no file is left, even if the program is killed.
+/// NCCL's log, in a file in memory: no file is left, even if the program is killed. Once per second a thread gives back
+/// the memory of all but the last MiB.
 class LogFile {
  public:
-  /// Errors: kFailed.
+  /// Errors: kFailed, those of start_thread().
   static Result<LogFile> create();
   LogFile(LogFile&& other) noexcept;
   LogFile& operator=(LogFile&&) = delete;
@@ -28,6 +30,7 @@ class LogFile {
  private:
   explicit LogFile(int descriptor) : descriptor_(descriptor) {}
   int descriptor_ = -1;
+  std::jthread shortener_;  ///< Uses the descriptor until it is joined.
 };
 
 }  // namespace sparkplan::nccl

@@ -144,13 +144,14 @@ void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries) {
   }
 }
 
-Result<void> check_to_send(const std::vector<CopyEntry>& entries, bool read_by_owner) {
+Result<void> check_to_send(const std::vector<CopyEntry>& entries, const std::string& owner) {
   for (const CopyEntry& entry : entries) {
     if (!fits_its_sum(entry)) {
       return failure(ErrorCode::kFailed, "the node has digests of " + shown_text(entry.path) +
                                              " that do not belong to the sum that it lists");
     }
-    if (read_by_owner && !can_be_read_by_owner(entry)) {
+    const std::string& reader = owner.empty() ? entry.user : owner;
+    if (reader != "root" && !can_be_read_by_owner(entry)) {
       return failure(ErrorCode::kUnsupported, "the owner of " + shown_text(entry.path) + " could not read it",
                      "give the owner the right to read it, or remove it from the directory");
     }

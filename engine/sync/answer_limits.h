@@ -78,9 +78,9 @@ void keep_few_names(std::vector<std::string>& names);
 void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries);
 
 /// Pure. Checks the source's entries before a transfer: else receivers would fail under their own names.
-/// `read_by_owner`: the receivers' programs have only the rights of the owner.
+/// `owner`: of all entries; empty: each belongs to its own user. Root reads whatever the mode.
 /// Errors: kFailed (digests of another sum), kUnsupported (the owner could not read a file or directory).
-Result<void> check_to_send(const std::vector<CopyEntry>& entries, bool read_by_owner);
+Result<void> check_to_send(const std::vector<CopyEntry>& entries, const std::string& owner);
 
 /// The answers of a transfer that bring nothing new: a node has an allowance, and more with the time.
 class AnswerBudget {

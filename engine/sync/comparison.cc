@@ -27,14 +27,17 @@ bool same_content(const CopyEntry& one, const CopyEntry& other) {
   return one.kind != CopyKind::kFile || one.size == 0 || (!one.sum.empty() && one.sum == other.sum);
 }
 
-/// Words for the rights that other users would get by the source's mode and owner. Empty: they would get none.
-std::string_view rights_beyond(const CopyEntry& source, const CopyEntry& node, bool owner_is_declared) {
+/// Words for the rights that the source's mode and owner would change. Empty: they would change none.
+std::string_view changed_rights(const CopyEntry& source, const CopyEntry& node, bool owner_is_declared) {
   constexpr int kGroupWrites = 0020;
   constexpr int kOthersWrite = 0002;
   if (source.kind == CopyKind::kLink || source.kind != node.kind) return "";
   const bool other_group = source.group != node.group && (source.mode & kGroupWrites) != 0;
   if (!owner_is_declared && (source.user != node.user || other_group)) return " (of another owner)";
-  return (source.mode & ~node.mode & (kGroupWrites | kOthersWrite)) != 0 ? " (writable by more users)" : "";
+  if ((source.mode & ~node.mode & (kGroupWrites | kOthersWrite)) != 0) return " (writable by more users)";
+  // Also fewer rights: users who lose the right to read a model are a fault of the service.
+  const bool other_rights = source.mode != node.mode || (!owner_is_declared && source.group != node.group);
+  return other_rights ? " (with other rights)" : "";
 }
 
 /// Compares a file with the node's file of the same name and size.
@@ -111,23 +114,23 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
                         bool owner_is_declared) {
   const auto& entries = listings[source].listing->entries;
   std::vector<bool> shared(entries.size(), false);
-  std::vector<std::string_view> more_rights(entries.size());
+  std::vector<std::string_view> changes(entries.size());
   for (std::size_t i = 0; i < listings.size(); ++i) {
     if (i == source || listings[i].listing == nullptr) continue;
     auto other = listings[i].listing->entries.begin();
     for (std::size_t at = 0; at < entries.size(); ++at) {
       const bool has_name = advance_to(entries[at].path, other, *listings[i].listing);
       if (!has_name || (!by_name && !same_content(entries[at], *other))) continue;
-      const auto more = rights_beyond(entries[at], *other, owner_is_declared);
-      if (more.empty()) shared[at] = true;
-      more_rights[at] = more;
+      const auto change = changed_rights(entries[at], *other, owner_is_declared);
+      if (change.empty()) shared[at] = true;
+      changes[at] = change;
     }
   }
   NameList unshared;
   for (std::size_t at = 0; at < entries.size(); ++at) {
-    // A directory that no other node has gives no one rights to what is there.
-    const bool counts = entries[at].kind != CopyKind::kDirectory || !more_rights[at].empty();
-    if (counts && !shared[at]) unshared.add(entries[at].path + std::string(more_rights[at]));
+    // A directory that no other node has changes no rights to what is there.
+    const bool counts = entries[at].kind != CopyKind::kDirectory || !changes[at].empty();
+    if (counts && !shared[at]) unshared.add(entries[at].path + std::string(changes[at]));
   }
   return unshared;
 }

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "engine/agent/kernel/file_descriptor.h"
-#include "engine/agent/measure/arrival_limit.h"
+#include "engine/core/arrival_limit.h"
 #include "engine/core/result.h"
 #include "engine/wire/measure_messages.h"
 

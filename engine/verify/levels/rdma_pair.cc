@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "engine/core/text.h"
 #include "engine/doctor/rdma_bands.h"
 
 namespace sparkplan {
@@ -136,8 +135,9 @@ class PairMeasurement {
       auto reply = node.ask(request);
       const bool routed =
           half.port->link_layer == "Ethernet" || half_of(way, true, !first).port->link_layer == "Ethernet";
-      if (reply && routed && !is_gid_of(reply->gid, place.address)) {
-        reply = failure(ErrorCode::kFailed, "its endpoint has an unexpected address: " + printable(reply->gid));
+      if (reply) {
+        auto expected = check_endpoint(*reply, routed, place.address, first ? way.to : way.from);
+        if (!expected) reply = failure(std::move(expected).error());
       }
       if (reply) endpoint = *reply;
       if (!reply) explain(check, node, half.device->name, reply.error());

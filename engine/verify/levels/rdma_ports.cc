@@ -133,4 +133,21 @@ bool is_gid_of(const std::string& gid, const std::string& address) {
          ::inet_pton(AF_INET6, ("::ffff:" + address).c_str(), &own) == 1 && std::memcmp(&given, &own, sizeof own) == 0;
 }
 
+Result<void> check_endpoint(const RdmaEndpoint& endpoint, bool routed, const std::string& address,
+                            const std::optional<RdmaEndpoint>& other) {
+  // Source: InfiniBand Architecture Specification, 4.1.3: above are those of multicast groups.
+  constexpr std::int64_t kLastUnicastLid = 0xbfff;
+  const bool is_expected_gid = routed ? is_gid_of(endpoint.gid, address) : endpoint.gid.empty();
+  if (!is_expected_gid) {
+    return failure(ErrorCode::kFailed, "its endpoint has an unexpected address: " + printable(endpoint.gid));
+  }
+  if (routed) return {};
+  const std::string lid = std::to_string(endpoint.lid);
+  if (endpoint.lid < 1 || endpoint.lid > kLastUnicastLid) {
+    return failure(ErrorCode::kFailed, "its endpoint has the LID " + lid + ", which is none of a port");
+  }
+  if (!other || other->lid != endpoint.lid) return {};
+  return failure(ErrorCode::kFailed, "both nodes report the LID " + lid + ", so one of them is wrong");
+}
+
 }  // namespace sparkplan

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,11 @@ std::int64_t bytes_on_wire(std::int64_t messages, std::int64_t message_bytes, co
 /// Pure. True for the GID that RoCE v2 derives from the IPv4 address. The other node writes to that address, so a node
 /// may name only its own address. Source: RFC 4291, 2.5.5.2.
 bool is_gid_of(const std::string& gid, const std::string& address);
+
+/// Pure. Where the other node would write: over Ethernet (`routed`) to the GID of `address`; on InfiniBand without a
+/// GID, to one port. `other`: the endpoint of the pair's other node, if it is open.
+/// Errors: kFailed (another GID, a GID on InfiniBand, a LID of no single port or of both nodes).
+Result<void> check_endpoint(const RdmaEndpoint& endpoint, bool routed, const std::string& address,
+                            const std::optional<RdmaEndpoint>& other);
 
 }  // namespace sparkplan

@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <vector>
 
-#include "engine/agent/measure/arrival_limit.h"
 #include "engine/agent/measure/echo_packet.h"
 #include "engine/agent/measure/fabric_socket.h"
 #include "engine/agent/measure/link_probe.h"
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
+#include "engine/core/arrival_limit.h"
 #include "engine/wire/frame.h"
 #include "engine/wire/messages.h"
 #include "tests/support/catch.h"

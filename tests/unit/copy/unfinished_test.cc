@@ -1,4 +1,5 @@
 // Unfinished files that other users, earlier syncs and a false source have left.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
+#include "engine/copy/journal.h"
 #include "engine/copy/tree.h"
 #include "engine/core/digest.h"
 #include "tests/support/catch.h"
@@ -74,7 +76,119 @@ bool comes_to_its_end(Content& content) {
   return content.complete();
 }
 
+/// A directory that is to belong to a user other than root.
+CopyEntry directory_of_nobody(const std::string& path) {
+  const auto nobody = account_named("nobody");
+  REQUIRE(nobody);
+  CopyEntry entry;
+  entry.path = path;
+  entry.kind = CopyKind::kDirectory;
+  entry.mode = 0755;
+  entry.user = nobody->name;
+  entry.group = group_name(nobody->group);
+  return entry;
+}
+
+uid_t owner_of(const fs::path& path) {
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  return status.st_uid;
+}
+
+bool is_root() {
+  if (::geteuid() == 0) return true;
+  WARN("SKIPPED: only root gives directories away");
+  return false;
+}
+
 }  // namespace
+
+TEST_CASE("copy: a directory that no sync has made is not given to its owner on the source, with consent or without") {
+  if (!is_root()) return;
+  Receiver receiver;
+  const fs::path found = receiver.folder.path() / "found";
+  fs::create_directory(found);
+  fs::permissions(found, fs::perms::owner_all);
+  for (const bool replace : {false, true}) {
+    Content content(receiver.tree, receiver.index);
+    REQUIRE(content.expect({file_with("file", "abc"), directory_of_nobody("found")}));
+    const auto begun = content.begin(CopyBegin{false, replace});
+    REQUIRE_FALSE(begun);
+    CHECK(begun.error().code == ErrorCode::kRefused);
+    CHECK(begun.error().hint.find("chown") != std::string::npos);
+    CHECK(owner_of(found) == 0);
+    CHECK(fs::status(found).permissions() == fs::perms::owner_all);
+  }
+}
+
+TEST_CASE("copy: a directory that is moved to a new one's name during the transfer keeps its owner and its mode") {
+  if (!is_root()) return;
+  Receiver receiver;
+  const fs::path victim = receiver.folder.path() / "victim";
+  const fs::path name = receiver.folder.path() / "new";
+  fs::create_directory(victim);
+  fs::permissions(victim, fs::perms::owner_all);
+  Content content(receiver.tree, receiver.index);
+  REQUIRE(content.expect({file_with("file", "abc"), directory_of_nobody("new")}));
+  REQUIRE(content.begin(CopyBegin{false, false}));
+  fs::rename(name, receiver.folder.path() / "moved");
+  fs::rename(victim, name);
+  deliver_all(content, {"abc"});
+  CHECK_FALSE(comes_to_its_end(content));
+  REQUIRE(content.error());
+  CHECK(content.error()->code == ErrorCode::kRefused);
+  CHECK(owner_of(name) == 0);
+  CHECK(fs::status(name).permissions() == fs::perms::owner_all);
+}
+
+TEST_CASE("copy: the sync after an interrupted one gives the directories that both have made to their owner") {
+  if (!is_root()) return;
+  Receiver receiver;
+  const std::vector<CopyEntry> entries{directory_of_nobody("a"), directory_of_nobody("a/b"), file_with("file", "abc")};
+  {
+    Content content(receiver.tree, receiver.index);
+    REQUIRE(content.expect({entries[0], entries[2]}));
+    REQUIRE(content.begin(CopyBegin{false, false}));  // Without the file, the transfer does not end.
+  }
+  CHECK(owner_of(receiver.folder.path() / "a") == 0);
+  Content content(receiver.tree, receiver.index);
+  REQUIRE(content.expect(entries));
+  REQUIRE(content.begin(CopyBegin{false, false}));
+  deliver_all(content, {"", "", "abc"});
+  CHECK(comes_to_its_end(content));
+  CHECK_FALSE(content.error());
+  for (const char* path : {"a", "a/b"}) {
+    CHECK(owner_of(receiver.folder.path() / path) == account_named("nobody")->user);
+    CHECK(fs::status(receiver.folder.path() / path).permissions() == fs::perms(0755));
+  }
+  CHECK_FALSE(fs::exists(receiver.partial()));
+}
+
+TEST_CASE("copy: the journal knows a directory that an earlier process has made by its inode and its path alone") {
+  Receiver receiver;
+  fs::create_directories(receiver.folder.path() / "made");
+  fs::create_directories(receiver.folder.path() / "other");
+  const auto id_of = [&](const char* path) {
+    const auto opened = receiver.tree.open_file(path, O_RDONLY | O_DIRECTORY);
+    REQUIRE(opened);
+    const auto id = Journal::id_of(opened->get());
+    REQUIRE(id);
+    return *id;
+  };
+  const auto folder = receiver.tree.open_file(".", O_RDONLY | O_DIRECTORY);
+  REQUIRE(folder);
+  {
+    Journal journal;
+    REQUIRE(journal.open(folder->get()));
+    REQUIRE(journal.add_directory("made", id_of("made")));
+  }
+  Journal journal;
+  REQUIRE(journal.open(folder->get()));
+  CHECK_FALSE(journal.of_earlier_boot());
+  CHECK(journal.has_made("made", id_of("made")));
+  CHECK_FALSE(journal.has_made("made", id_of("other")));
+  CHECK_FALSE(journal.has_made("other", id_of("made")));
+}
 
 TEST_CASE("copy: a folder that others can write to is not used for unfinished files, and its journal is not used") {
   Receiver receiver;
@@ -107,6 +221,25 @@ TEST_CASE("copy: a folder of unfinished files that has other users' files is ref
   REQUIRE_FALSE(begun);
   CHECK(begun.error().code == ErrorCode::kRefused);
   CHECK(fs::exists(receiver.partial() / "precious"));
+}
+
+TEST_CASE("copy: a path that appears while its file or link is made is replaced only with consent") {
+  Receiver receiver;
+  const fs::path there = receiver.folder.path() / "there";
+  const fs::path made = receiver.folder.path() / "made";
+  const auto folder = receiver.tree.open_file(".", O_RDONLY | O_DIRECTORY);
+  REQUIRE(folder);
+  const auto give = [&](bool replace) { return give_path(folder->get(), "made", receiver.tree, "there", replace); };
+  write_text(there, "own");
+  SECTION("a file") { write_text(made, "new"); }
+  SECTION("a link") { fs::create_symlink("other", made); }
+  const auto refused = give(false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kRefused);
+  CHECK(text_in(there) == "own");
+  CHECK(give(true));
+  CHECK_FALSE(fs::is_symlink(made));
+  CHECK_FALSE(fs::exists(made));
 }
 
 TEST_CASE("copy: what an earlier sync has written does not show where the file has holes now") {

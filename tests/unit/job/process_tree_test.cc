@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
 
 #include "tests/support/catch.h"
 
@@ -17,6 +20,49 @@ using job::ProcessEntry;
 bool contains(const std::vector<pid_t>& pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
 }
+
+/// A process that has the job's mark, and runs as the user; 0: as ours.
+class MarkedProcess {
+ public:
+  explicit MarkedProcess(const char* mark, uid_t user = 0) : pid_(::fork()) {
+    if (pid_ == 0) {
+      if (user != 0 && ::setuid(user) != 0) ::_exit(126);
+      ::execl("/usr/bin/env", "env", "-i", mark, "/bin/sleep", "1000", nullptr);
+      ::_exit(127);
+    }
+    REQUIRE(pid_ > 0);
+  }
+  MarkedProcess(const MarkedProcess&) = delete;
+  MarkedProcess& operator=(const MarkedProcess&) = delete;
+  ~MarkedProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  pid_t pid() const { return pid_; }
+  /// True if it has executed its last program, which has the mark.
+  bool comes_up() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const std::string folder = "/proc/" + std::to_string(pid_);
+    while (std::chrono::steady_clock::now() < end) {
+      std::string name;
+      std::getline(std::ifstream(folder + "/comm"), name);
+      std::string environment;
+      if (name == "sleep" && std::getline(std::ifstream(folder + "/environ"), environment)) return true;
+    }
+    return false;
+  }
+  ProcessEntry entry() const {
+    for (const auto& one : job::all_processes()) {
+      if (one.pid == pid_) return one;
+    }
+    FAIL("the process is not listed");
+    return {};
+  }
+
+ private:
+  pid_t pid_;
+};
 
 }  // namespace
 
@@ -56,6 +102,42 @@ TEST_CASE("a process with the job's mark is found, and one with a longer id is n
   CHECK_FALSE(contains(job::marked_with("mark-123", job::all_processes()), child));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("root takes the job's mark from its own processes, and from no other user's") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root sees the environments of other users");
+    return;
+  }
+  const MarkedProcess own("SPARKPLAN_JOB=mark-users");
+  const MarkedProcess other("SPARKPLAN_JOB=mark-users", 12'345);
+  REQUIRE(own.comes_up());
+  REQUIRE(other.comes_up());
+  const auto found = job::marked_with("mark-users", job::all_processes());
+  CHECK(contains(found, own.pid()));
+  CHECK_FALSE(contains(found, other.pid()));
+}
+
+TEST_CASE("the search for a mark reads a bounded number of bytes") {
+  const MarkedProcess own("SPARKPLAN_JOB=mark-bound");
+  REQUIRE(own.comes_up());
+  CHECK(contains(job::marked_with("mark-bound", {own.entry()}), own.pid()));
+  CHECK(job::marked_with("mark-bound", {own.entry()}, 0).empty());
+}
+
+TEST_CASE("a process that has the number of an ended one gets no signal") {
+  const MarkedProcess own("SPARKPLAN_JOB=mark-number");
+  REQUIRE(own.comes_up());
+  ProcessEntry earlier = own.entry();
+  REQUIRE(earlier.started > 0);
+  --earlier.started;
+  job::signal_process(earlier, SIGKILL);
+  siginfo_t ending{};
+  CHECK(::waitid(P_PID, static_cast<id_t>(own.pid()), &ending, WEXITED | WNOHANG | WNOWAIT) == 0);
+  CHECK(ending.si_pid == 0);
+  job::signal_process(own.entry(), SIGKILL);
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(own.pid()), &ending, WEXITED | WNOWAIT) == 0);
+  CHECK(ending.si_status == SIGKILL);
 }
 
 }  // namespace sparkplan

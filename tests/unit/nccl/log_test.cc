@@ -1,9 +1,13 @@
 // The transport that NCCL's log reports. logs/README.md names the origin of the logs.
 #include "engine/nccl/nccl_log.h"
 
+#include <sys/stat.h>
+
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "tests/support/catch.h"
 #include "tests/support/source_folder.h"
@@ -73,6 +77,30 @@ TEST_CASE("the log file's text is read back") {
   std::fputs("one\ntwo\n", file);
   std::fclose(file);
   CHECK(log->text() == "one\ntwo\n");
+}
+
+TEST_CASE("of a log without end, the memory of all but the last MiB is given back, and NCCL writes on") {
+  auto log = LogFile::create();
+  REQUIRE(log);
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  std::FILE* file = std::fopen(log->path().c_str(), "w");
+  REQUIRE(file != nullptr);
+  const std::string text(8 * kMiB, 'x');
+  REQUIRE(std::fwrite(text.data(), 1, text.size(), file) == text.size());
+  REQUIRE(std::fflush(file) == 0);
+  const auto memory = [&] {
+    constexpr std::size_t kBlock = 512;
+    struct stat status {};
+    REQUIRE(::stat(log->path().c_str(), &status) == 0);
+    return static_cast<std::size_t>(status.st_blocks) * kBlock;
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (memory() > 2 * kMiB && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  CHECK(memory() <= 2 * kMiB);
+  CHECK(log->text() == std::string(kMiB, 'x'));
+  std::fputs("end\n", file);
+  std::fclose(file);
+  CHECK(log->text() == std::string(kMiB - 4, 'x') + "end\n");
 }
 
 }  // namespace sparkplan::nccl

@@ -91,7 +91,7 @@ TEST_CASE("content: the declared owner counts, otherwise the source's") {
   CHECK(compare_listings(source, listing({other}), "root").in_sync());
 }
 
-TEST_CASE("content: rights for more users than on every other node are the source's alone, also those of a directory") {
+TEST_CASE("content: rights other than on every other node are the source's alone, also those of a directory") {
   auto folder = file("sub", 0, "");
   folder.kind = CopyKind::kDirectory;
   folder.mode = 0755;
@@ -104,11 +104,28 @@ TEST_CASE("content: rights for more users than on every other node are the sourc
     return unshared_files({{"n1", &source}, {"n2", &usual}}, 0, false, owner_is_declared);
   };
   CHECK(own_of(0644, 0755, "nvidia", false).empty());
-  CHECK(own_of(0600, 0700, "nvidia", false).empty());
+  CHECK(own_of(0600, 0755, "nvidia", false) == std::vector<std::string>{"a (with other rights)"});
+  CHECK(own_of(0, 0755, "nvidia", true) == std::vector<std::string>{"a (with other rights)"});
+  CHECK(own_of(0644, 0700, "nvidia", true) == std::vector<std::string>{"sub (with other rights)"});
   CHECK(own_of(0666, 0755, "nvidia", false) == std::vector<std::string>{"a (writable by more users)"});
   CHECK(own_of(0644, 0777, "nvidia", true) == std::vector<std::string>{"sub (writable by more users)"});
   CHECK(own_of(0644, 0755, "mallory", false) == std::vector<std::string>{"a (of another owner)"});
   CHECK(own_of(0644, 0755, "mallory", true).empty());
+}
+
+TEST_CASE("content: another group is another right, unless the owner is declared, and one node that agrees is enough") {
+  const auto usual = listing({file("a", 10, "1")});
+  auto source = usual;
+  source.entries[0].group = "video";
+  const std::vector<NamedListing> alone{{"n1", &source}, {"n2", &usual}, {"n3", &usual}};
+  CHECK(unshared_files(alone, 0, false, false) == std::vector<std::string>{"a (with other rights)"});
+  CHECK(unshared_files(alone, 0, false, true).empty());
+  const std::vector<NamedListing> agreed{{"n1", &source}, {"n2", &usual}, {"n3", &source}};
+  CHECK(unshared_files(agreed, 0, false, false).empty());
+  source.entries[0].group = "nvidia";
+  source.entries[0].mode = 0640;
+  CHECK(unshared_files(alone, 0, false, false) == std::vector<std::string>{"a (with other rights)"});
+  CHECK(unshared_files(agreed, 0, false, false).empty());
 }
 
 TEST_CASE("content: without a named source, a whole tree comes before an unfinished one, then the larger") {

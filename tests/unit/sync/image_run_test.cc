@@ -29,6 +29,7 @@ CopyReaction with_image(const std::string& id, const std::string& after_load, co
       CopyEntries part;
       part.entries.resize(1);
       part.entries[0].path = kImageArchive;
+      part.entries[0].mode = 0600;
       part.entries[0].size = 100;
       say(self, part);
       say(self, CopyLooked{});

@@ -151,28 +151,33 @@ TEST_CASE("listing: digests that do not belong to the listed sum fail the source
   listed[0].mode = 0600;
   listed[0].digests = std::string(kCopyDigestBytes, 'd');
   listed[0].sum = sha256(listed[0].digests);
-  CHECK(check_to_send(listed, false));
+  CHECK(check_to_send(listed, ""));
   listed[0].digests[0] = 'x';
-  const auto refused = check_to_send(listed, false);
+  const auto refused = check_to_send(listed, "");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("do not belong to the sum") != std::string::npos);
   // The digest was not known any more, and comes while the file is read.
   listed[0].digests.assign(kCopyDigestBytes, '\0');
-  CHECK(check_to_send(listed, false));
+  CHECK(check_to_send(listed, ""));
 }
 
-TEST_CASE("listing: what its own owner could not read is not sent where programs work as the owner") {
+TEST_CASE("listing: what its own owner could not read is not sent, unless the owner is root") {
   auto listed = entries(2, 1).entries;
+  for (CopyEntry& entry : listed) entry.user = "nvidia";
   listed[0].mode = 0400;
   listed[1].kind = CopyKind::kDirectory;
   listed[1].mode = 0500;
-  CHECK(check_to_send(listed, true));
+  CHECK(check_to_send(listed, "operator"));
+  CHECK(check_to_send(listed, ""));
   listed[0].mode = 0;
-  CHECK_FALSE(check_to_send(listed, true));
-  CHECK(check_to_send(listed, false));
+  CHECK_FALSE(check_to_send(listed, "operator"));
+  CHECK_FALSE(check_to_send(listed, ""));
+  CHECK(check_to_send(listed, "root"));
+  listed[0].user = "root";
+  CHECK(check_to_send(listed, ""));
   listed[0].mode = 0400;
   listed[1].mode = 0400;
-  CHECK_FALSE(check_to_send(listed, true));
+  CHECK_FALSE(check_to_send(listed, "operator"));
 }
 
 TEST_CASE("transfer: a digest of zeros fails the source, as receivers would wait for another one") {

@@ -16,7 +16,7 @@
 namespace sparkplan::testing {
 
 /// Of an agent on a healthy node.
-inline Result<Value> good_answer(const Request& request) {
+inline Result<Value> good_answer(const Request& request, std::int64_t lid) {
   if (std::holds_alternative<OpenReceiverRequest>(request)) return encode(OpenReceiverReply{1001, 1002});
   if (std::holds_alternative<CloseReceiverRequest>(request)) return encode(CloseReceiverReply{});
   if (std::holds_alternative<MeasureTcpRequest>(request)) {
@@ -31,6 +31,7 @@ inline Result<Value> good_answer(const Request& request) {
   if (std::holds_alternative<RdmaOpenRequest>(request)) {
     RdmaEndpoint endpoint;
     endpoint.session = 1;
+    endpoint.lid = lid;
     endpoint.mtu = 4096;
     endpoint.queue_pairs = {1, 2, 3, 4};
     return encode(endpoint);
@@ -91,11 +92,12 @@ class LateFleet {
   void add() {
     agents_.push_back(std::make_unique<Agent>());
     Agent* const agent = agents_.back().get();
-    agent->remote.add(sparkplan::test::agent(sparkplan::test::own_hello(), [agent](const Request& request) {
+    const auto lid = static_cast<std::int64_t>(agents_.size());
+    agent->remote.add(sparkplan::test::agent(sparkplan::test::own_hello(), [agent, lid](const Request& request) {
       if (std::holds_alternative<FactsRequest>(request)) return sparkplan::test::answer_usually(request);
       ++agent->asked;
       agent->time += agent->delay(request);
-      return good_answer(request);
+      return good_answer(request, lid);
     }));
     agent->client = AgentClient::open(sparkplan::test::node(), agent->remote.options(), {});
     REQUIRE(agent->client);

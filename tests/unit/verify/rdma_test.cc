@@ -102,6 +102,26 @@ TEST_CASE("An endpoint at another address than the node's is refused before any 
   CHECK_FALSE(is_gid_of("::ffff:192.168.100.11", ""));
 }
 
+TEST_CASE("On InfiniBand, an endpoint with a GID, or with the LID of a group or of the other node, is refused") {
+  RdmaEndpoint other;
+  other.lid = 7;
+  const auto is_expected = [&](const std::string& gid, std::int64_t lid, bool routed) {
+    RdmaEndpoint endpoint;
+    endpoint.gid = gid;
+    endpoint.lid = lid;
+    return check_endpoint(endpoint, routed, "192.168.100.11", other).has_value();
+  };
+  CHECK(is_expected("", 8, false));
+  CHECK(is_expected("", 0xbfff, false));
+  CHECK_FALSE(is_expected("fe80::1", 8, false));
+  CHECK_FALSE(is_expected("::ffff:192.168.100.11", 8, false));
+  for (const std::int64_t lid : {0, 7, 0xc000, 0xffff}) CHECK_FALSE(is_expected("", lid, false));
+  // Where one end is Ethernet, the GID is the address.
+  CHECK(is_expected("::ffff:192.168.100.11", 0, true));
+  CHECK_FALSE(is_expected("", 8, true));
+  CHECK(check_endpoint(other, false, "", std::nullopt));
+}
+
 TEST_CASE("A device's faults are found and named") {
   TwoSparks sparks;
   Facts& facts = sparks.facts[1];

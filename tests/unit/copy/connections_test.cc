@@ -1,0 +1,65 @@
+// Connections that strangers make to a program that serves chunks.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+
+#include "engine/copy/address.h"
+#include "engine/copy/chunk_server.h"
+#include "engine/copy/content.h"
+#include "engine/copy/digest_index.h"
+#include "engine/copy/tree.h"
+#include "engine/core/arrival_limit.h"
+#include "engine/core/file_descriptor.h"
+#include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
+
+namespace sparkplan::copy {
+
+TEST_CASE("copy: of a flood of connections, a server takes a bounded number in each moment") {
+  const test::ScratchDirectory folder;
+  auto tree = Tree::open(folder.path().string());
+  auto index = DigestIndex::open(folder.path().string(), false);
+  REQUIRE((tree && index));
+  Content content(*tree, *index);
+  Traffic traffic;
+  const CopyServe command{1, "127.0.0.1", "127.0.0.1", std::string(kCopyTokenBytes, 't'), ""};
+  const auto server = ChunkServer::start(command, content, traffic);
+  REQUIRE(server);
+  const auto from = socket_address("127.0.0.2", 0);
+  const auto to = socket_address("127.0.0.1", (*server)->port());
+  REQUIRE((from && to));
+  constexpr int kConnections = 20 * kMostArrivals;
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < kConnections; ++i) {
+    const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(socket.get(), from->get(), from->size) == 0);
+    REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
+    char nothing = 0;
+    CHECK(::recv(socket.get(), &nothing, 1, 0) <= 0);
+  }
+  // The limit has as many windows, and the last one need not end.
+  CHECK(std::chrono::steady_clock::now() - begun >= 18 * ArrivalLimit::kWindow);
+}
+
+TEST_CASE("copy: as many connections wait at a listener as the kernel allows") {
+  auto own = socket_address("127.0.0.1", 0);
+  REQUIRE(own);
+  const auto listener = listen_at(*own);
+  REQUIRE(listener);
+  CHECK(port_of(*own) > 0);
+  std::ifstream limit("/proc/sys/net/core/somaxconn");
+  unsigned most = 0;
+  REQUIRE(limit >> most);
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  REQUIRE(::getsockopt(listener->get(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
+  // Of a listener, this number is the length of its queue.
+  CHECK(info.tcpi_sacked == std::min<unsigned>(most, SOMAXCONN));
+}
+
+}  // namespace sparkplan::copy
