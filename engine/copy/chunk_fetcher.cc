@@ -10,6 +10,7 @@
 
 #include "engine/copy/address.h"
 #include "engine/copy/chunk_buffer.h"
+#include "engine/copy/chunk_numbers.h"
 #include "engine/copy/chunk_server.h"
 #include "engine/core/threads.h"
 
@@ -31,12 +32,6 @@ std::string request_for(ChunkId id) {
     for (unsigned shift = 32; shift > 0; shift -= 8) bytes += static_cast<char>(number >> (shift - 8) & 0xFFU);
   }
   return bytes;
-}
-
-std::uint32_t number_from(const char* bytes) {
-  std::uint32_t number = 0;
-  for (int i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[i]);
-  return number;
 }
 
 Result<FileDescriptor> connect_to(const CopyFetch& command) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/copy/address.h"
+#include "engine/copy/chunk_numbers.h"
 #include "engine/core/arrival_limit.h"
 #include "engine/core/threads.h"
 
@@ -18,16 +19,6 @@ constexpr int kTokenPatienceMs = 5000;
 constexpr int kGlanceMs = 200;
 /// Connections at a time that have not shown a token yet.
 constexpr std::size_t kMostStrangers = 64;
-
-void append(std::string& bytes, std::uint32_t number) {
-  for (unsigned shift = 32; shift > 0; shift -= 8) bytes += static_cast<char>(number >> (shift - 8) & 0xFFU);
-}
-
-std::uint32_t number_from(const char* bytes) {
-  std::uint32_t number = 0;
-  for (int i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[i]);
-  return number;
-}
 
 std::optional<std::string> read_token(int socket) {
   std::string token(kCopyTokenBytes, '\0');
@@ -170,10 +161,10 @@ void ChunkServer::serve(PeerStream& stream) {
     if (!bytes) return;
     const bool zeros = content_.is_sparse(id) && all_zero(**bytes);
     std::string reply;
-    append(reply, id.file);
-    append(reply, id.chunk);
-    append(reply, static_cast<std::uint32_t>((*bytes)->size()));
-    append(reply, zeros ? 1 : 0);
+    append_number(reply, id.file);
+    append_number(reply, id.chunk);
+    append_number(reply, static_cast<std::uint32_t>((*bytes)->size()));
+    append_number(reply, zeros ? 1 : 0);
     if (!stream.send(reply)) return;
     if (!zeros && !stream.send({(*bytes)->data(), (*bytes)->size()})) return;
   }

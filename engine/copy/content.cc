@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "engine/copy/chunk_buffer.h"
+#include "engine/copy/chunk_numbers.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
@@ -27,10 +28,6 @@ std::uint32_t number_at(const std::string& bytes, std::size_t at) {
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < 4; ++i) number = number << 8U | static_cast<std::uint8_t>(bytes[at + i]);
   return number;
-}
-
-void append(std::string& bytes, std::uint32_t number) {
-  for (unsigned shift = 32; shift > 0; shift -= 8) bytes += static_cast<char>(number >> (shift - 8) & 0xFFU);
 }
 
 Error ended_error() { return make_error(ErrorCode::kInterrupted, "the transfer has ended"); }
@@ -102,8 +99,8 @@ void Content::note_digest(ChunkId id, const Digest& digest) {
   Digest& known = files_[id.file].digests[id.chunk];
   if (is_known(known)) return;
   known = digest;
-  append(new_digests_, id.file);
-  append(new_digests_, id.chunk);
+  append_number(new_digests_, id.file);
+  append_number(new_digests_, id.chunk);
   new_digests_.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   changed_.notify_all();
 }

@@ -24,12 +24,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kListensFor{60};
+constexpr std::chrono::seconds kRelayListensFor{60};
 constexpr int kLongestSilenceMs = 600'000;
 constexpr std::size_t kPiece = std::size_t{256} << 10;
 constexpr int kFailedStatus = 1;
 /// Connections at a time that have not shown the token yet.
-constexpr std::size_t kMostStrangers = 64;
+constexpr std::size_t kMostRelayStrangers = 64;
 
 /// False at the end of the stream.
 bool pass_on(int from, int to, std::vector<char>& buffer) {
@@ -57,7 +57,7 @@ bool read_token(Stranger& stranger, std::size_t size) {
 FileDescriptor accept_with(const std::string& token, const FileDescriptor& listener) {
   std::deque<Stranger> strangers;
   ArrivalLimit arrivals(kMostArrivals);
-  const auto end = Clock::now() + kListensFor;
+  const auto end = Clock::now() + kRelayListensFor;
   while (true) {
     const auto now = Clock::now();
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - now);
@@ -83,7 +83,7 @@ FileDescriptor accept_with(const std::string& token, const FileDescriptor& liste
     SocketAddress from;
     FileDescriptor accepted = accept_from(listener, from);
     if (!accepted.valid()) continue;
-    if (strangers.size() == kMostStrangers) strangers.pop_front();
+    if (strangers.size() == kMostRelayStrangers) strangers.pop_front();
     strangers.push_back({std::move(accepted)});
   }
 }

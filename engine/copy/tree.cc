@@ -19,8 +19,8 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kBlock = 512;
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+constexpr std::int64_t kBlockBytes = 512;
 constexpr std::size_t kDeepest = 64;
 
 /// One system call that follows no link and leaves neither the directory nor its file system.
@@ -176,7 +176,7 @@ Result<FileDescriptor> walk(const std::string& path, const NewOwner* owner) {
   return at;
 }
 
-tl::unexpected<Error> refused(const std::string& path, const std::string& why) {
+tl::unexpected<Error> refused_path(const std::string& path, const std::string& why) {
   return failure(ErrorCode::kRefused, shown_text(path) + " " + why);
 }
 
@@ -204,7 +204,7 @@ bool is_transient_blob(const std::string& prefix, const std::string& name) {
 }  // namespace
 
 FileStamp stamp_of(const struct stat& status) {
-  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; };
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * kNanoseconds + time.tv_nsec; };
   return {status.st_size, nanoseconds(status.st_mtim), nanoseconds(status.st_ctim), status.st_ino};
 }
 
@@ -217,7 +217,7 @@ Result<FileStamp> stamp_of_open(int file, const std::string& path) {
 Result<void> check_regular(int file, const std::string& path) {
   struct stat status {};
   if (::fstat(file, &status) != 0) return failure(system_error("read " + shown_text(path), errno));
-  if (!S_ISREG(status.st_mode)) return refused(path, "is not a regular file");
+  if (!S_ISREG(status.st_mode)) return refused_path(path, "is not a regular file");
   return {};
 }
 
@@ -225,7 +225,7 @@ Result<void> give_path(int folder, const char* name, const Tree& tree, const std
   SPARK_TRY(const auto parent, tree.open_parent(path));
   const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
   if (::renameat2(folder, name, parent.get(), name_of(path).c_str(), flags) == 0) return {};
-  if (errno == EEXIST) return refused(path, "has appeared during the transfer");
+  if (errno == EEXIST) return refused_path(path, "has appeared during the transfer");
   return failure(system_error("give " + shown_text(path) + " its name", errno));
 }
 
@@ -266,7 +266,7 @@ Result<bool> Tree::make_directory(const std::string& path) const {
   if (::mkdirat(parent.get(), name_of(path).c_str(), 0700) == 0) return true;
   if (errno != EEXIST) return failure(system_error("make the directory " + shown_text(path), errno));
   auto there = open_file(path, O_RDONLY | O_DIRECTORY);
-  if (!there && there.error().sys_errno == ENOTDIR) return refused(path, "exists and is not a directory");
+  if (!there && there.error().sys_errno == ENOTDIR) return refused_path(path, "exists and is not a directory");
   if (!there) return failure(std::move(there).error());
   return false;
 }
@@ -275,7 +275,7 @@ Result<struct stat> Tree::status_of(const std::string& path) const {
   SPARK_TRY(const auto file, open_file(path, O_PATH));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return failure(system_error("read " + shown_text(path), errno));
-  if (!S_ISREG(status.st_mode)) return refused(path, "is not a regular file");
+  if (!S_ISREG(status.st_mode)) return refused_path(path, "is not a regular file");
   return status;
 }
 
@@ -305,7 +305,7 @@ std::int64_t Tree::partial_bytes() const {
   while (const char* one = names.next()) {
     struct stat status {};
     const bool is_read = ::fstatat(folder->get(), one, &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (is_read && S_ISREG(status.st_mode)) bytes += status.st_blocks * kBlock;
+    if (is_read && S_ISREG(status.st_mode)) bytes += status.st_blocks * kBlockBytes;
   }
   return bytes;
 }
@@ -350,7 +350,8 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
     FoundEntry one;
     CopyEntry& entry = one.entry;
     entry.path = prefix + name;
-    if (!is_path_below_tree(entry.path)) return refused(entry.path, "has a name that is not UTF-8, or is too long");
+    if (!is_path_below_tree(entry.path))
+      return refused_path(entry.path, "has a name that is not UTF-8, or is too long");
     entry.mode = static_cast<int>(status.st_mode & 0777U);
     entry.user = user_name(status.st_uid);
     entry.group = group_name(status.st_gid);
@@ -358,8 +359,8 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
     if (S_ISREG(status.st_mode)) {
       one.stamp = stamp_of(status);
       entry.size = status.st_size;
-      if (entry.size > kLargestCopyFile) return refused(entry.path, "has more than 2 TiB");
-      entry.sparse = status.st_blocks * kBlock < status.st_size;
+      if (entry.size > kLargestCopyFile) return refused_path(entry.path, "has more than 2 TiB");
+      entry.sparse = status.st_blocks * kBlockBytes < status.st_size;
       entry.last = kind_ == CopyTreeKind::kHub && prefix.starts_with("refs/");
     } else if (S_ISLNK(status.st_mode)) {
       entry.kind = CopyKind::kLink;
@@ -375,7 +376,7 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
       SPARK_CHECK(list_into(below.get(), path + "/", found));
       continue;
     } else {
-      return refused(entry.path, "is neither a file, a directory nor a link");
+      return refused_path(entry.path, "is neither a file, a directory nor a link");
     }
     SPARK_CHECK(found.add(std::move(one)));
   }

@@ -141,7 +141,7 @@ Verdict no_adapter(const ExaminedNode& node) {
   return any ? pass() : fail("no interface belongs to a ConnectX-7");
 }
 
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr auto kLinksExaminations = std::to_array<Examination>({
     {"adapter-absent", no_adapter, {Need::kRunning, Need::kSpark, Need::kFabric}},
     {"link-absent", absent, kFabric},
     {"link-down", each_link<CheckStatus::kFail, down>, kFabric},
@@ -160,6 +160,6 @@ constexpr auto kExaminations = std::to_array<Examination>({
 
 }  // namespace
 
-std::span<const Examination> link_examinations() { return kExaminations; }
+std::span<const Examination> link_examinations() { return kLinksExaminations; }
 
 }  // namespace sparkplan

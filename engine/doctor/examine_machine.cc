@@ -38,11 +38,11 @@ std::array<int, 3> numbers_in(std::string_view version) {
 
 /// Every port of the adapter is known to have the lanes that an old BIOS withholds.
 bool has_all_lanes(const ExaminedNode& node) {
-  constexpr int kLanes = 4;
+  constexpr int kFastLanes = 4;
   bool any = false;
   for (const LinkFacts& link : node.facts->links) {
     if (link.driver != "mlx5_core") continue;
-    if (!link.pcie || link.pcie->width < kLanes) return false;
+    if (!link.pcie || link.pcie->width < kFastLanes) return false;
     any = true;
   }
   return any;
@@ -164,7 +164,7 @@ Verdict nvme_state(const ExaminedNode& node) {
   return any ? complaints.as(CheckStatus::kFail) : skip("no NVMe device over the network");
 }
 
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr auto kMachineExaminations = std::to_array<Examination>({
     {"bios-old", bios, kSpark, {{"bios_date", "bios_version"}}},
     {"driver-old", driver, kSpark, {{"gpu_driver"}}},
     {"kernel-handover", kernel, kSpark, {{"kernel_command_line"}}},
@@ -200,6 +200,6 @@ Verdict of_units(const ExaminedNode& node, std::span<const std::string_view> nam
   return complaints.as(verdict);
 }
 
-std::span<const Examination> machine_examinations() { return kExaminations; }
+std::span<const Examination> machine_examinations() { return kMachineExaminations; }
 
 }  // namespace sparkplan

@@ -10,8 +10,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr NcclVersion kWithoutKnownHang{2, 29, 3};
-constexpr NcclVersion kWithRings{2, 30, 7};
+constexpr NcclVersion kVersionWithoutKnownHang{2, 29, 3};
+constexpr NcclVersion kVersionWithRings{2, 30, 7};
 constexpr NcclVersion kChoosesGid{2, 21, 5};
 
 constexpr std::string_view kOwnLibrary = "nccl: library names a file, which `sparkplan verify --level nccl` loads";
@@ -48,14 +48,14 @@ Verdict version_hang(const ExaminedCluster& cluster, const ExaminedNode& node) {
   // Other rows cover even older releases, and rings.
   const auto version = parse_nccl_version(node.facts->nccl_version);
   if (!node.own_nccl && version && (*version < kChoosesGid || cluster.ring)) return pass();
-  return version_row(node, kWithoutKnownHang, CheckStatus::kWarn);
+  return version_row(node, kVersionWithoutKnownHang, CheckStatus::kWarn);
 }
 
 Verdict version_ring(const ExaminedCluster& cluster, const ExaminedNode& node) {
   if (!cluster.ring) return skip("no ring");
   const auto version = parse_nccl_version(node.facts->nccl_version);
   if (!node.own_nccl && version && *version < kChoosesGid) return pass();
-  return version_row(node, kWithRings, CheckStatus::kWarn);
+  return version_row(node, kVersionWithRings, CheckStatus::kWarn);
 }
 
 /// Names of HCAs in "=a,b:1", "^=c" and similar values; nothing for a list of excluded HCAs.
@@ -245,7 +245,7 @@ constexpr Needs kSettings{Need::kExtended};
 constexpr Fields kFiles{"nccl_files", "login.environment"};
 constexpr Fields kProfile{"nccl_profile", "login.environment"};
 constexpr Fields kOwnName{"own_name_addresses", "nccl_profile"};
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr auto kNcclExaminations = std::to_array<Examination>({
     {"nccl-no-gpu", no_gpu, {Need::kRunning, Need::kSpark}, {{"gpu_driver"}}},
     {"nccl-no-library", no_library, {Need::kSpark}},
     {"nccl-too-old", too_old},
@@ -267,6 +267,6 @@ constexpr auto kExaminations = std::to_array<Examination>({
 
 }  // namespace
 
-std::span<const Examination> nccl_examinations() { return kExaminations; }
+std::span<const Examination> nccl_examinations() { return kNcclExaminations; }
 
 }  // namespace sparkplan

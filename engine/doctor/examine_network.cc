@@ -182,14 +182,14 @@ Verdict rp_filter(const ExaminedNode& node) {
   return complaints.as(CheckStatus::kWarn);
 }
 
-constexpr Needs kFabric{Need::kRunning, Need::kFabric};
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr Needs kFabricRuns{Need::kRunning, Need::kFabric};
+constexpr auto kNetworkExaminations = std::to_array<Examination>({
     {"twins-share-network", twins_share, kFabric},
     {"profile-dhcp", dhcp_profile, {Need::kFabric}, {{"network_profiles"}}},
     {"netplan-mode", netplan_mode, {}, {{"netplan_files"}}},
     {"netplan-refuses", netplan_unreadable, {Need::kRunning, Need::kExtended}, {{"netplan_files", "netplan_merged"}}},
-    {"route-default", default_route, kFabric, {{"routes"}}},
-    {"route-elsewhere", route_elsewhere, kFabric, {{"routes"}}},
+    {"route-default", default_route, kFabricRuns, {{"routes"}}},
+    {"route-elsewhere", route_elsewhere, kFabricRuns, {{"routes"}}},
     {"route-link-down", route_linkdown, {Need::kRunning}, {{"routes"}}},
     {"firewall-drops", firewall_drops, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"firewall"}}},
     {"forward-drops", forward_drops, {Need::kRunning, Need::kFabric, Need::kExtended}, {{"firewall", "sysctl"}}},
@@ -198,6 +198,6 @@ constexpr auto kExaminations = std::to_array<Examination>({
 
 }  // namespace
 
-std::span<const Examination> network_examinations() { return kExaminations; }
+std::span<const Examination> network_examinations() { return kNetworkExaminations; }
 
 }  // namespace sparkplan

@@ -206,7 +206,7 @@ Verdict mtus(const ExaminedCluster& cluster) {
   });
 }
 
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr auto kParityExaminations = std::to_array<Examination>({
     {"differs-kernel", kernels},
     {"differs-system", systems},
     {"differs-driver", drivers, {}, {{"gpu_driver"}}},
@@ -224,6 +224,6 @@ constexpr auto kExaminations = std::to_array<Examination>({
 
 }  // namespace
 
-std::span<const Examination> parity_examinations() { return kExaminations; }
+std::span<const Examination> parity_examinations() { return kParityExaminations; }
 
 }  // namespace sparkplan

@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr int kFullMtu = 4096;
+constexpr int kFullRdmaMtu = 4096;
 /// A few errors over months are normal.
 constexpr std::int64_t kManyErrors = 100;
 constexpr std::int64_t kEnoughLockedBytes = std::int64_t{1} << 36;
@@ -63,7 +63,7 @@ std::string no_gid(const ObservedPort& half, const std::string& hca, const RdmaP
 std::string small_mtu(const ObservedPort& half, const std::string& hca, const RdmaPortFacts& port) {
   constexpr int kEnoughForFull = 4200;
   // The interface's MTU bounds it; if that is too small, row link-mtu applies.
-  if (!port.active_mtu || *port.active_mtu >= kFullMtu || half.link->mtu < kEnoughForFull) return "";
+  if (!port.active_mtu || *port.active_mtu >= kFullRdmaMtu || half.link->mtu < kEnoughForFull) return "";
   return hca + " has an active MTU of " + std::to_string(*port.active_mtu);
 }
 
@@ -129,7 +129,7 @@ Verdict peermem(const ExaminedNode& node) {
 
 constexpr Needs kRdma{Need::kRunning, Need::kFabric, Need::kRdma};
 constexpr Needs kExtended{Need::kRunning, Need::kFabric, Need::kRdma, Need::kExtended};
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr auto kRdmaExaminations = std::to_array<Examination>({
     {"rdma-no-device", no_device, {Need::kRunning, Need::kSpark, Need::kFabric}},
     {"rdma-port-down", each_port<CheckStatus::kFail, port_down>, kRdma},
     {"rdma-no-gid", each_port<CheckStatus::kFail, no_gid>, kRdma},
@@ -142,6 +142,6 @@ constexpr auto kExaminations = std::to_array<Examination>({
 
 }  // namespace
 
-std::span<const Examination> rdma_examinations() { return kExaminations; }
+std::span<const Examination> rdma_examinations() { return kRdmaExaminations; }
 
 }  // namespace sparkplan

@@ -10,8 +10,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr Needs kPrograms{Need::kRunning, Need::kExtended};
-constexpr Needs kSparkPrograms{Need::kRunning, Need::kSpark, Need::kExtended};
+constexpr Needs kReadinessPrograms{Need::kRunning, Need::kExtended};
+constexpr Needs kSparkReadiness{Need::kRunning, Need::kSpark, Need::kExtended};
 
 constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
 constexpr int kBytesToMib = 20;
@@ -123,25 +123,25 @@ Verdict clock_capped(const ExaminedNode& node) {
   return of_units(node, kNames, CheckStatus::kWarn);
 }
 
-constexpr auto kExaminations = std::to_array<Examination>({
-    {"docker-group", docker_group, kPrograms, {{"units", "containers.may_use_docker"}}},
+constexpr auto kReadinessExaminations = std::to_array<Examination>({
+    {"docker-group", docker_group, kReadinessPrograms, {{"units", "containers.may_use_docker"}}},
     {"container-runtime-missing",
      container_runtime,
-     kSparkPrograms,
+     kSparkReadiness,
      {{"units", "containers.runtimes", "containers.cdi_specs", "containers.toolkit"}}},
-    {"cdi-stale", cdi, kPrograms, {{"containers.cdi_specs", "gpu_driver"}}},
+    {"cdi-stale", cdi, kReadinessPrograms, {{"containers.cdi_specs", "gpu_driver"}}},
     {"hostname-differs", hostname, {Need::kRunning}},
-    {"memory-pressure", pressure, kPrograms, {{"memory_pressure"}}},
-    {"swap-used", swap_used, kPrograms, {{"swap"}}},
-    {"shm-small", shm_small, kPrograms, {{"shared_memory"}}},
-    {"shm-full", shm_full, kPrograms, {{"shared_memory"}}},
-    {"gpu-clock-stuck", clock_stuck, kSparkPrograms, {{"gpu"}}},
-    {"gpu-throttled", throttled, kSparkPrograms, {{"gpu"}}},
-    {"gpu-clock-capped", clock_capped, kPrograms, {{"units"}}},
+    {"memory-pressure", pressure, kReadinessPrograms, {{"memory_pressure"}}},
+    {"swap-used", swap_used, kReadinessPrograms, {{"swap"}}},
+    {"shm-small", shm_small, kReadinessPrograms, {{"shared_memory"}}},
+    {"shm-full", shm_full, kReadinessPrograms, {{"shared_memory"}}},
+    {"gpu-clock-stuck", clock_stuck, kSparkReadiness, {{"gpu"}}},
+    {"gpu-throttled", throttled, kSparkReadiness, {{"gpu"}}},
+    {"gpu-clock-capped", clock_capped, kReadinessPrograms, {{"units"}}},
 });
 
 }  // namespace
 
-std::span<const Examination> readiness_examinations() { return kExaminations; }
+std::span<const Examination> readiness_examinations() { return kReadinessExaminations; }
 
 }  // namespace sparkplan

@@ -10,8 +10,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr Needs kPrograms{Need::kRunning, Need::kExtended};
-constexpr Needs kSparkPrograms{Need::kRunning, Need::kSpark, Need::kExtended};
+constexpr Needs kSoftwarePrograms{Need::kRunning, Need::kExtended};
+constexpr Needs kSparkSoftware{Need::kRunning, Need::kSpark, Need::kExtended};
 constexpr std::size_t kMostNames = 6;
 
 /// "a, b and 3 more"
@@ -160,16 +160,16 @@ Verdict driver_packages(const ExaminedNode& node) {
   return complaints.as(CheckStatus::kFail);
 }
 
-constexpr auto kExaminations = std::to_array<Examination>({
+constexpr auto kSoftwareExaminations = std::to_array<Examination>({
     {"kernel-loses-adapter", loses_adapter, {Need::kRunning, Need::kSpark}},
-    {"kernel-next-bad", next_is_bad, kSparkPrograms, {{"software.kernels", "kernel_command_line"}}},
+    {"kernel-next-bad", next_is_bad, kSparkSoftware, {{"software.kernels", "kernel_command_line"}}},
     {"reboot-pending",
      reboot,
-     kPrograms,
+     kSoftwarePrograms,
      {{"software.kernels", "software.reboot_required", "software.packages", "gpu_driver"}}},
-    {"holds-missing", holds, kSparkPrograms, {{"software.packages", "software.upgrades_itself"}}},
+    {"holds-missing", holds, kSparkSoftware, {{"software.packages", "software.upgrades_itself"}}},
     {"driver-unsupported", driver_branch, {Need::kRunning, Need::kSpark}, {{"gpu_driver"}}},
-    {"driver-packages-mixed", driver_packages, kSparkPrograms, {{"software.packages"}}},
+    {"driver-packages-mixed", driver_packages, kSparkSoftware, {{"software.packages"}}},
 });
 
 }  // namespace
@@ -178,6 +178,6 @@ bool is_other_driver_branch(std::string_view version) {
   return version.starts_with("590.") || version.starts_with("595.");
 }
 
-std::span<const Examination> software_examinations() { return kExaminations; }
+std::span<const Examination> software_examinations() { return kSoftwareExaminations; }
 
 }  // namespace sparkplan

@@ -47,7 +47,7 @@ std::string numbered_escape(char32_t c) {
 }
 
 /// The text comes from a machine: it must not control the terminal that shows the file.
-std::string quoted(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   std::string result = "\"";
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = code_point_at(text, i);
@@ -113,7 +113,7 @@ std::string yaml_scalar(const Value& value) {
   if (const bool* truth = value.boolean()) return *truth ? "true" : "false";
   if (const std::int64_t* number = value.integer()) return std::to_string(*number);
   if (const double* number = value.real()) return real_text(*number);
-  if (const std::string* text = value.string()) return is_plain(*text) ? *text : quoted(*text);
+  if (const std::string* text = value.string()) return is_plain(*text) ? *text : yaml_quoted(*text);
   return "null";
 }
 

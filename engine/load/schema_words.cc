@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestForPatterns = 1024;
-constexpr std::string_view kDefinitions = "#/definitions/";
+constexpr std::string_view kDefinitionsPath = "#/definitions/";
 
 // The current value's name and the place of its key, for findings about length or kind.
 struct Spot {
@@ -69,8 +69,8 @@ class Walker {
       if (schema == json(false)) fail(spot, value.where, "schema.not-allowed", spot.name + " is not allowed here");
       return;
     }
-    if (const std::string reference = word_of(schema, "$ref"); reference.starts_with(kDefinitions)) {
-      return check(root_.at("definitions").at(reference.substr(kDefinitions.size())), value, spot);
+    if (const std::string reference = word_of(schema, "$ref"); reference.starts_with(kDefinitionsPath)) {
+      return check(root_.at("definitions").at(reference.substr(kDefinitionsPath.size())), value, spot);
     }
     for (const char* const word : {"anyOf", "oneOf"}) {
       if (const auto branches = schema.find(word); branches != schema.end()) check_branches(*branches, value, spot);
@@ -96,8 +96,8 @@ class Walker {
 
   const json& resolved(const json& schema) const {
     const std::string reference = schema.is_object() ? word_of(schema, "$ref") : std::string();
-    if (!reference.starts_with(kDefinitions)) return schema;
-    return resolved(root_.at("definitions").at(reference.substr(kDefinitions.size())));
+    if (!reference.starts_with(kDefinitionsPath)) return schema;
+    return resolved(root_.at("definitions").at(reference.substr(kDefinitionsPath.size())));
   }
 
   bool satisfies(const json& schema, const Value& value, const Spot& spot) const {

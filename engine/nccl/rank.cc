@@ -20,8 +20,6 @@ bool is_same_file(const std::string& one, const std::string& other) {
   return one == other || std::filesystem::equivalent(one, other, error);
 }
 
-Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidInput, std::move(what)); }
-
 }  // namespace
 
 Error Rank::faulty(RankFault fault, Error error) {

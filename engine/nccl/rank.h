@@ -19,6 +19,9 @@ namespace sparkplan::nccl {
 inline constexpr std::int64_t kElementBytes = 4;
 inline std::size_t bytes_of(std::int64_t elements) { return static_cast<std::size_t>(elements * kElementBytes); }
 
+/// A command that does not fit the state of the rank.
+inline Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidInput, std::move(what)); }
+
 /// One rank: one GPU, one communicator. Commands in the order prepare, join, run any number of times. After an error
 /// the rank cannot be used any more, and only the end of the process frees its resources.
 class Rank {

@@ -23,8 +23,6 @@ constexpr std::chrono::milliseconds kSpinWhileTiming{200};
 constexpr std::chrono::microseconds kPause{50};
 constexpr int kMostBatches = 100;
 
-Error protocol_error(std::string what) { return make_error(ErrorCode::kInvalidInput, std::move(what)); }
-
 /// The elements of one copy of the buffers.
 std::int64_t elements_of(const CollectiveShape& shape, bool in_place) {
   return in_place ? std::max(shape.send, shape.receive) : shape.send + shape.receive;

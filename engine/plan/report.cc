@@ -10,6 +10,11 @@ bool is_drift(const Change& change) { return change.origin != Origin::kConfig &&
 
 }  // namespace
 
+Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
+  const auto found = node.outcomes.find(id);
+  return found == node.outcomes.end() ? Outcome::kPlanned : found->second;
+}
+
 NodeStatus status_of(const NodePlan& plan) {
   if (!plan.blocked.empty()) return NodeStatus::kFailed;
   if (std::any_of(plan.changes.begin(), plan.changes.end(), is_drift)) return NodeStatus::kDrifted;

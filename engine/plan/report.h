@@ -79,6 +79,9 @@ struct Report {
   bool carries_out() const { return command == "apply" || command == "release" || command == "rollback"; }
 };
 
+/// The outcome of the resource's change; kPlanned before it is tried.
+Outcome outcome_of(const NodeReport& node, const ResourceId& id);
+
 /// The status of a node with that plan and without other events.
 NodeStatus status_of(const NodePlan& plan);
 

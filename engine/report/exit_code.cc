@@ -12,11 +12,6 @@ constexpr std::array kPrecedence = {ExitCode::kUsage,    ExitCode::kInvalidFile,
                                     ExitCode::kStale,    ExitCode::kVerificationFailed, ExitCode::kCommandFailed,
                                     ExitCode::kDifferent};
 
-Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
-  const auto found = node.outcomes.find(id);
-  return found == node.outcomes.end() ? Outcome::kPlanned : found->second;
-}
-
 /// A change of the plan was not done. Foreign changes are never done.
 bool left_undone(const NodeReport& node) {
   return std::any_of(node.plan.changes.begin(), node.plan.changes.end(), [&](const Change& change) {

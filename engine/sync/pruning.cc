@@ -7,11 +7,11 @@
 namespace sparkplan {
 namespace {
 
-Error too_late() { return make_error(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time"); }
+Error no_answer_in_time() { return make_error(ErrorCode::kUnreachable, "sparkplan-copy did not answer in time"); }
 
 Result<CopyPruned> prune_open_tree(CopyClient& client, const PrunedTree& tree, bool remove,
                                    const SharedPatience& patience) {
-  if (patience.is_over()) return failure(too_late());
+  if (patience.is_over()) return failure(no_answer_in_time());
   SPARK_CHECK(client.restart());
   CopyOpen open;
   open.path = tree.path;
@@ -77,7 +77,7 @@ Result<std::vector<PrunedTree>> find_prunable(CopyClient& client, const std::str
     PrunedTree& one = found.emplace_back(recorded(tree, node));
     one.image = tree.image;
     auto pruned = prune_open_tree(client, one, false, shared);
-    if (shared.is_over()) return failure(too_late());
+    if (shared.is_over()) return failure(no_answer_in_time());
     if (pruned) {
       take(one, std::move(*pruned));
     } else {

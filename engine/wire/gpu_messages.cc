@@ -8,8 +8,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostGpus = 64;
+constexpr std::int64_t kAnyCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostMeasuredGpus = 64;
 constexpr std::size_t kMostProcesses = 16;
 constexpr std::int64_t kLongestLoad = 60'000;
 // No GPU comes near these. They keep a node from claiming numbers that a report could not print.
@@ -19,7 +19,7 @@ constexpr std::int64_t kMostState = 32;
 constexpr double kMostWatts = 100'000;
 constexpr double kMostRate = 1e9;
 
-constexpr FieldRule kCount = kOptional.within(0, kUnbounded);
+constexpr FieldRule kCount = kOptional.within(0, kAnyCount);
 constexpr FieldRule kMegahertz = kOptional.within(0, kMostMegahertz);
 constexpr FieldRule kCelsius = kOptional.within(-kMostCelsius, kMostCelsius);
 
@@ -84,7 +84,7 @@ void list_fields(FieldVisitor& field, MeasuredGpus& answer) {
   field("driver", answer.driver, kShortText);
   field("cuda_version", answer.cuda_version, kOptional.within(0, 1'000'000));
   field("nvml_missing", answer.nvml_missing, kMessageText);
-  field("gpus", answer.gpus, kRequired.at_most(kMostGpus));
+  field("gpus", answer.gpus, kRequired.at_most(kMostMeasuredGpus));
 }
 
 }  // namespace sparkplan

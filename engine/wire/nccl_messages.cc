@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kMostVariables = 4096;
+constexpr std::size_t kMostRankVariables = 4096;
 /// The most that the kernel accepts in one argument is 128 KiB.
 constexpr std::size_t kLongestVariable = std::size_t{128} << 10;
 constexpr std::size_t kMostDevices = 256;
@@ -34,7 +34,7 @@ bool is_unique_id(std::string_view bytes) {
 void list_fields(FieldVisitor& field, PrepareRank& command) {
   field("device", command.device);
   field("library", command.library);
-  field("environment", command.environment, kOptional.no_longer_than(kLongestVariable).at_most(kMostVariables));
+  field("environment", command.environment, kOptional.no_longer_than(kLongestVariable).at_most(kMostRankVariables));
   field("make_id", command.make_id);
   field("in_image", command.in_image);
 }
@@ -48,7 +48,7 @@ void list_fields(FieldVisitor& field, PreparedRank& answer) {
   field("unified_memory", answer.unified_memory);
   field.base64("id", answer.id);
   field.check("id", answer.id.empty() || is_unique_id(answer.id), "expected a unique id of NCCL");
-  field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostVariables));
+  field("other_conf_lines", answer.other_conf_lines, kMessageText.at_most(kMostRankVariables));
   field("gpus", answer.gpus, kOptional.within(1, kMostGpus));
   field("python_library", answer.python_library, kMessageText);
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kStatus = " (completion status ";
 
 constexpr std::int64_t kMostQueuePairs = 64;
-constexpr FieldRule kPort = kOptional.within(1, 255);
+constexpr FieldRule kRdmaPort = kOptional.within(1, 255);
 constexpr std::size_t kMostSessions = 64;
 constexpr ListRule kSessions = kRequired.at_most(kMostSessions);
 constexpr std::size_t kMostCounters = 1024;
@@ -63,7 +63,7 @@ void list_fields(FieldVisitor& field, RdmaOpenRequest& request) {
   constexpr std::int64_t kMostMessageBytes = std::int64_t{8} << 20;
   constexpr std::int64_t kMostDepth = 4096;
   field("device", request.device, kRequired);
-  field("port", request.port, kPort);
+  field("port", request.port, kRdmaPort);
   field("interface", request.interface);
   field("address", request.address);
   field("queue_pairs", request.queue_pairs, kOptional.within(1, kMostQueuePairs));
@@ -124,7 +124,7 @@ void list_fields(FieldVisitor& field, RdmaCountersReply& reply) {
 
 void list_fields(FieldVisitor& field, RdmaCountersRequest& request) {
   field("device", request.device, kRequired);
-  field("port", request.port, kPort);
+  field("port", request.port, kRdmaPort);
   field("interface", request.interface);
 }
 

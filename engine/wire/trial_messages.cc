@@ -4,7 +4,7 @@ namespace sparkplan {
 namespace {
 
 /// All addresses of all other nodes.
-constexpr std::size_t kMostTargets = 65'536;
+constexpr std::size_t kMostTrialTargets = 65'536;
 
 }  // namespace
 
@@ -44,12 +44,12 @@ void list_fields(FieldVisitor& field, ProbeTarget& target) {
 }
 
 void list_fields(FieldVisitor& field, ProbeReply& reply) {
-  field("answered", reply.answered, kRequired.at_most(kMostTargets));
+  field("answered", reply.answered, kRequired.at_most(kMostTrialTargets));
 }
 
 void list_fields(FieldVisitor& field, ProbeRequest& request) {
   constexpr std::int64_t kLongestPatience = 30'000;
-  field("targets", request.targets, kRequired.at_most(kMostTargets));
+  field("targets", request.targets, kRequired.at_most(kMostTrialTargets));
   field("patience_ms", request.patience_ms, kOptional.within(0, kLongestPatience));
 }
 

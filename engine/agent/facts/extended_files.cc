@@ -109,7 +109,7 @@ bool holds_secret(std::string_view option) {
 }
 
 /// Options without the values of those that hold secrets. mount.cifs reads ",," as a comma of the value.
-std::string without_secrets(std::string_view options) {
+std::string options_without_secrets(std::string_view options) {
   std::string text;
   bool within_secret = false;
   bool doubled = false;
@@ -149,7 +149,7 @@ void read_fstab(const NodeReader& node, ExtendedFacts& facts) {
   for (const auto line : split_lines(*text)) {
     const auto words = words_of(line);
     if (words.size() < 4 || words[0].front() == '#') continue;
-    facts.fstab.push_back({without_password(words[0]), words[1], words[2], without_secrets(words[3])});
+    facts.fstab.push_back({without_password(words[0]), words[1], words[2], options_without_secrets(words[3])});
   }
 }
 

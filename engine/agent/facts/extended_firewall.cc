@@ -13,7 +13,7 @@ namespace sparkplan {
 
 namespace {
 
-constexpr const char* kField = "firewall";
+constexpr const char* kFirewall = "firewall";
 
 /// The chains of one listing.
 struct Listed {
@@ -55,10 +55,10 @@ std::optional<Listed> listed_chains(const NodeReader& node, ExtendedFacts& facts
   const ErrorCode why = ruleset.error().code;
   // An nft that reaches a limit may list tables that iptables does not know, so iptables is no replacement then.
   if (why == ErrorCode::kNotFound || why == ErrorCode::kUnsupported) {
-    if (const auto rules = printed_by(node, iptables, kField, facts)) return iptables_listed(*rules);
+    if (const auto rules = printed_by(node, iptables, kFirewall, facts)) return iptables_listed(*rules);
   }
   // The failure of nft explains more than the failure of iptables.
-  if (why != ErrorCode::kNotFound) facts.unreadable[kField] = ruleset.error().describe();
+  if (why != ErrorCode::kNotFound) facts.unreadable[kFirewall] = ruleset.error().describe();
   return std::nullopt;
 }
 
@@ -66,16 +66,17 @@ std::optional<Listed> listed_chains(const NodeReader& node, ExtendedFacts& facts
 std::optional<Listed> legacy_chains(const NodeReader& node, ExtendedFacts& facts) {
   const auto tables = node.read_file("/proc/net/ip_tables_names");
   if (!tables && tables.error().code != ErrorCode::kNotFound) {
-    facts.unreadable.try_emplace(kField, tables.error().describe());
+    facts.unreadable.try_emplace(kFirewall, tables.error().describe());
   }
   if (!tables || trim(*tables).empty()) return std::nullopt;
   const std::vector<std::string> legacy{"iptables-legacy-save"};
   ExtendedFacts asked;
-  if (const auto rules = printed_by(node, legacy, kField, asked)) return iptables_listed(*rules);
-  const auto why = asked.unreadable.find(kField);
-  facts.unreadable.try_emplace(kField, why != asked.unreadable.end()
-                                           ? why->second
-                                           : "iptables-legacy has tables, but iptables-legacy-save is not installed");
+  if (const auto rules = printed_by(node, legacy, kFirewall, asked)) return iptables_listed(*rules);
+  const auto why = asked.unreadable.find(kFirewall);
+  facts.unreadable.try_emplace(kFirewall,
+                               why != asked.unreadable.end()
+                                   ? why->second
+                                   : "iptables-legacy has tables, but iptables-legacy-save is not installed");
   return std::nullopt;
 }
 
@@ -92,7 +93,7 @@ void read_firewall(const NodeReader& node, ExtendedFacts& facts) {
     add_new((*part)->forward, firewall.forward_chains);
   }
   if (firewall.ufw == "active" && !listed && !legacy) {
-    facts.unreadable.try_emplace(kField, "ufw is active, but neither nft nor iptables-save is installed");
+    facts.unreadable.try_emplace(kFirewall, "ufw is active, but neither nft nor iptables-save is installed");
   }
   if (listed || legacy || !firewall.ufw.empty()) facts.firewall = std::move(firewall);
 }

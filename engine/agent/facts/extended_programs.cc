@@ -93,7 +93,7 @@ bool names_a_secret(std::string_view text) {
 
 /// The output of `netplan get`, block by block, without blocks of a key that names a secret: passwords of Wi-Fi and
 /// 802.1X, keys of tunnels. Secrets stay on the node.
-std::string without_secrets(std::string_view yaml) {
+std::string netplan_without_secrets(std::string_view yaml) {
   std::string kept;
   std::size_t secret_indent = std::string_view::npos;
   for (const auto line : split_lines(yaml)) {
@@ -121,7 +121,7 @@ void read_netplan(const NodeReader& node, ExtendedFacts& facts) {
     return;
   }
   if (output->exit_status == 0) {
-    facts.netplan_merged = without_secrets(output->standard_output);
+    facts.netplan_merged = netplan_without_secrets(output->standard_output);
     return;
   }
   const auto complaint = complaint_in(*output);

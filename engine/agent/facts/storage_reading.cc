@@ -13,7 +13,7 @@ namespace sparkplan {
 namespace {
 
 /// The agent can kill a separate program, while its own read() would wait for a lost server.
-constexpr std::chrono::seconds kDeadline{45};
+constexpr std::chrono::seconds kReadingDeadline{45};
 constexpr std::size_t kLongestComplaint = 500;
 
 std::string first_line(const std::string& text) {
@@ -67,9 +67,9 @@ Result<void> measure(const std::string& target, const std::string& device, ReadS
     std::vector<std::string> argv =
         device.empty() ? reading_of_file(target, direct) : reading_of_device(device, direct);
     argv.insert(argv.begin(), {"env", "LC_ALL=C"});
-    auto output = node.query(argv, kDeadline);
+    auto output = node.query(argv, kReadingDeadline);
     if (!output && output.error().code == ErrorCode::kUnreachable) {
-      reply.complaint = "no data could be read within " + std::to_string(kDeadline.count()) + " s";
+      reply.complaint = "no data could be read within " + std::to_string(kReadingDeadline.count()) + " s";
       return {};
     }
     if (!output) return failure(std::move(output).error());
@@ -96,7 +96,7 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
   }
   std::vector<std::string> find = find_large_file(request.target);
   find.insert(find.end(), {"-print", "-quit"});
-  auto found = node.query(find, kDeadline);
+  auto found = node.query(find, kReadingDeadline);
   if (!found && found.error().code == ErrorCode::kUnreachable) {
     reply.complaint = "the file system does not answer";
     return reply;

@@ -40,7 +40,7 @@ sockaddr_ll at_interface(int index) {
   return address;
 }
 
-const sockaddr* generic(const sockaddr_ll& address) { return reinterpret_cast<const sockaddr*>(&address); }
+const sockaddr* generic_link(const sockaddr_ll& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
 /// The most bytes of all received probes in the reply: any machine on the cables that knows the token may send any
 /// number of them.
@@ -125,7 +125,7 @@ Result<LinkProbe> LinkProbe::open(const StartLinkProbeRequest& request) {
     FileDescriptor socket(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(kEtherType)));
     if (socket.get() < 0) return failure(system_error("open a link probe at " + interface, errno));
     const auto address = at_interface(index);
-    if (::bind(socket.get(), generic(address), sizeof address) != 0) {
+    if (::bind(socket.get(), generic_link(address), sizeof address) != 0) {
       if (errno == ENODEV) {
         probe.send_errors_[interface] = "the interface disappeared";
         continue;
@@ -147,7 +147,7 @@ void LinkProbe::send(const std::string& node) {
       broadcast.sll_halen = 6;
       std::fill_n(std::begin(broadcast.sll_addr), broadcast.sll_halen, static_cast<unsigned char>(0xFF));
       const std::string frame = token_ + node + "\n" + from.interface + "\n";
-      if (::sendto(from.socket.get(), frame.data(), frame.size(), 0, generic(broadcast), sizeof broadcast) >= 0) {
+      if (::sendto(from.socket.get(), frame.data(), frame.size(), 0, generic_link(broadcast), sizeof broadcast) >= 0) {
         sent.insert(from.interface);
       } else {
         failed[from.interface] = system_error("send a link probe", errno).describe();

@@ -7,7 +7,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::chrono::seconds kDeadline{20};
+constexpr std::chrono::seconds kLoginDeadline{20};
 constexpr std::size_t kMaxComplaint = 2'000;
 
 std::vector<std::string> login(const std::string& user, const SshLoginRequest::Target& target) {
@@ -51,7 +51,7 @@ Result<SshLoginReply> try_logins(const SshLoginRequest& request, const NodeReade
       continue;
     }
     const auto argv = login(request.user, target);
-    auto output = node.query(argv, kDeadline);
+    auto output = node.query(argv, kLoginDeadline);
     if (!output && output.error().code == ErrorCode::kUnreachable) {
       reply.logins.push_back({false, "ssh: the login did not finish in time: Connection timed out"});
       continue;

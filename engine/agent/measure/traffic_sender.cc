@@ -22,13 +22,13 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 /// A healthy network loses none; one of the two copies may be lost.
-constexpr int kCopies = 2;
+constexpr int kCopiesOfProbe = 2;
 /// Longer than the kernel's search for a neighbour's hardware address, which ends in EHOSTUNREACH.
 constexpr milliseconds kToConnect{4'000};
 /// The time for sent data to arrive, even on a slow path.
 constexpr milliseconds kToArrive{5'000};
 constexpr milliseconds kLook{50};
-constexpr std::size_t kAtOnce = std::size_t{256} << 10;
+constexpr std::size_t kSentAtOnce = std::size_t{256} << 10;
 
 TcpOutcome outcome_of(int error) {
   switch (error) {
@@ -109,7 +109,7 @@ Result<void> send_datagrams(const SendDatagramsRequest& request) {
   if (::setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &probing, sizeof probing) != 0) {
     return failure(system_error("send datagrams", errno));
   }
-  for (int copy = 0; copy < kCopies; ++copy) {
+  for (int copy = 0; copy < kCopiesOfProbe; ++copy) {
     for (const std::int64_t size : request.sizes) {
       std::string packet = request.token;
       const auto headers = kIpHeaderBytes + kUdpHeaderBytes;
@@ -132,7 +132,7 @@ Result<MeasureTcpReply> measure_tcp(const MeasureTcpRequest& request, const std:
     make_blocking(socket.get(), kLook);
     streams.push_back({std::move(socket)});
   }
-  const std::string load(kAtOnce, '.');
+  const std::string load(kSentAtOnce, '.');
   std::atomic<bool> over{false};
   const auto begin = Clock::now();
   {

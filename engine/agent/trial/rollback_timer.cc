@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kToolDeadline{10'000};
+constexpr std::chrono::milliseconds kSystemctlDeadline{10'000};
 constexpr const char* kUnitDirectory = "/etc/systemd/system";
 constexpr const char* kRecoverUnit = "sparkplan-recover.service";
 constexpr const char* kWantedBy = "sysinit.target.wants";
@@ -36,7 +36,7 @@ std::string said(const CommandOutput& output) {
 }
 
 Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& node) {
-  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kToolDeadline), argv.front(), kNoNet));
+  SPARK_TRY(const CommandOutput output, needs_program(node.run(argv, kSystemctlDeadline), argv.front(), kNoNet));
   if (output.exit_status != 0) {
     return failure(ErrorCode::kFailed, argv.front() + " could not start the timer: " + said(output), kNoNet);
   }
@@ -47,8 +47,8 @@ Result<std::string> output_of(const std::vector<std::string>& argv, LocalNode& n
 Result<void> check_that_it_waits(const std::string& unit, const std::string& run, const fs::path& program,
                                  LocalNode& node) {
   constexpr std::array<std::string_view, 1> kExecStart{"ExecStart"};
-  SPARK_TRY(const bool waits, is_active(unit + ".timer", node, kToolDeadline));
-  SPARK_TRY(const auto service, node.units(std::array{unit + ".service"}, kExecStart, kToolDeadline));
+  SPARK_TRY(const bool waits, is_active(unit + ".timer", node, kSystemctlDeadline));
+  SPARK_TRY(const auto service, node.units(std::array{unit + ".service"}, kExecStart, kSystemctlDeadline));
   const std::string command = "argv[]=" + program.string() + " --rollback " + run + " ;";
   if (waits && property_of(service.front(), "ExecStart").find(command) != std::string::npos) return {};
   return failure(ErrorCode::kFailed, "systemd has not set the rollback timer as requested", kNoNet);
@@ -104,7 +104,7 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
     return failure(ErrorCode::kUnsupported, "systemd is not running on this node", kNoNet);
   }
   auto [unit, former] = unit_names(run);
-  if (is_active(unit + ".timer", node, kToolDeadline).value_or(false)) std::swap(unit, former);
+  if (is_active(unit + ".timer", node, kSystemctlDeadline).value_or(false)) std::swap(unit, former);
   // Monotonic, so that changes of the clock do not matter. The default accuracy is a minute.
   SPARK_CHECK(output_of(
       {"systemd-run", "--quiet", "--collect", "--unit=" + unit, "--description=sparkplan: undo an unconfirmed change",
@@ -113,7 +113,7 @@ Result<void> SystemdRollbackTimer::start(const std::string& run, const fs::path&
       node));
   SPARK_CHECK(check_that_it_waits(unit, run, program, node));
   const std::vector<std::string> stop{"systemctl", "stop", former + ".timer"};
-  if (is_active(former + ".timer", node, kToolDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
+  if (is_active(former + ".timer", node, kSystemctlDeadline).value_or(false)) SPARK_CHECK(output_of(stop, node));
   return {};
 }
 
@@ -126,7 +126,8 @@ Result<void> SystemdRollbackTimer::guard_boot(const std::string& run, const fs::
 Result<void> SystemdRollbackTimer::stop(const std::string& run, LocalNode& node) {
   // First, because it works even on a full disk. Stopping a missing timer, or the one that started us, does no harm.
   const auto [unit, extended] = unit_names(run);
-  (void)node.run(std::vector<std::string>{"systemctl", "stop", unit + ".timer", extended + ".timer"}, kToolDeadline);
+  (void)node.run(std::vector<std::string>{"systemctl", "stop", unit + ".timer", extended + ".timer"},
+                 kSystemctlDeadline);
   SPARK_CHECK(node.remove_file(fs::path(kUnitDirectory) / kWantedBy / kRecoverUnit));
   return node.remove_file(fs::path(kUnitDirectory) / kRecoverUnit);
 }

@@ -27,7 +27,7 @@ constexpr std::size_t kLongestValue = 400;
 constexpr std::size_t kLongestText = 800;
 constexpr std::size_t kMostParameters = 8;
 
-constexpr timeval kPatience{5, 0};
+constexpr timeval kSendPatience{5, 0};
 
 /// HOSTNAME: printable ASCII without blanks, "-" when nothing is left.
 std::string host_field(std::string_view host) {
@@ -110,7 +110,7 @@ Result<void> send_to_syslog(const std::string& path, std::span<const SyslogMessa
   path.copy(address.sun_path, path.size());
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return failure(nobody_listens(path, errno));
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kSendPatience, sizeof kSendPatience);
   int error = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
   const auto sender = syslog_sender();
   for (const auto& message : messages) {

@@ -17,7 +17,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::string_view kHead = R"(<!-- Made from the program: cmake --build build --target reference -->
+constexpr std::string_view kProtocolHead = R"(<!-- Made from the program: cmake --build build --target reference -->
 # The protocol between controller and agent
 
 The controller starts the agent over SSH and exchanges messages with it on standard input and output. This page lists
@@ -244,7 +244,7 @@ class ProtocolPage {
     }
   }
 
-  std::string text_{kHead};
+  std::string text_{kProtocolHead};
   RecordCollector collector_;
   std::vector<std::string> messages_;
 };

@@ -6,7 +6,7 @@
 namespace sparkplan {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string fish_quoted(std::string_view text) {
   std::string safe = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') safe += '\\';
@@ -18,7 +18,7 @@ std::string quoted(std::string_view text) {
 /// " -a ..." for a value with known words.
 std::string offer_of(const std::string& value, const std::vector<std::string>& words) {
   if (is_node(value)) return " -a '(__sparkplan_nodes)'";
-  return words.empty() ? "" : " -a " + quoted(join(words, " "));
+  return words.empty() ? "" : " -a " + fish_quoted(join(words, " "));
 }
 
 std::string option_line(const std::string& condition, const OptionUsage& option) {
@@ -27,7 +27,7 @@ std::string option_line(const std::string& condition, const OptionUsage& option)
     text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   }
   if (!option.value.empty()) text += is_path(option.value) ? " -rF" : " -x" + offer_of(option.value, option.words);
-  return text + " -d " + quoted(option.help) + "\n";
+  return text + " -d " + fish_quoted(option.help) + "\n";
 }
 
 std::string command_lines(const CommandUsage& command) {
@@ -37,12 +37,13 @@ std::string command_lines(const CommandUsage& command) {
   for (const auto& argument : command.arguments) {
     if (argument.plan != PlanArgument::kNever) {
       const auto* function = argument.plan == PlanArgument::kOnly ? "__sparkplan_plans" : "__sparkplan_plans_and_files";
-      text += "complete -c sparkplan" + condition + " -a '(" + function + ")' -d " + quoted(argument.help) + "\n";
+      text += "complete -c sparkplan" + condition + " -a '(" + function + ")' -d " + fish_quoted(argument.help) + "\n";
       continue;
     }
     if (is_path(argument.name)) text += "complete -c sparkplan" + condition + " -F\n";
     const std::string offer = offer_of(argument.name, argument.words);
-    if (!offer.empty()) text += "complete -c sparkplan" + condition + offer + " -d " + quoted(argument.help) + "\n";
+    if (!offer.empty())
+      text += "complete -c sparkplan" + condition + offer + " -d " + fish_quoted(argument.help) + "\n";
   }
   return text;
 }
@@ -131,7 +132,7 @@ complete -c sparkplan -f
   for (const auto& option : program.options) text += option_line("", option);
   for (const auto& command : program.commands) {
     text += "complete -c sparkplan -n \"__sparkplan_command_is ''\" -a " + command.name + " -d " +
-            quoted(command.help) + "\n";
+            fish_quoted(command.help) + "\n";
   }
   for (const auto& command : program.commands) text += command_lines(command);
   return text;

@@ -7,7 +7,7 @@ namespace sparkplan {
 namespace {
 
 /// Quotes a text with single quotes for _arguments and _describe, which interpret brackets and colons.
-std::string quoted(std::string_view text) {
+std::string zsh_quoted(std::string_view text) {
   std::string safe;
   for (const char c : text) {
     if (c == '\'') {
@@ -35,7 +35,7 @@ std::string specification(const OptionUsage& option) {
   };
   std::vector<std::string> names;
   for (const auto& name : option.names) names.push_back(with_sign(name));
-  auto tail = "[" + quoted(option.help) + "]";
+  auto tail = "[" + zsh_quoted(option.help) + "]";
   if (takes_value) tail += ":" + option.value + ":" + action_of(option.value, option.words);
   const std::string star = option.repeatable ? "*" : "";
   if (names.size() == 1) return "'" + star + names.front() + tail + "'";
@@ -104,7 +104,7 @@ _sparkplan() {
   for (const auto& option : program.options) text += "    " + specification(option) + "\n";
   text += "  )\n  commands=(\n";
   for (const auto& command : program.commands) {
-    text += fmt::format("    '{}:{}'\n", command.name, quoted(command.help));
+    text += fmt::format("    '{}:{}'\n", command.name, zsh_quoted(command.help));
   }
   // -A: the flags behind the command are left to its own _arguments, which needs them: -f names the file of the nodes.
   text += R"(  )

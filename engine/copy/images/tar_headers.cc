@@ -16,7 +16,7 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::int64_t kBlock = 512;
+constexpr std::int64_t kHeaderBlock = 512;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::int64_t kLargestRecords = std::int64_t{1} << 20U;
 
@@ -34,7 +34,9 @@ constexpr Field kMagicField{257, 5};
 /// Of a long name, and in GNU's headers times that no engine writes.
 constexpr Field kPrefixField{345, 155};
 
-tl::unexpected<Error> refused(const std::string& why) { return failure(ErrorCode::kUnsupported, "the archive " + why); }
+tl::unexpected<Error> refused_archive(const std::string& why) {
+  return failure(ErrorCode::kUnsupported, "the archive " + why);
+}
 
 std::string_view bytes_in(const std::string& block, Field field) {
   return std::string_view(block).substr(field.at, field.size);
@@ -112,18 +114,18 @@ class TarReader {
   /// False at the end of the archive.
   Result<bool> read_header() {
     if (at_ == size_) return at_end();
-    SPARK_TRY(const std::string block, read_bytes(kBlock));
+    SPARK_TRY(const std::string block, read_bytes(kHeaderBlock));
     if (is_zero(block)) {
       if (at_ == size_) return at_end();
-      SPARK_TRY(const std::string next, read_bytes(kBlock));
-      if (!is_zero(next)) return refused("goes on behind its end");
+      SPARK_TRY(const std::string next, read_bytes(kHeaderBlock));
+      if (!is_zero(next)) return refused_archive("goes on behind its end");
       return at_end();
     }
     const auto size = number_in(block, kSizeField);
     if (text_in(block, kMagicField) != "ustar" || !has_right_checksum(block) || !size) {
-      return refused("has a header of another format");
+      return refused_archive("has a header of another format");
     }
-    if (!is_zero(bytes_in(block, kPrefixField))) return refused("has a name in two parts");
+    if (!is_zero(bytes_in(block, kPrefixField))) return refused_archive("has a name in two parts");
     const char type = block[kTypeAt];
     if (type == 'x') {
       SPARK_CHECK(read_records(*size));
@@ -134,14 +136,14 @@ class TarReader {
   }
 
   Result<bool> at_end() const {
-    if (is_extended_) return refused("ends behind an extended header");
+    if (is_extended_) return refused_archive("ends behind an extended header");
     return false;
   }
 
   Result<void> take_entry(const std::string& block, char type, std::int64_t size) {
     const auto kind = kind_of(type);
-    if (!kind) return refused("has a name of another kind than file, directory and link");
-    if (entries_.size() == kMostEntries) return refused("has too many names");
+    if (!kind) return refused_archive("has a name of another kind than file, directory and link");
+    if (entries_.size() == kMostEntries) return refused_archive("has too many names");
     TarEntry entry;
     entry.name = std::string(text_in(block, kNameField));
     entry.kind = *kind;
@@ -150,7 +152,8 @@ class TarReader {
     if (*kind == TarEntry::Kind::kLink) entry.target = std::string(text_in(block, kTargetField));
     is_extended_ = false;
     extended_size_.reset();
-    if (entry.kind != TarEntry::Kind::kFile && entry.size != 0) return refused("has content that belongs to no file");
+    if (entry.kind != TarEntry::Kind::kFile && entry.size != 0)
+      return refused_archive("has content that belongs to no file");
     SPARK_CHECK(skip(entry.size));
     entries_.push_back(std::move(entry));
     return {};
@@ -158,7 +161,7 @@ class TarReader {
 
   /// An extended header: lines of "LENGTH KEY=VALUE". Source: pax(1), "pax Extended Header".
   Result<void> read_records(std::int64_t size) {
-    if (is_extended_ || size > kLargestRecords) return refused("has an extended header that no engine writes");
+    if (is_extended_ || size > kLargestRecords) return refused_archive("has an extended header that no engine writes");
     is_extended_ = true;
     const auto begin = at_;
     SPARK_TRY(const std::string text, read_bytes(size));
@@ -169,7 +172,7 @@ class TarReader {
       const auto blank = std::min(left.find(' '), left.size());
       const auto length = parse_number<std::size_t>(left.substr(0, blank)).value_or(0);
       if (length < blank + 2 || length > left.size() || left[length - 1] != '\n') {
-        return refused("has an extended header of another format");
+        return refused_archive("has an extended header of another format");
       }
       SPARK_CHECK(take_record(left.substr(blank + 1, length - blank - 2)));
       left.remove_prefix(length);
@@ -180,20 +183,21 @@ class TarReader {
   /// Only a size has a meaning here. A record that gives a name is refused: an engine needs none.
   Result<void> take_record(std::string_view record) {
     const auto equals = record.find('=');
-    if (equals == std::string_view::npos || equals == 0) return refused("has an extended header of another format");
+    if (equals == std::string_view::npos || equals == 0)
+      return refused_archive("has an extended header of another format");
     const auto key = record.substr(0, equals);
     if (key == "path" || key == "linkpath" || key.starts_with("GNU.")) {
-      return refused("has a name or a map of holes in an extended header");
+      return refused_archive("has a name or a map of holes in an extended header");
     }
     if (key != "size") return {};
     const auto size = parse_number(record.substr(equals + 1));
-    if (!size || *size < 0 || extended_size_) return refused("has a size of another format");
+    if (!size || *size < 0 || extended_size_) return refused_archive("has a size of another format");
     extended_size_ = size;
     return {};
   }
 
   Result<std::string> read_bytes(std::int64_t count) {
-    if (count > size_ - at_) return refused("is cut off");
+    if (count > size_ - at_) return refused_archive("is cut off");
     std::vector<char> bytes(static_cast<std::size_t>(count));
     SPARK_CHECK(read_at(file_, bytes, at_));
     at_ += count;
@@ -202,10 +206,10 @@ class TarReader {
 
   /// Over content, and what fills its last block.
   Result<void> skip(std::int64_t count) {
-    if (count > size_ - at_) return refused("is cut off");
+    if (count > size_ - at_) return refused_archive("is cut off");
     at_ += count;
-    const auto filler = (kBlock - at_ % kBlock) % kBlock;
-    if (filler > size_ - at_) return refused("is cut off");
+    const auto filler = (kHeaderBlock - at_ % kHeaderBlock) % kHeaderBlock;
+    if (filler > size_ - at_) return refused_archive("is cut off");
     at_ += filler;
     return {};
   }

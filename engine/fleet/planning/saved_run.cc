@@ -43,7 +43,7 @@ std::optional<Error> why_another_machine(const PlannedMachine& planned, const st
   return std::nullopt;
 }
 
-Error stale(std::string why) { return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, kPlanAgain}; }
+Error stale_plan(std::string why) { return Error{ErrorCode::kStalePlan, std::move(why), {}, std::nullopt, kPlanAgain}; }
 
 const NodeReport* find_node(const SavedPlan& saved, const std::string& name) {
   const auto& nodes = saved.report.nodes;
@@ -81,9 +81,9 @@ void skip_nodes_not_held(Planning& planning, const SavedPlan& saved) {
     if (auto error = why_another_machine(machine->second, node.known.facts.machine_id, node.client->host_key())) {
       session.give_up(node, std::move(*error));
     } else if (held->address != now.address) {
-      session.give_up(node, stale("its address was " + held->address + " in the plan and is now " + now.address));
+      session.give_up(node, stale_plan("its address was " + held->address + " in the plan and is now " + now.address));
     } else if (held->membership == Membership::kMember && now.membership == Membership::kJoining) {
-      session.give_up(node, stale("the plan shows it as a member of the cluster, but it is not a member"));
+      session.give_up(node, stale_plan("the plan shows it as a member of the cluster, but it is not a member"));
     } else if (held->membership != now.membership) {
       warn(session, node, "plan.joined", "it has joined the cluster since the plan was made");
     }
@@ -102,7 +102,7 @@ void leave_out_concerned(PlannedNode& planned, const NodePlan& saved, const Diag
     if (change.where == finding.where) there.insert(change.id);
   }
   for (const ResourceId& id : there.empty() ? of_type : there)
-    planned.outcomes.go_stale(id, stale("a finding is not in the plan: " + finding.message));
+    planned.outcomes.go_stale(id, stale_plan("a finding is not in the plan: " + finding.message));
 }
 
 /// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
@@ -126,7 +126,7 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
       if (contains(due_to_others, finding)) {
         leave_out_concerned(planned, find_node(saved, node.name())->plan, finding);  // Other nodes are skipped by now.
       } else {
-        session.give_up(planned.node, stale("a finding is not in the plan: " + finding.message));
+        session.give_up(planned.node, stale_plan("a finding is not in the plan: " + finding.message));
         break;
       }
     }
@@ -167,7 +167,7 @@ void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const No
   std::erase_if(plan.waiting, not_approved);
   // Without its whole plan, a departing node would be released with changes left on it.
   if (planned.node.leaving && (planned.outcomes.any_stale() || !held.not_held.empty()))
-    session.give_up(planned.node, stale("it changed since the plan was made"));
+    session.give_up(planned.node, stale_plan("it changed since the plan was made"));
 }
 
 }  // namespace

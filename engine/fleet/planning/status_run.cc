@@ -10,11 +10,6 @@
 namespace sparkplan {
 namespace {
 
-bool is_this_build(const Hello& hello) {
-  const auto image = agent_image(hello.architecture);
-  return image && image->build == hello.build;
-}
-
 bool is_listed(const std::string& name, const Roster& roster) {
   return std::ranges::any_of(roster.members, [&](const RosterEntry& entry) { return entry.name == name; });
 }
@@ -38,7 +33,8 @@ NodeState state_of(const FleetNode& node, const Cluster& cluster) {
   state.maintenance = node.spec->maintenance;
   if (lacks_agent(node)) state.agent = AgentState::kNone;
   if (!node.client || node.error) return state;
-  state.agent = is_this_build(node.client->hello()) ? AgentState::kThisBuild : AgentState::kOtherBuild;
+  state.agent = is_this_build(node.client->hello().architecture, node.client->hello().build) ? AgentState::kThisBuild
+                                                                                             : AgentState::kOtherBuild;
   const Facts& facts = node.known.facts;
   state.os = facts.os_name;
   state.gpu_driver = facts.host.gpu_driver;

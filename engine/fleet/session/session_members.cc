@@ -11,11 +11,6 @@
 namespace sparkplan {
 namespace {
 
-bool is_this_build(const Hello& hello) {
-  const auto image = agent_image(hello.architecture);
-  return image && image->build == hello.build;
-}
-
 void add_hint(Error& error, std::string_view hint) {
   error.hint += (error.hint.empty() ? "" : "; ") + std::string(hint);
 }
@@ -183,7 +178,8 @@ void FleetSession::open_departing(FleetNode& node) {
 /// Checks the machine. Only then it updates the agent.
 Result<void> FleetSession::prove_identity(FleetNode& node) {
   SPARK_CHECK(check_departing_machine(*node.departed, node.client->host_key(), node.known));
-  if (options_.agent.install != InstallPolicy::kExactBuild || is_this_build(node.client->hello())) return {};
+  const Hello& hello = node.client->hello();
+  if (options_.agent.install != InstallPolicy::kExactBuild || is_this_build(hello.architecture, hello.build)) return {};
   node.client.reset();
   SPARK_CHECK(connect(node, options_.agent));
   show(node, "facts read", Activity::kWaiting);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMostFiles = 256;
 constexpr std::size_t kMostLevels = 16;
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20;
 
 /// A file that is being read, and those that include it.
 struct Level {
@@ -92,9 +92,9 @@ class Reading {
   }
 
   Result<std::string> text_of(int file, const std::string& name) {
-    SPARK_TRY(auto text, read_up_to(file, kMostBytes + 1 - bytes_, name));
+    SPARK_TRY(auto text, read_up_to(file, kLargestConfigFile + 1 - bytes_, name));
     bytes_ += text.size();
-    if (bytes_ <= kMostBytes) return text;
+    if (bytes_ <= kLargestConfigFile) return text;
     return failure(ErrorCode::kInvalidInput, "the ssh configuration has more than 1 MiB, at " + name);
   }
 

@@ -22,8 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kService = "_ssh._tcp.local";
-constexpr std::chrono::milliseconds kPatience{2500};
-constexpr std::chrono::milliseconds kPause{100};
+constexpr std::chrono::milliseconds kAnswersArriveIn{2500};
+constexpr std::chrono::milliseconds kAnswerPause{100};
 
 bool send_question(const FileDescriptor& socket, const MdnsDestination& destination) {
   in_addr from{};
@@ -102,7 +102,7 @@ Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& 
     if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     std::vector<pollfd> readable;
     for (const FileDescriptor& socket : sockets) readable.push_back({socket.get(), POLLIN, 0});
-    if (::poll(readable.data(), readable.size(), static_cast<int>(kPause.count())) <= 0) continue;
+    if (::poll(readable.data(), readable.size(), static_cast<int>(kAnswerPause.count())) <= 0) continue;
     for (const FileDescriptor& socket : sockets) receive(socket, hosts);
   }
   return merged(hosts);
@@ -116,7 +116,7 @@ Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
   if (output && output->exit_status == 0) {
     hosts = merged(hosts_in_avahi_output(output->standard_output));
   } else {
-    SPARK_TRY(hosts, ask_mdns(mdns_destinations(), kPatience, stop));
+    SPARK_TRY(hosts, ask_mdns(mdns_destinations(), kAnswersArriveIn, stop));
   }
   const auto own = mdns_destinations();
   std::erase_if(hosts, [&](const AnnouncedHost& host) {

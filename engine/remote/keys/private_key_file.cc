@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kBegin = "-----BEGIN OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kEnd = "-----END OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kMagic{"openssh-key-v1\0", 15};
-constexpr std::size_t kMostBytes = std::size_t{64} << 10;
+constexpr std::size_t kLargestKeyFile = std::size_t{64} << 10;
 
 std::optional<std::uint32_t> take_number(std::string_view& bytes) {
   if (bytes.size() < 4) return std::nullopt;
@@ -80,7 +80,7 @@ Result<std::string> read_private_key(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return failure(system_error("stat " + path, errno));
   if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path + " is not a regular file");
-  return read_up_to(file.get(), kMostBytes, path);
+  return read_up_to(file.get(), kLargestKeyFile, path);
 }
 
 }  // namespace sparkplan

@@ -10,16 +10,14 @@
 #include <vector>
 
 #include "engine/remote/keys/private_key_file.h"
+#include "engine/remote/keys/ssh_key_pointer.h"
 
 namespace sparkplan {
 namespace {
 
-constexpr int kMostAttempts = 3;
+using ssh::KeyPointer;
 
-struct KeyDeleter {
-  void operator()(ssh_key key) const { ssh_key_free(key); }
-};
-using KeyPointer = std::unique_ptr<ssh_key_struct, KeyDeleter>;
+constexpr int kMostAttempts = 3;
 
 /// A private key without encryption, wiped when it is freed.
 struct TextDeleter {

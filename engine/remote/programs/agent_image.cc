@@ -23,6 +23,11 @@ std::optional<ProgramImage> image_of(std::string_view program, std::string_view 
 
 std::optional<ProgramImage> agent_image(std::string_view architecture) { return image_of("agent", architecture); }
 
+bool is_this_build(std::string_view architecture, std::string_view build) {
+  const auto image = agent_image(architecture);
+  return image && image->build == build;
+}
+
 std::optional<ProgramImage> nccl_rank_image(std::string_view architecture) { return image_of("nccl", architecture); }
 
 std::optional<ProgramImage> job_image(std::string_view architecture) { return image_of("job", architecture); }

@@ -17,6 +17,8 @@ struct ProgramImage {
 
 /// The agent. Nothing when this build contains none for the architecture.
 std::optional<ProgramImage> agent_image(std::string_view architecture);
+/// True if this program contains that agent: `build` is what it says of itself.
+bool is_this_build(std::string_view architecture, std::string_view build);
 /// The rank of the NCCL test, sparkplan-nccl; as agent_image().
 std::optional<ProgramImage> nccl_rank_image(std::string_view architecture);
 /// The process starter, sparkplan-job; as agent_image().

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kGlance{5};
 constexpr std::chrono::milliseconds kLongestWrite{60'000};
 constexpr std::chrono::seconds kLongestSilence{120};
-constexpr std::size_t kPiece = std::size_t{256} << 10;
+constexpr std::size_t kRelayedPiece = std::size_t{256} << 10;
 
 /// A connection to a port of this machine, closed at the end.
 class LocalSocket {
@@ -118,7 +118,7 @@ void CopyRelay::carry(int local_port, const std::stop_token& stop) {
     if (stop.stop_requested() || Clock::now() >= end || !channel_->read_some(arrived, kStopPatience)) return;
   }
   const LocalSocket local(local_port);
-  std::vector<char> bytes(kPiece);
+  std::vector<char> bytes(kRelayedPiece);
   if (!local.is_open() || !local.write_all(arrived)) return;
   while (!stop.stop_requested()) {
     const bool readable = local.has_bytes();

@@ -8,7 +8,7 @@ namespace {
 constexpr CarriedProgramKind kJobProgram{"sparkplan-job", "the process starter", RemoteProgram::kJob,
                                          RemoteProgram::kJobInstaller, job_image};
 
-std::optional<ProgramClient::Greeting> greeting_in(const Value& message) {
+std::optional<ProgramClient::Greeting> job_greeting_in(const Value& message) {
   const auto answer = decode<JobAnswer>(message);
   const auto* hello = answer ? std::get_if<JobHello>(&*answer) : nullptr;
   if (hello == nullptr) return std::nullopt;
@@ -18,7 +18,7 @@ std::optional<ProgramClient::Greeting> greeting_in(const Value& message) {
 }  // namespace
 
 Result<JobClient> JobClient::open(const NodeSpec& node, const AgentOptions& options) {
-  SPARK_TRY(auto program, ProgramClient::open(kJobProgram, node, options, greeting_in));
+  SPARK_TRY(auto program, ProgramClient::open(kJobProgram, node, options, job_greeting_in));
   return JobClient(std::move(program));
 }
 

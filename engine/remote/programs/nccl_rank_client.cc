@@ -13,7 +13,7 @@ constexpr CarriedProgramKind kNcclProgram{"sparkplan-nccl", "the program for the
                                           RemoteProgram::kNcclInstaller, nccl_rank_image};
 constexpr std::chrono::milliseconds kPatienceOutside{5000};
 
-std::optional<ProgramClient::Greeting> greeting_in(const Value& message) {
+std::optional<ProgramClient::Greeting> rank_greeting_in(const Value& message) {
   const auto answer = decode<RankAnswer>(message);
   const auto* hello = answer ? std::get_if<RankHello>(&*answer) : nullptr;
   if (hello == nullptr) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<ProgramClient::Greeting> greeting_in(const Value& message) {
 }  // namespace
 
 Result<NcclRankClient> NcclRankClient::open(const NodeSpec& node, const AgentOptions& options) {
-  SPARK_TRY(auto program, ProgramClient::open(kNcclProgram, node, options, greeting_in));
+  SPARK_TRY(auto program, ProgramClient::open(kNcclProgram, node, options, rank_greeting_in));
   return NcclRankClient(std::move(program));
 }
 
@@ -36,7 +36,7 @@ Result<NcclRankClient> NcclRankClient::open_in_container(const NodeSpec& node, c
   }
   SPARK_TRY(auto starter, JobClient::open(node, options));
   SPARK_TRY(auto channel, ContainerChannel::start(std::move(starter), job, image));
-  SPARK_TRY(auto program, ProgramClient::open_on(kNcclProgram, std::move(channel), options, greeting_in));
+  SPARK_TRY(auto program, ProgramClient::open_on(kNcclProgram, std::move(channel), options, rank_greeting_in));
   return NcclRankClient(std::move(program));
 }
 

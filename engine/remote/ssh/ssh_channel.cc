@@ -19,7 +19,7 @@ constexpr std::size_t kMostUnread = std::size_t{4} << 20;
 /// A command may print while a message to its starter is written. libssh sends nothing before it has handed out what it
 /// holds, which may be several windows of output.
 constexpr std::size_t kMostArrived = std::size_t{32} << 20;
-constexpr std::size_t kPiece = 32768;
+constexpr std::size_t kPieceRead = 32768;
 
 class SshChannel final : public Channel {
  public:
@@ -105,7 +105,7 @@ class SshChannel final : public Channel {
  private:
   /// Reads the bytes that libssh holds or can read from the socket without waiting. 0: none.
   Result<std::size_t> read_now(std::string& into) {
-    std::array<char, kPiece> buffer{};
+    std::array<char, kPieceRead> buffer{};
     const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 0, 0);
     SPARK_CHECK(check_flood());
     if (count > 0) {
@@ -136,7 +136,7 @@ class SshChannel final : public Channel {
   Result<std::size_t> write_now(std::string_view bytes) {
     // libssh would wait for the window without a limit.
     const std::size_t window = ssh_channel_window_size(channel_.get());
-    const auto size = std::min({bytes.size(), window, kPiece});
+    const auto size = std::min({bytes.size(), window, kPieceRead});
     if (size == 0) return std::size_t{0};
     const int written = ssh_channel_write(channel_.get(), bytes.data(), static_cast<std::uint32_t>(size));
     if (written < 0 && written != SSH_AGAIN) return failure(broken("write"));
@@ -155,7 +155,7 @@ class SshChannel final : public Channel {
   /// Takes the standard error that arrived before the callback was set. Until it is read, libssh does not report the
   /// end of the stream and handles no packets.
   void take_early_errors() {
-    std::array<char, kPiece> buffer{};
+    std::array<char, kPieceRead> buffer{};
     while (true) {
       const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 1, 0);
       if (count <= 0) return;

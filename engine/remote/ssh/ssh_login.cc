@@ -6,15 +6,11 @@
 #include "engine/core/text.h"
 #include "engine/process/own_user.h"
 #include "engine/remote/keys/private_key_file.h"
+#include "engine/remote/keys/ssh_key_pointer.h"
 #include "engine/remote/ssh/ssh_session.h"
 
 namespace sparkplan::ssh {
 namespace {
-
-struct KeyDeleter {
-  void operator()(ssh_key key) const { ssh_key_free(key); }
-};
-using KeyPointer = std::unique_ptr<ssh_key_struct, KeyDeleter>;
 
 /// PAM prompts a few times at most. More rounds, even without a prompt, could keep the program busy for ever.
 constexpr int kMostRounds = 10;

@@ -15,16 +15,12 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/process/own_user.h"
+#include "engine/remote/keys/ssh_key_pointer.h"
 #include "engine/remote/ssh/known_hosts.h"
 #include "engine/remote/ssh/tcp_connect.h"
 
 namespace sparkplan::ssh {
 namespace {
-
-struct KeyDeleter {
-  void operator()(ssh_key key) const { ssh_key_free(key); }
-};
-using KeyPointer = std::unique_ptr<ssh_key_struct, KeyDeleter>;
 
 /// The longest delay before a stop request is noticed.
 constexpr int kPause = 50;

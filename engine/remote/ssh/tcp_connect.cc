@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostAddresses = 16;
-constexpr std::chrono::milliseconds kPause{50};  ///< Until a stop is noticed.
+constexpr std::chrono::milliseconds kConnectPause{50};  ///< Until a stop is noticed.
 
 /// The addresses of a name. Shared with the thread that looks them up, which may outlive the wait for it.
 struct Lookup {
@@ -91,7 +91,7 @@ int connect_to(const sockaddr_storage& address, socklen_t size, Clock::time_poin
       break;
     }
     pollfd writable{descriptor, POLLOUT, 0};
-    if (::poll(&writable, 1, static_cast<int>(std::min(left, kPause).count())) <= 0) continue;
+    if (::poll(&writable, 1, static_cast<int>(std::min(left, kConnectPause).count())) <= 0) continue;
     socklen_t length = sizeof error;
     if (::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   }

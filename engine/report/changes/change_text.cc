@@ -127,11 +127,6 @@ char symbol_of(const Change& change) {
   return change.action == Action::kRemove ? '-' : '~';
 }
 
-Outcome outcome_of(const NodeReport& node, const ResourceId& id) {
-  const auto found = node.outcomes.find(id);
-  return found == node.outcomes.end() ? Outcome::kPlanned : found->second;
-}
-
 class ChangeWriter {
  public:
   ChangeWriter(const NodeReport& node, const std::string& file, bool outcome, const TextStyle& style)

@@ -7,7 +7,7 @@ namespace sparkplan {
 namespace {
 
 /// printable() already removes all characters that XML 1.0 forbids: controls, U+FFFE and U+FFFF.
-std::string escaped(std::string_view text) {
+std::string xml_escaped(std::string_view text) {
   std::string result;
   for (const char c : printable(text)) {
     switch (c) {
@@ -36,20 +36,20 @@ std::string details_of(const Check& check) {
   if (check.threshold) text += fmt::format("\nthreshold: {} {}", *check.threshold, check.unit);
   if (!check.fix.empty()) text += "\nfix: " + check.fix;
   std::string safe;
-  for (const auto line : split_lines(text)) safe += escaped(line) + "\n";
+  for (const auto line : split_lines(text)) safe += xml_escaped(line) + "\n";
   return safe;
 }
 
 std::string case_of(const Check& check) {
   const std::string head = fmt::format("    <testcase classname=\"sparkplan.{}\" name=\"{}\" time=\"0\">\n",
-                                       to_string(check.level), escaped(check.id));
+                                       to_string(check.level), xml_escaped(check.id));
   std::string body;
   if (check.status == CheckStatus::kFail) {
-    body = fmt::format("      <failure message=\"{}\">{}</failure>\n", escaped(check.cause), details_of(check));
+    body = fmt::format("      <failure message=\"{}\">{}</failure>\n", xml_escaped(check.cause), details_of(check));
   } else if (check.status == CheckStatus::kSkip) {
-    body = fmt::format("      <skipped message=\"{}\"/>\n", escaped(check.cause));
+    body = fmt::format("      <skipped message=\"{}\"/>\n", xml_escaped(check.cause));
   } else {
-    const std::string warning = check.status == CheckStatus::kWarn ? "warning: " + escaped(check.cause) + "\n" : "";
+    const std::string warning = check.status == CheckStatus::kWarn ? "warning: " + xml_escaped(check.cause) + "\n" : "";
     body = "      <system-out>" + warning + details_of(check) + "</system-out>\n";
   }
   return head + body + "    </testcase>\n";
@@ -60,7 +60,7 @@ std::string case_of(const NodeReport& node) {
   return fmt::format(
       "    <testcase classname=\"sparkplan.connection\" name=\"connection/{}\" time=\"0\">\n"
       "      <error message=\"{}\"/>\n    </testcase>\n",
-      escaped(node.name), escaped(node.error->describe()));
+      xml_escaped(node.name), xml_escaped(node.error->describe()));
 }
 
 struct Suite {
@@ -102,7 +102,7 @@ std::string to_junit(const VerifyReport& report) {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"sparkplan verify {}\" tests=\"{}\" "
       "failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\">\n{}</testsuites>\n",
-      escaped(report.run.cluster), report.checks.size() + connections.tests, counts.fail, connections.errors,
+      xml_escaped(report.run.cluster), report.checks.size() + connections.tests, counts.fail, connections.errors,
       counts.skip, report.run.duration.count(), suites);
 }
 

@@ -42,13 +42,13 @@ std::string code(std::string_view text) {
   return text.empty() ? "" : "<code>" + escaped(shown_text(text, kLongestCell)) + "</code>";
 }
 
-struct Counts {
+struct TitleCounts {
   std::size_t add = 0, change = 0, remove = 0, drift = 0, blocked = 0;
-  auto operator<=>(const Counts&) const = default;
+  auto operator<=>(const TitleCounts&) const = default;
 };
 
-Counts counts_of(const NodeReport& node) {
-  Counts counts;
+TitleCounts counts_of(const NodeReport& node) {
+  TitleCounts counts;
   counts.blocked = node.plan.blocked.size();
   for (const Change& change : node.plan.changes) {
     if (change.origin == Origin::kForeign) continue;
@@ -72,7 +72,7 @@ constexpr std::string_view kSummaryHead =
 std::vector<SummaryRow> summary_rows(const Report& report) {
   std::vector<std::pair<std::string, std::vector<std::string>>> rows;
   for (const NodeReport& node : report.nodes) {
-    const Counts counts = counts_of(node);
+    const TitleCounts counts = counts_of(node);
     std::string row = " | " + escaped(state_words(node));
     for (const std::size_t number : {counts.add, counts.change, counts.remove, counts.drift, counts.blocked})
       row += " | " + std::to_string(number);

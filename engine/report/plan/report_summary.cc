@@ -32,11 +32,6 @@ struct Counts {
   std::size_t leaving = 0, released = 0, forgotten = 0;
 };
 
-Outcome outcome_of(const NodeReport& node, const Change& change) {
-  const auto found = node.outcomes.find(change.id);
-  return found == node.outcomes.end() ? Outcome::kPlanned : found->second;
-}
-
 template <class Matches>
 std::size_t count_changes(const NodeReport& node, Matches matches) {
   const auto& changes = node.plan.changes;
@@ -76,7 +71,7 @@ Counts count(const Report& report) {
     counts.kept.add(node.plan.kept_orphans.size());
     const auto ours = [&](Outcome outcome) {
       return [&node, outcome](const Change& change) {
-        return change.origin != Origin::kForeign && outcome_of(node, change) == outcome;
+        return change.origin != Origin::kForeign && outcome_of(node, change.id) == outcome;
       };
     };
     counts.failed.add(count_changes(node, ours(Outcome::kFailed)));
@@ -85,7 +80,7 @@ Counts count(const Report& report) {
     const auto counted_action = [&](Action action) {
       return count_changes(node, [&](const Change& change) {
         if (change.origin == Origin::kForeign || change.action != action) return false;
-        return !applied || outcome_of(node, change) == Outcome::kDone;
+        return !applied || outcome_of(node, change.id) == Outcome::kDone;
       });
     };
     const std::size_t create = counted_action(Action::kCreate);

@@ -8,7 +8,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kIndent = 2;
+constexpr std::size_t kWaitingIndent = 2;
 constexpr std::size_t kDetailIndent = 6;
 
 /// The first Unknown in the value.
@@ -47,7 +47,8 @@ std::string places_of(const ResourceId& id, const Registry& registry) {
 }
 
 std::string lines_of_change(const Change& change, const Registry& registry, const TextStyle& style) {
-  std::string text = std::string(kIndent, ' ') + printable(change.id.type) + "  " + printable(change.id.name) + "\n";
+  std::string text =
+      std::string(kWaitingIndent, ' ') + printable(change.id.type) + "  " + printable(change.id.name) + "\n";
   if (!change.note.empty()) text += wrapped(printable(change.note), kDetailIndent, style);
   bool all_unknown = true;
   for (const FieldChange& field : change.fields) {

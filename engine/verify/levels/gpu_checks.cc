@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-RowId row_of(const NcclFailure& failure) {
+RowId gpu_row_of(const NcclFailure& failure) {
   switch (failure.trouble) {
     case NcclTrouble::kEnded:
       return "nccl-rank-ended";
@@ -28,7 +28,7 @@ RowId row_of(const NcclFailure& failure) {
   return "nccl-not-started";
 }
 
-RowId row_of(GpuFault fault) {
+RowId gpu_row_of(GpuFault fault) {
   switch (fault) {
     case GpuFault::kMemory:
       return "nccl-memory";
@@ -43,7 +43,7 @@ RowId row_of(GpuFault fault) {
 Check check_of_failure(const GpuNode& node, const NcclFailure& failure) {
   Check check = skipped(Level::kGpu, {node.name}, "", "stopped");
   if (failure.trouble == NcclTrouble::kStopped) return check;
-  const RowId row = row_of(failure);
+  const RowId row = gpu_row_of(failure);
   const bool no_gpu = row == RowId("nccl-no-gpu");
   check.text = no_gpu ? "no GPU" : "the GPU was not measured";
   diagnose(check, no_gpu && !node.spark ? CheckStatus::kSkip : CheckStatus::kFail, row, failure.error.describe());
@@ -163,7 +163,7 @@ class GpuChecks {
   void add_trouble(const GpuTrouble& trouble) {
     Check& check = add("load");
     check.text = "the measurement failed";
-    diagnose(check, CheckStatus::kFail, row_of(trouble.fault), trouble.error.describe());
+    diagnose(check, CheckStatus::kFail, gpu_row_of(trouble.fault), trouble.error.describe());
   }
 
   void add_clock(const GpuLoad& load) {
@@ -208,7 +208,7 @@ class GpuChecks {
   /// A node that claims a measurement, and no rate, must not pass.
   static void fail_without_rate(Check& check) {
     check.text = "the measurement failed";
-    diagnose(check, CheckStatus::kFail, row_of(GpuFault::kCuda), "the node reports a measurement without a rate");
+    diagnose(check, CheckStatus::kFail, gpu_row_of(GpuFault::kCuda), "the node reports a measurement without a rate");
   }
 
   void add_compute(const GpuLoad& load) {
