@@ -21,29 +21,16 @@ else()
   spark_harden(sparkplan_options)
 endif()
 
-# spark_unity(TARGET [APART source...] [SECOND source...]): with SPARKPLAN_UNITY, several sources become one compilation,
-# because most of the time goes into headers that they share. tests/bench/build_time.sh measures it. Sources that define the same name in
-# their anonymous namespaces cannot be together: all but one of them belong to SECOND, which are compiled together, or to
-# APART, which are compiled alone.
+# spark_unity(TARGET [APART source...]): with SPARKPLAN_UNITY, several sources become one compilation, because most of the
+# time goes into headers that they share. tests/bench/build_time.sh measures it. So the names in the anonymous namespaces
+# of a target differ. APART are sources that cannot be together with others, with the reason beside it.
 function(spark_unity target)
-  cmake_parse_arguments(ARG "" "" "APART;SECOND" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   if(NOT SPARKPLAN_UNITY)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${SPARKPLAN_UNITY_BATCH})
   set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  if(ARG_SECOND)
-    get_target_property(sources ${target} SOURCES)
-    list(REMOVE_ITEM sources ${ARG_APART} ${ARG_SECOND})
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-    set(count 0)
-    foreach(source IN LISTS sources)
-      math(EXPR batch "${count} / ${SPARKPLAN_UNITY_BATCH}")
-      math(EXPR count "${count} + 1")
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${batch})
-    endforeach()
-    set_source_files_properties(${ARG_SECOND} PROPERTIES UNITY_GROUP second)
-  endif()
   # Sources are included like headers there, and g++ warns of types that two of them could define differently.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
@@ -61,16 +48,16 @@ function(spark_sources variable)
   set(${variable} ${all} PARENT_SCOPE)
 endfunction()
 
-# spark_library(NAME [FOR_SPEED] [SOURCES file...] [APART file...] [SECOND file...] [DEPENDS target...]
+# spark_library(NAME [FOR_SPEED] [SOURCES file...] [APART file...] [DEPENDS target...]
 #   [LIBRARIES target...])
 # One static library per folder. DEPENDS are layers of this project. LIBRARIES are foreign libraries and stay private to
 # the folder. SOURCES may have patterns. FOR_SPEED: code that only the controller contains, where size does not matter.
-# APART and SECOND: those of the sources that are compiled alone and together, see spark_unity().
+# APART: those of the sources that are compiled alone, see spark_unity().
 function(spark_library name)
-  cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;APART;SECOND;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_SPEED" "" "SOURCES;APART;DEPENDS;LIBRARIES" ${ARGN})
   spark_sources(sources ${ARG_SOURCES})
   add_library(${name} STATIC ${sources})
-  spark_unity(${name} APART ${ARG_APART} SECOND ${ARG_SECOND})
+  spark_unity(${name} APART ${ARG_APART})
   if(ARG_FOR_SPEED)
     target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O2>)
   endif()

@@ -28,9 +28,8 @@ constexpr std::size_t kPart = std::size_t{256} << 10;
 
 std::string request_for(ChunkId id) {
   std::string bytes;
-  for (const std::uint32_t number : {id.file, id.chunk}) {
-    for (unsigned shift = 32; shift > 0; shift -= 8) bytes += static_cast<char>(number >> (shift - 8) & 0xFFU);
-  }
+  append_number(bytes, id.file);
+  append_number(bytes, id.chunk);
   return bytes;
 }
 

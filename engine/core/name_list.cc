@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostDigits = 18;
 
-std::optional<std::uint64_t> number_of(std::string_view digits) {
+std::optional<std::uint64_t> number_in_name(std::string_view digits) {
   const bool all_digits =
       std::all_of(digits.begin(), digits.end(), [](char byte) { return byte >= '0' && byte <= '9'; });
   if (digits.empty() || digits.size() > kMostDigits || !all_digits) return std::nullopt;
@@ -33,8 +33,8 @@ std::optional<std::vector<std::string>> numbers_in(std::string_view list) {
   for (const std::string_view range : split(list, ',')) {
     const auto dash = range.find('-');
     const std::string_view first_digits = range.substr(0, dash);
-    const auto first = number_of(first_digits);
-    const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
+    const auto first = number_in_name(first_digits);
+    const auto last = dash == std::string_view::npos ? first : number_in_name(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMostUnfoldedNames - numbers.size()) return std::nullopt;
     for (std::uint64_t number = *first; number <= *last; ++number) {
       numbers.push_back(with_width(number, first_digits.size()));
@@ -64,8 +64,8 @@ std::vector<std::string> unfolded(std::string_view text) {
 std::string fault_of_numbers(std::string_view list) {
   for (const std::string_view range : split(list, ',')) {
     const auto dash = range.find('-');
-    const auto first = number_of(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
+    const auto first = number_in_name(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_in_name(range.substr(dash + 1));
     if (!first || !last) return "brackets hold numbers and ranges, such as [01-03,07]";
     if (*last < *first) {
       const std::string smaller(range.substr(dash + 1));

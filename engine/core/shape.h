@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/core/result.h"
@@ -64,6 +66,14 @@ class Shape {
 
 /// A field of a map.
 struct ShapeField {
+  ShapeField(std::string_view named, Shape of, bool is_required = false)
+      : name(named), shape(std::move(of)), required(is_required) {}
+  template <std::size_t kSize>
+  ShapeField(const char (&named)[kSize], Shape of, bool is_required = false)
+      : ShapeField(std::string_view(named), std::move(of), is_required) {}
+  /// Deleted: the text of a std::string may end before the shape.
+  ShapeField(const std::string& named, Shape of, bool is_required = false) = delete;
+
   std::string_view name;  ///< Of static storage. A "*" at its end stands for all fields with this beginning.
   Shape shape;
   bool required = false;  ///< The value is of no use without it.

@@ -45,6 +45,7 @@ class TuneRun {
   TuneRun(const Cluster& cluster, FleetSession& session, const TuneOptions& options)
       : session_(session), options_(options), context_{cluster, {}, verify_, session.options().stop, {}} {
     const RunOptions& given = session.options();
+    context_.registry = &session.registry();
     verify_.agent = given.agent;
     verify_.workers = given.workers;
     verify_.nccl.ranks_per_node = 0;

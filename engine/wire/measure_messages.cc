@@ -23,14 +23,14 @@ constexpr std::int64_t kMostRuns = std::numeric_limits<std::int64_t>::max();
 /// Of one node in one run of `verify`.
 constexpr std::int64_t kMostChecks = 1'000'000;
 /// The longest name of a node or of an interface.
-constexpr std::size_t kLongestUserName = 255;
+constexpr std::size_t kLongestNodeName = 255;
 
 constexpr FieldRule kPort = kRequired.within(1, kMostPort);
 constexpr ListRule kPacketSizes = kRequired.within(0, 65'535).at_most(256);
 constexpr std::string_view kNameRequirement = "expected one line of 1 to 255 bytes";
 
 bool is_name(const std::string& text) {
-  return !text.empty() && text.size() <= kLongestUserName && text.find('\n') == std::string::npos;
+  return !text.empty() && text.size() <= kLongestNodeName && text.find('\n') == std::string::npos;
 }
 
 void list_name(FieldVisitor& field, std::string_view key, std::string& name) {

@@ -212,14 +212,14 @@ ReportedShapes reported_trust() {
                                   {"known_hosts.*", lines()},
                                   {kUnexpectedField, lines()},
                                   {kConfigField, lines()}});
-  reported.artifacts = {{std::string(kKeyKind), Shape::map({{"type", word()},
-                                                            {"owner", word()},
-                                                            {"mode", word()},
-                                                            {"comment", Shape::text()},
-                                                            {"public_file", Shape::text()},
-                                                            {"public_file_is_no_public_key", Shape::boolean()}})},
-                        {std::string(kAuthorizedKeysKind),
-                         Shape::map({{"content", Shape::text()}, {std::string(kNotListed), Shape::line()}})}};
+  reported.artifacts = {
+      {std::string(kKeyKind), Shape::map({{"type", word()},
+                                          {"owner", word()},
+                                          {"mode", word()},
+                                          {"comment", Shape::text()},
+                                          {"public_file", Shape::text()},
+                                          {"public_file_is_no_public_key", Shape::boolean()}})},
+      {std::string(kAuthorizedKeysKind), Shape::map({{"content", Shape::text()}, {kNotListed, Shape::line()}})}};
   reported.exported = Shape::map(
       {{"users", Shape::map_of(user())}, {"host_keys", Shape::list(Shape::text())}, {"addresses", Shape::texts()}});
   return reported;

@@ -82,7 +82,7 @@ void write(const Database& database, FakeNode& node) {
   }
 }
 
-CommandOutput failed(const std::string& text) { return {100, {}, text + "\n"}; }
+CommandOutput apt_failed(const std::string& text) { return {100, {}, text + "\n"}; }
 
 /// Adds the package to `found`, after the packages that it needs.
 void collect(const FakeNode& node, const Database& database, const std::string& name, std::vector<std::string>& found) {
@@ -105,11 +105,11 @@ CommandOutput install(const Call& call, Database database, const std::string& wa
   const auto equals = wanted.find('=');
   const std::string name = wanted.substr(0, equals);
   const auto offer = offer_of(call.node, name);
-  if (!offer) return failed("E: Unable to locate package " + name);
+  if (!offer) return apt_failed("E: Unable to locate package " + name);
   const std::string version = equals == std::string::npos ? offer->version : wanted.substr(equals + 1);
   const bool other = version != offer->version;
   if (other && !call.node.text_of(kSources + name + "=" + version))
-    return failed("E: Version '" + version + "' for '" + name + "' was not found");
+    return apt_failed("E: Version '" + version + "' for '" + name + "' was not found");
   const auto known = database.find(name);
   if (known != database.end() && known->second.state == "installed" && known->second.version == version) {
     known->second.automatic = false;
@@ -117,7 +117,7 @@ CommandOutput install(const Call& call, Database database, const std::string& wa
     return {};
   }
   const bool held = known != database.end() && known->second.held;
-  if (held && !may_change_held(call)) return failed(kHeldWouldChange);
+  if (held && !may_change_held(call)) return apt_failed(kHeldWouldChange);
   std::vector<std::string> names;
   collect(call.node, database, name, names);
   CommandOutput output;
@@ -150,7 +150,7 @@ CommandOutput remove(const Call& call, Database database, const std::string& nam
   }
   for (const std::string& one : going) {
     const auto known = database.find(one);
-    if (known != database.end() && known->second.held) return failed(kHeldWouldChange);
+    if (known != database.end() && known->second.held) return apt_failed(kHeldWouldChange);
   }
   CommandOutput output;
   for (const std::string& one : going) {
@@ -173,9 +173,9 @@ Result<CommandOutput> apt(const Call& call) {
     if (!setting || word == "--") words.push_back(word);
   }
   // env, PROGRAM, COMMAND, --, NAME
-  if (!simulate && call.writable == nullptr) return failed("asked to change something by a query");
+  if (!simulate && call.writable == nullptr) return apt_failed("asked to change something by a query");
   if (!simulate && call.node.text_of("/fake/apt-locked")) {
-    return failed("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt-get)");
+    return apt_failed("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt-get)");
   }
   Database database = read(call.node);
   if (words[2] == "update") return CommandOutput{};
@@ -189,7 +189,7 @@ Result<CommandOutput> apt(const Call& call) {
     write(database, *call.writable);
     return CommandOutput{};
   }
-  return failed("E: Invalid operation " + words[2]);
+  return apt_failed("E: Invalid operation " + words[2]);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::string kernel_name(std::string name) {
 
 std::string directory_of(const std::string& name) { return "/sys/module/" + name + "/"; }
 
-CommandOutput failed(const std::string& text) { return {1, {}, "modprobe: FATAL: " + text + "\n"}; }
+CommandOutput modprobe_failed(const std::string& text) { return {1, {}, "modprobe: FATAL: " + text + "\n"}; }
 
 /// Applies "options NAME KEY=VALUE ..." of all files below /etc/modprobe.d.
 void set_parameters(FakeNode& node, const std::string& name) {
@@ -42,11 +42,12 @@ Result<CommandOutput> modprobe(const Call& call) {
   const auto& argv = call.argv;
   const std::string name = kernel_name(argv.back());
   if (!call.node.text_of(kKnown + name))
-    return failed("Module " + argv.back() + " not found in directory /lib/modules");
+    return modprobe_failed("Module " + argv.back() + " not found in directory /lib/modules");
   if (argv[1] == "--dry-run") return CommandOutput{};
-  if (call.writable == nullptr) return failed("asked to change something by a query");
+  if (call.writable == nullptr) return modprobe_failed("asked to change something by a query");
   if (argv[0] == "rmmod") {
-    if (call.node.text_of(directory_of(name) + "refcnt") != "0") return failed("Module " + name + " is in use.");
+    if (call.node.text_of(directory_of(name) + "refcnt") != "0")
+      return modprobe_failed("Module " + name + " is in use.");
     for (const auto& [path, entry] : call.node.snapshot()) {
       if (path.starts_with(directory_of(name))) call.writable->erase(path);
     }

@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 const std::string kState = "/run/NetworkManager/fake-active";
 const std::string kStopped = "/run/NetworkManager/fake-stopped";
 
-CommandOutput failed(int status, std::string why) { return {status, {}, "Error: " + std::move(why)}; }
+CommandOutput nmcli_failed(int status, std::string why) { return {status, {}, "Error: " + std::move(why)}; }
 
 Words profile_files(const FakeNode& node) {
   Words files;
@@ -72,9 +72,9 @@ Result<CommandOutput> bring_up(FakeNode& node, const std::string& uuid, const st
   const auto files = profile_files(node);
   const auto file =
       std::find_if(files.begin(), files.end(), [&](const auto& one) { return uuid_of(node, one) == uuid; });
-  if (file == files.end()) return failed(10, "unknown connection '" + uuid + "'.");
+  if (file == files.end()) return nmcli_failed(10, "unknown connection '" + uuid + "'.");
   auto link = node.link(interface);
-  if (!link) return failed(10, "Device '" + interface + "' not found.");
+  if (!link) return nmcli_failed(10, "Device '" + interface + "' not found.");
   const std::string text = node.text_of(*file).value_or("");
   const auto stanzas = netplan::parse_file(text);
   link->up = true;
@@ -127,17 +127,17 @@ Result<CommandOutput> change(const Words& words, FakeNode& node) {
     take_down(node, words[2]);
     return CommandOutput{};
   }
-  return failed(2, "argument not understood: " + join(words, " "));
+  return nmcli_failed(2, "argument not understood: " + join(words, " "));
 }
 
 Result<CommandOutput> nmcli(const FakeNode::Call& call) {
   Words words(call.argv.begin() + 1, call.argv.end());
-  if (call.node.text_of(kStopped)) return failed(8, "NetworkManager is not running.");
+  if (call.node.text_of(kStopped)) return nmcli_failed(8, "NetworkManager is not running.");
   if (words == Words{"-t", "-f", "RUNNING", "general"}) return CommandOutput{0, "running\n", {}};
   if (words.size() >= 5 && words[0] == "-t" && words[3] == "connection" && words[4] == "show") {
     return show(call.node, words[2], words.size() == 6 && words[5] == "--active");
   }
-  if (call.writable == nullptr) return failed(2, "a change through query()");
+  if (call.writable == nullptr) return nmcli_failed(2, "a change through query()");
   if (words[0] == "--wait") words.erase(words.begin(), words.begin() + 2);
   return change(words, *call.writable);
 }

@@ -23,7 +23,7 @@ const std::string kSuffix = ".network";
 const std::string kRoutes = "/proc/net/route";
 const std::string kRoutesHeader = "Iface\tDestination\n";
 
-CommandOutput failed(std::string why) { return {1, {}, std::move(why)}; }
+CommandOutput netplan_failed(std::string why) { return {1, {}, std::move(why)}; }
 
 /// Checks that every netplan file below `root` is valid YAML.
 Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
@@ -33,7 +33,7 @@ Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
     for (const std::string& name : *names) {
       const std::string path = root + directory + "/" + name;
       const auto tree = netplan::parse_yaml(node.text_of(path).value_or(""));
-      if (!tree) return failed(path + ": " + tree.error().describe());
+      if (!tree) return netplan_failed(path + ": " + tree.error().describe());
     }
   }
   return CommandOutput{};
@@ -42,7 +42,7 @@ Result<CommandOutput> try_out(const FakeNode& node, const std::string& root) {
 /// Writes the files below `root` that netplan generates for networkd and NetworkManager.
 Result<CommandOutput> generate(FakeNode& node, const std::string& root) {
   const auto stanzas = netplan::parse_file(node.text_of(root + std::string(netplan::kOwnFile)).value_or(""));
-  if (!stanzas) return failed("Invalid YAML");
+  if (!stanzas) return netplan_failed("Invalid YAML");
   for (const auto& [interface, stanza] : *stanzas) {
     const bool network_manager = stanza.renderer == netplan::Renderer::kNetworkManager;
     const std::string path = network_manager ? netplan::generated_for_network_manager(interface)
@@ -62,7 +62,7 @@ std::string in_hex(std::uint32_t address) {
 Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) {
   auto link = node.link(interface);
   const auto text = node.text_of(kGenerated + kPrefix + interface + kSuffix);
-  if (!link || !text) return failed("Failed to reconfigure: no such interface or file");
+  if (!link || !text) return netplan_failed("Failed to reconfigure: no such interface or file");
   const auto stanzas = netplan::parse_file(*text);
   const netplan::Stanza& stanza = stanzas->at(interface);
   link->up = true;
@@ -75,16 +75,16 @@ Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) 
 }
 
 Result<CommandOutput> netplan_program(const FakeNode::Call& call) {
-  if (call.writable == nullptr) return failed("netplan generate through query()");
+  if (call.writable == nullptr) return netplan_failed("netplan generate through query()");
   const std::size_t count = call.argv.size();
-  if (count < 3 || call.argv[count - 2] != "--root-dir") return failed("netplan generate on the live node");
+  if (count < 3 || call.argv[count - 2] != "--root-dir") return netplan_failed("netplan generate on the live node");
   const auto tried = try_out(call.node, call.argv.back());
   if (!tried || tried->exit_status != 0) return tried;
   return generate(*call.writable, call.argv.back());
 }
 
 Result<CommandOutput> networkctl_program(const FakeNode::Call& call) {
-  if (call.writable == nullptr) return failed("networkctl through query()");
+  if (call.writable == nullptr) return netplan_failed("networkctl through query()");
   if (call.argv.size() == 3 && call.argv[1] == "reconfigure") return reconfigure(*call.writable, call.argv[2]);
   // Without a file, networkd takes the routes of an interface away.
   const std::string routes = call.node.text_of(kRoutes).value_or("");

@@ -14,7 +14,7 @@ using Call = FakeNode::Call;
 
 constexpr const char* kMountinfo = "/proc/self/mountinfo";
 
-CommandOutput failed(std::string text) { return {1, {}, std::move(text)}; }
+CommandOutput mount_failed(std::string text) { return {1, {}, std::move(text)}; }
 
 std::string text_at(const FakeNode& node, const std::string& path) { return node.text_of(path).value_or(""); }
 
@@ -79,7 +79,7 @@ CommandOutput start_mount(FakeNode& node, const std::string& name, const std::st
   const std::string target = with_specifiers(unit_setting(text, "Mount", "Where").value_or(""));
   if (mounted_at(parse_mountinfo(text_at(node, kMountinfo)), target) != nullptr) return {};
   const std::string type = unit_setting(text, "Mount", "Type").value_or("");
-  if (type == "nfs4" && !node.text_of("/fake/nfs")) return failed("Job for " + name + " failed.\n");
+  if (type == "nfs4" && !node.text_of("/fake/nfs")) return mount_failed("Job for " + name + " failed.\n");
   const std::string source = what.starts_with("/dev/") ? device_behind(node, what) : what;
   add_mount(node, source, target, type == "none" ? "ext4" : type, unit_setting(text, "Mount", "Options").value_or(""));
   return {};
@@ -88,7 +88,8 @@ CommandOutput start_mount(FakeNode& node, const std::string& name, const std::st
 CommandOutput stop_mount(FakeNode& node, const std::string& name, const std::string& target) {
   const std::string busy = text_at(node, "/fake/busy");
   const auto lines = split_lines(busy);
-  if (std::find(lines.begin(), lines.end(), target) != lines.end()) return failed("Job for " + name + " failed.\n");
+  if (std::find(lines.begin(), lines.end(), target) != lines.end())
+    return mount_failed("Job for " + name + " failed.\n");
   remove_mount(node, target);
   return {};
 }
@@ -114,10 +115,11 @@ CommandOutput reload_mount(FakeNode& node, const std::string& name, const std::s
   const std::string target = with_specifiers(unit_setting(text, "Mount", "Where").value_or(""));
   const auto mounts = parse_mountinfo(text_at(node, kMountinfo));
   const MountedFileSystem* there = mounted_at(mounts, target);
-  if (there == nullptr) return failed("Job for " + name + " failed.\n");
+  if (there == nullptr) return mount_failed("Job for " + name + " failed.\n");
   std::string options = unit_setting(text, "Mount", "Options").value_or("");
   if (there->has_option("norecovery")) options += ",norecovery";
-  if (there->type == "tmpfs" && bytes_below(node, target) > size_in(options)) return failed("Too small a size.\n");
+  if (there->type == "tmpfs" && bytes_below(node, target) > size_in(options))
+    return mount_failed("Too small a size.\n");
   take_line(node, target);
   add_mount(node, there->source, target, there->type, options);
   return {};
@@ -125,10 +127,10 @@ CommandOutput reload_mount(FakeNode& node, const std::string& name, const std::s
 
 CommandOutput start_connection(FakeNode& node, const std::string& name, const std::string& text) {
   const auto words = words_of(unit_setting(text, "Service", "ExecStart").value_or(""));
-  if (words.size() < 3) return failed("Job for " + name + " failed.\n");
+  if (words.size() < 3) return mount_failed("Job for " + name + " failed.\n");
   const std::string subsystem = words[words.size() - 3];
   if (node.text_of("/sys/class/nvme/nvme0/subsysnqn") == subsystem) return {};
-  if (!node.text_of("/fake/servers/" + subsystem)) return failed("Job for " + name + " failed.\n");
+  if (!node.text_of("/fake/servers/" + subsystem)) return mount_failed("Job for " + name + " failed.\n");
   connect_subsystem(node, subsystem, words[words.size() - 2], std::stoi(words.back()));
   return {};
 }
@@ -180,7 +182,7 @@ void stop_units_needing(FakeNode& node, const std::string& name) {
   if (!inactive.empty()) node.put_file("/fake/inactive", inactive);
 }
 
-Result<UnitProperties> unit_properties(const FakeNode& node, const std::string& name) {
+Result<UnitProperties> mount_unit_properties(const FakeNode& node, const std::string& name) {
   const bool inactive = text_at(node, "/fake/inactive").find(name) != std::string::npos;
   return UnitProperties{{"ActiveState", inactive ? "inactive" : "active"},
                         {"RequiredBy", join(units_needing(node, name), " ")},
@@ -226,7 +228,7 @@ Result<CommandOutput> remount(const Call& call) {
   const std::string& target = call.argv.back();
   const auto mounts = parse_mountinfo(text_at(call.node, kMountinfo));
   const MountedFileSystem* there = mounted_at(mounts, target);
-  if (there == nullptr) return failed("mount point not mounted");
+  if (there == nullptr) return mount_failed("mount point not mounted");
   std::vector<std::string> options;
   for (const std::string& one : there->options) {
     if (one != "ro" && one != "rw" && "no" + option != one && !(option == "relatime" && one == "noatime")) {
@@ -263,7 +265,7 @@ Result<CommandOutput> directories(const Call& call) {
 }  // namespace
 
 void install_fake_storage(FakeNode& node) {
-  node.set_unit_reader(unit_properties);
+  node.set_unit_reader(mount_unit_properties);
   node.add_program("systemctl", systemctl_program);
   node.add_program("blkid", blkid);
   node.add_program("mount", remount);

@@ -25,7 +25,7 @@ constexpr std::array<const char*, 5> kDirectories{"/etc/systemd/system/", "/run/
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 CommandOutput succeeded(std::string text = {}) { return {0, std::move(text), {}}; }
-CommandOutput failed(std::string text) { return {1, {}, std::move(text)}; }
+CommandOutput systemctl_failed(std::string text) { return {1, {}, std::move(text)}; }
 
 bool has(const FakeNode& node, const std::string& path) { return node.text_of(path).has_value(); }
 
@@ -104,12 +104,12 @@ void reload(FakeNode& node) {
 
 CommandOutput start(FakeNode& node, const std::string& name) {
   const std::string text = text_in_memory(node, name);
-  if (text.empty()) return failed("Failed to start " + name + ": Unit " + name + " not found.\n");
+  if (text.empty()) return systemctl_failed("Failed to start " + name + ": Unit " + name + " not found.\n");
   forget(node, name, {"running", "finished", "failed", "loaded"});
   const bool fails = contains(text, "ExecStart=/fake/fails");
   if (fails || contains(text, "ExecStart=/fake/dies")) {
     node.put_file(kMemory + "failed/" + name, text);
-    return fails ? failed("Job for " + name + " failed because the control process exited with error code.\n")
+    return fails ? systemctl_failed("Job for " + name + " failed because the control process exited with error code.\n")
                  : succeeded();
   }
   if (contains(text, "ExecStart=/fake/ends")) return succeeded();
@@ -126,7 +126,7 @@ CommandOutput change(FakeNode& node, const std::string& verb, const std::string&
   if (verb == "disable" || verb == "reenable") node.erase(kWants + name);
   if (verb == "enable" || verb == "reenable") {
     if (fragment_of(node, name).empty())
-      return failed("Failed to enable unit: Unit file " + name + " does not exist.\n");
+      return systemctl_failed("Failed to enable unit: Unit file " + name + " does not exist.\n");
     if (contains(text_on_disk(node, name), "WantedBy=")) enable_unit(node, name);
   }
   return succeeded();

@@ -63,7 +63,7 @@ std::string seen_by_shell(const std::string& shell, std::string_view file_text, 
   REQUIRE(failed == 0);
   std::string output;
   std::array<char, 512> buffer{};
-  for (ssize_t got = 0; (got = read(ends[0], buffer.data(), buffer.size())) > 0;) {
+  for (ssize_t got = 0; (got = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
     output.append(buffer.data(), static_cast<std::size_t>(got));
   }
   close(ends[0]);

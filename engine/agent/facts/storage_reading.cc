@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kReadingDeadline{45};
 constexpr std::size_t kLongestComplaint = 500;
 
-std::string first_line(const std::string& text) {
+std::string first_line_printed(const std::string& text) {
   return std::string(trim(std::string_view(text).substr(0, text.find('\n')))).substr(0, kLongestComplaint);
 }
 
@@ -79,7 +79,7 @@ Result<void> measure(const std::string& target, const std::string& device, ReadS
       return {};
     }
     // Some file systems cannot bypass the cache.
-    if (!direct) reply.complaint = first_line(output->standard_error);
+    if (!direct) reply.complaint = first_line_printed(output->standard_error);
   }
   return {};
 }
@@ -103,7 +103,7 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
   }
   if (!found) return failure(std::move(found).error());
   if (found->exit_status != 0 && found->standard_output.empty()) {
-    reply.complaint = first_line(found->standard_error);
+    reply.complaint = first_line_printed(found->standard_error);
     return reply;
   }
   reply.what = std::string(trim(found->standard_output));

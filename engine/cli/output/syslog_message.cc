@@ -52,7 +52,7 @@ std::string timestamp(std::chrono::system_clock::time_point time) {
 }
 
 /// At most `longest` bytes, cut between characters.
-std::string cut(std::string text, std::size_t longest) {
+std::string cut_to_bytes(std::string text, std::size_t longest) {
   constexpr std::string_view kEllipsis = "...";
   if (text.size() <= longest) return text;
   std::size_t end = 0;
@@ -67,7 +67,7 @@ std::string cut(std::string text, std::size_t longest) {
 /// PARAM-VALUE, section 6.3.3.
 std::string parameter_value(std::string_view text) {
   std::string value;
-  for (const char c : cut(printable(text), kLongestValue)) {
+  for (const char c : cut_to_bytes(printable(text), kLongestValue)) {
     if (c == '"' || c == '\\' || c == ']') value += '\\';
     value += c;
   }
@@ -99,7 +99,7 @@ std::string render(const SyslogMessage& message, const SyslogSender& sender) {
   }
   // No byte order mark before the text: section 6.4 requires one before UTF-8, but it would appear in every log file.
   // Without it the text is MSG-ANY, which may contain anything.
-  return line + "] " + cut(printable(message.text), kLongestText);
+  return line + "] " + cut_to_bytes(printable(message.text), kLongestText);
 }
 
 Result<void> send_to_syslog(const std::string& path, std::span<const SyslogMessage> messages) {

@@ -31,7 +31,7 @@ std::string time_shown(const NodeProgress& node) {
   return shown ? elapsed(node.since) : "";
 }
 
-std::string cut(std::string_view text, std::size_t columns) {
+std::string cut_to_columns(std::string_view text, std::size_t columns) {
   constexpr std::string_view kEllipsis = "...";
   if (visible_width(text) <= columns) return std::string(text);
   if (columns <= kEllipsis.size()) return std::string(kEllipsis.substr(0, columns));
@@ -85,12 +85,12 @@ Columns columns_for(std::span<const NodeProgress> nodes, ScreenSize size) {
 std::string line_of(const NodeProgress& node, const Columns& columns, bool color) {
   const std::string_view margin = node.activity == Activity::kFailed ? "! " : kMargin;
   std::string line(margin);
-  line += padded(cut(node.node, columns.node), columns.node);
+  line += padded(cut_to_columns(node.node, columns.node), columns.node);
   const auto time = columns.time == 0 ? "" : time_shown(node);
-  auto doing = cut(node.doing, columns.doing);
+  auto doing = cut_to_columns(node.doing, columns.doing);
   if (!time.empty()) doing = padded(std::move(doing), columns.doing).append(kGap).append(time);
   if (!doing.empty()) line.append(kGap).append(doing);
-  return painted(cut(line, columns.whole), node.activity, color);
+  return painted(cut_to_columns(line, columns.whole), node.activity, color);
 }
 
 /// Selects the nodes to show if there is room for only `count` lines: one line per node, in the original order.
@@ -136,7 +136,8 @@ std::vector<std::string> progress_lines(std::span<const NodeProgress> nodes, Scr
     return lines;
   }
   for (const auto& node : most_telling(nodes, room - 1)) lines.push_back(line_of(node, columns, color));
-  lines.push_back(cut(std::string(kMargin) + std::to_string(nodes.size()) + " nodes: " + counts(nodes), columns.whole));
+  lines.push_back(
+      cut_to_columns(std::string(kMargin) + std::to_string(nodes.size()) + " nodes: " + counts(nodes), columns.whole));
   return lines;
 }
 

@@ -15,7 +15,6 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::int64_t kTarBlock = 512;
 constexpr std::int64_t kMovedPiece = std::int64_t{8} << 20U;
 constexpr std::chrono::seconds kBetweenSigns{1};
 

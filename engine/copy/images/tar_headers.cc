@@ -16,7 +16,6 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr std::int64_t kHeaderBlock = 512;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::int64_t kLargestRecords = std::int64_t{1} << 20U;
 
@@ -114,10 +113,10 @@ class TarReader {
   /// False at the end of the archive.
   Result<bool> read_header() {
     if (at_ == size_) return at_end();
-    SPARK_TRY(const std::string block, read_bytes(kHeaderBlock));
+    SPARK_TRY(const std::string block, read_bytes(kTarBlock));
     if (is_zero(block)) {
       if (at_ == size_) return at_end();
-      SPARK_TRY(const std::string next, read_bytes(kHeaderBlock));
+      SPARK_TRY(const std::string next, read_bytes(kTarBlock));
       if (!is_zero(next)) return refused_archive("goes on behind its end");
       return at_end();
     }
@@ -208,7 +207,7 @@ class TarReader {
   Result<void> skip(std::int64_t count) {
     if (count > size_ - at_) return refused_archive("is cut off");
     at_ += count;
-    const auto filler = (kHeaderBlock - at_ % kHeaderBlock) % kHeaderBlock;
+    const auto filler = (kTarBlock - at_ % kTarBlock) % kTarBlock;
     if (filler > size_ - at_) return refused_archive("is cut off");
     at_ += filler;
     return {};

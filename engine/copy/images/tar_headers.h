@@ -8,6 +8,9 @@
 
 namespace sparkplan::copy {
 
+/// Headers, and the content behind each, fill whole blocks of an archive.
+inline constexpr std::int64_t kTarBlock = 512;
+
 /// One name in a tar archive.
 struct TarEntry {
   enum class Kind : std::uint8_t { kFile, kDirectory, kLink };

@@ -6,6 +6,7 @@
 
 namespace sparkplan::ssh {
 
+/// Frees a key of libssh.
 struct KeyDeleter {
   void operator()(ssh_key key) const { ssh_key_free(key); }
 };

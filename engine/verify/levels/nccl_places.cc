@@ -12,7 +12,7 @@ namespace sparkplan {
 namespace {
 
 constexpr std::int64_t kElementBytes = 4;
-constexpr std::int64_t kMebibytes = std::int64_t{1} << 20;
+constexpr std::int64_t kPlaceMebibyte = std::int64_t{1} << 20;
 
 std::vector<Diagnostic> too_many_ranks(int wanted, const std::vector<NcclNode>& nodes) {
   std::vector<Diagnostic> found;
@@ -52,8 +52,8 @@ std::vector<Diagnostic> too_large_sizes(const NcclChoice& choice, const std::vec
         finding("verify.sizes",
                 size_text(largest) + " is too large: " + std::string(to_string(one)) + " needs buffers of " +
                     size_text((shape.send + shape.receive) * kElementBytes) +
-                    " on each rank, and the test takes a fifth of the " + size_text(memory / kMebibytes * kMebibytes) +
-                    " that are free on " + least.name,
+                    " on each rank, and the test takes a fifth of the " +
+                    size_text(memory / kPlaceMebibyte * kPlaceMebibyte) + " that are free on " + least.name,
                 fitting >= choice.sizes.front() && fitting > 0 ? range + " fits (" + size_text(fitting) + ")"
                                                                : "stop programs on its GPU; `nvidia-smi` lists them");
     misfit.node = least.name;
@@ -98,7 +98,7 @@ Result<RankPlace> first_rank_of(const VerifyContext& context, const VerifyNode& 
     return failure(ErrorCode::kUnreachable, node.absence());
   }
   if (!node.facts->live) return failure(ErrorCode::kUnsupported, "the node is not a running system");
-  auto environment = nccl_environment(context.cluster, *node.spec, *node.facts, builtin_registry());
+  auto environment = nccl_environment(context.cluster, *node.spec, *node.facts, *context.registry);
   const auto& image = context.options.nccl.image;
   if (image) {
     for (const std::string_view name : kHostVariables) environment.variables.erase(std::string(name));

@@ -37,7 +37,7 @@ std::string config_of(const std::vector<std::string>& contents) {
 }
 
 /// As podman writes it in the format docker-archive, and docker from version 25 on, without OCI's lists.
-Files docker_files(const std::vector<std::string>& contents) {
+Files layered_docker_files(const std::vector<std::string>& contents) {
   const std::string config = config_of(contents);
   std::vector<std::string> names;
   Files files;
@@ -54,7 +54,7 @@ Files docker_files(const std::vector<std::string>& contents) {
 }
 
 /// As podman writes it in the format oci-archive.
-Files oci_files(const std::vector<std::string>& contents) {
+Files layered_oci_files(const std::vector<std::string>& contents) {
   const std::string config = config_of(contents);
   std::string layers;
   Files files;
@@ -102,17 +102,17 @@ std::string without_first(Files files, std::size_t count) {
 TEST_CASE("image reduction: the first layers become empty files, and everything else stays") {
   for (const auto engine : {ContainerEngine::kDocker, ContainerEngine::kPodman}) {
     const auto image = image_of(kContents, engine, 2);
-    CHECK(reduced(tar_of(docker_files(kContents)), image) == without_first(docker_files(kContents), 2));
+    CHECK(reduced(tar_of(layered_docker_files(kContents)), image) == without_first(layered_docker_files(kContents), 2));
   }
   const auto image = image_of(kContents, ContainerEngine::kPodman, 1);
-  CHECK(reduced(tar_of(oci_files(kContents)), image) == without_first(oci_files(kContents), 1));
+  CHECK(reduced(tar_of(layered_oci_files(kContents)), image) == without_first(layered_oci_files(kContents), 1));
   // All of them, also if fewer than said are there.
-  CHECK(reduced(tar_of(oci_files(kContents)), image_of(kContents, ContainerEngine::kPodman, 9)) ==
-        without_first(oci_files(kContents), 3));
+  CHECK(reduced(tar_of(layered_oci_files(kContents)), image_of(kContents, ContainerEngine::kPodman, 9)) ==
+        without_first(layered_oci_files(kContents), 3));
 }
 
 TEST_CASE("image reduction: the receiver accepts exactly the layers that may lack their content") {
-  const auto whole = tar_of(oci_files(kContents));
+  const auto whole = tar_of(layered_oci_files(kContents));
   const auto two = reduced(whole, image_of(kContents, ContainerEngine::kPodman, 2));
   CHECK(check(two, image_of(kContents, ContainerEngine::kPodman, 2)));
   CHECK(check(whole, image_of(kContents, ContainerEngine::kPodman, 2)));
@@ -122,7 +122,7 @@ TEST_CASE("image reduction: the receiver accepts exactly the layers that may lac
     CHECK(refused.error().code == ErrorCode::kVerifyFailed);
   }
   // An empty file under another name than the layer's digest is the layer's content.
-  Files forged = docker_files(kContents);
+  Files forged = layered_docker_files(kContents);
   for (auto& [name, content] : forged) {
     if (name == "blobs/sha256/" + sha256(kContents[0])) {
       name = std::string(64, 'e') + ".tar";
@@ -137,7 +137,7 @@ TEST_CASE("image reduction: the receiver accepts exactly the layers that may lac
 TEST_CASE("image reduction: a receiver refuses an archive without a layer that it does not have itself") {
   for (const auto engine : {ContainerEngine::kDocker, ContainerEngine::kPodman}) {
     const auto image = image_of(kContents, engine, 2);
-    const std::string two = reduced(tar_of(docker_files(kContents)), image);
+    const std::string two = reduced(tar_of(layered_docker_files(kContents)), image);
     std::vector<std::string> asked;
     const auto outcome = [&](const std::string& bytes, std::size_t known) {
       return test::with_file(bytes, [&](int file) {
@@ -154,16 +154,16 @@ TEST_CASE("image reduction: a receiver refuses an archive without a layer that i
       REQUIRE_FALSE(refused);
       CHECK(refused.error().code == ErrorCode::kVerifyFailed);
     }
-    CHECK(outcome(tar_of(docker_files(kContents)), 0));
+    CHECK(outcome(tar_of(layered_docker_files(kContents)), 0));
   }
 }
 
 TEST_CASE("image reduction: a layer that comes again behind the known ones keeps its content") {
   const std::vector<std::string> contents{"twice", "once", "twice"};
   const auto image = image_of(contents, ContainerEngine::kDocker, 2);
-  Files expected = docker_files(contents);
+  Files expected = layered_docker_files(contents);
   expected[1].second.clear();
-  CHECK(reduced(tar_of(docker_files(contents)), image) == tar_of(expected));
+  CHECK(reduced(tar_of(layered_docker_files(contents)), image) == tar_of(expected));
   // Until version 24, docker writes a link instead of the content.
   const std::string config = config_of(contents);
   const std::vector<std::string> folders{std::string(64, '1'), std::string(64, '2'), std::string(64, '3')};
@@ -179,9 +179,9 @@ TEST_CASE("image reduction: a layer that comes again behind the known ones keeps
 }
 
 TEST_CASE("image reduction: with docker's store of containerd, the archive stays whole") {
-  Files files = oci_files(kContents);
+  Files files = layered_oci_files(kContents);
   const std::string manifest = files[3].second;
-  for (const auto& one : docker_files(kContents)) {
+  for (const auto& one : layered_docker_files(kContents)) {
     if (one.first == "manifest.json") files.push_back(one);
   }
   const ExpectedImage image{ContainerEngine::kDocker, kImageName, sha256(manifest), 2};

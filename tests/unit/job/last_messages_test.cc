@@ -64,7 +64,7 @@ JobReport run_with(LateMessage late, std::stop_token stop) {
   start.id = "late-" + std::to_string(::getpid());
   start.ranks.push_back({0, {"sh", "-c", "exit 7"}, {}});
   start.grace_ms = 200;
-  class Silent final : public JobOutput {
+  class LostOutput final : public JobOutput {
     Result<void> take(const OutputSource&, std::string_view) override { return {}; }
   } output;
   JobRunOptions options;

@@ -37,7 +37,7 @@ JobView view_of(const std::vector<std::string>& script) {
     start.time_limit_ms = 20'000;  // The deadline of a case whose job is never reported.
     jobs.push_back({&nodes[i], std::move(start)});
   }
-  class Silent final : public JobOutput {
+  class NoOutput final : public JobOutput {
     Result<void> take(const OutputSource&, std::string_view) override { return {}; }
   } output;
   std::stop_source stop;

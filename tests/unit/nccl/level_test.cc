@@ -48,7 +48,11 @@ class Lab {
         Value::map({{"mode", "auto"}, {"env", Value::map({{name, value}})}});
   }
   VerifyOptions& options() { return sample_.options; }
-  VerifyContext context() { return sample_.context(); }
+  VerifyContext context() {
+    auto made = sample_.context();
+    made.registry = &builtin_registry();
+    return made;
+  }
   std::vector<Check> verify() {
     auto made = context();
     return verify_nccl(made);

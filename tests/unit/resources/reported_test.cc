@@ -78,7 +78,7 @@ const std::vector<Value>& hostile_values() {
                               std::numeric_limits<std::int64_t>::max(),
                               std::numeric_limits<double>::quiet_NaN(),
                               "",
-                              std::string("a\0b\nc\x1b[2J\x9b\xc2\x85\r", 15),
+                              std::string("a\0b\nc\x1b[2J\x9b\xc2\x85\r", 13),
                               std::string(100'000, 'x'),
                               Value::list(),
                               Value::list({1, Value::map(), Value::list({"x"})}),

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kForged = "sparkplan-secret:7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a7f3a";
 constexpr const char* kPath = "/etc/sparkplan/secrets/nvidia/HF_TOKEN";
 
-const ResourceType& type_named(const std::string& name) { return *builtin_registry().find(name); }
+const ResourceType& type_named(std::string_view name) { return *builtin_registry().find(name); }
 
 /// Every reference leads to one value.
 class OneValue : public SecretValues {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -71,7 +72,7 @@ class LinkLocalFleet {
   std::vector<std::unique_ptr<Agent>> agents_;
 };
 
-const Check& check_named(const std::vector<Check>& checks, const std::string& id) {
+const Check& check_named(const std::vector<Check>& checks, std::string_view id) {
   const auto found = std::ranges::find_if(checks, [&](const Check& check) { return check.id == id; });
   REQUIRE(found != checks.end());
   return *found;
