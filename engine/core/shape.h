@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,13 +67,11 @@ class Shape {
 
 /// A field of a map.
 struct ShapeField {
-  ShapeField(std::string_view named, Shape of, bool is_required = false)
+  /// Not from a std::string: its text may end before the shape.
+  template <class Text>
+  requires(std::is_convertible_v<Text, std::string_view> && !std::is_same_v<std::remove_cv_t<Text>, std::string>)
+      ShapeField(const Text& named, Shape of, bool is_required = false)
       : name(named), shape(std::move(of)), required(is_required) {}
-  template <std::size_t kSize>
-  ShapeField(const char (&named)[kSize], Shape of, bool is_required = false)
-      : ShapeField(std::string_view(named), std::move(of), is_required) {}
-  /// Deleted: the text of a std::string may end before the shape.
-  ShapeField(const std::string& named, Shape of, bool is_required = false) = delete;
 
   std::string_view name;  ///< Of static storage. A "*" at its end stands for all fields with this beginning.
   Shape shape;
