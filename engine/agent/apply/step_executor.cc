@@ -168,6 +168,19 @@ void StepExecutor::undo_one(const Step& step, StepResult& result) {
   (void)journal_.append("result", std::move(entry));
 }
 
+/// The intent of the next step brings the result of a finished one to the disk. A failure and what was undone for it
+/// are there at once: until then, the journal says that these steps are done.
+void StepExecutor::journal_result(const Step& step, const StepResult& result) {
+  Value outcome = describe(step);
+  outcome.set("outcome", to_string(result.outcome));
+  if (result.error) {
+    outcome.set("error", result.error->describe());
+    (void)journal_.append("result", std::move(outcome));
+  } else {
+    (void)journal_.append_for_next_sync("result", std::move(outcome));
+  }
+}
+
 void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply) {
   for (const bool activates : {false, true}) {
     for (std::size_t i = failed; i-- > 0;) {
@@ -282,11 +295,10 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
     if (reply.stopped) break;
     carry_out_one(steps[i], manifest, result);
     if (result.error) undo_group(steps, i, reply);
-    Value outcome = describe(steps[i]);
-    outcome.set("outcome", to_string(result.outcome));
-    if (result.error) outcome.set("error", result.error->describe());
-    (void)journal_.append("result", std::move(outcome));
+    journal_result(steps[i], result);
   }
+  // A full disk must not turn steps that are done into failures.
+  (void)journal_.sync();
   const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
   if (!waits_for_the_trial) forget_intentions(without_what_was_stopped(steps, reply), manifest);
   if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {

@@ -60,6 +60,7 @@ class StepExecutor {
   Result<void> record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest);
   bool may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const;
   void carry_out_one(const Step& step, const Manifest& manifest, StepResult& result);
+  void journal_result(const Step& step, const StepResult& result);
   void undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply);
   void undo_one(const Step& step, StepResult& result);
   void put_back(const Step& step, StepResult& result);
