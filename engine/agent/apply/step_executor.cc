@@ -340,7 +340,9 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
   // A full disk must not turn steps that are done into failures.
   (void)journal_.sync();
   const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
-  if (!waits_for_the_trial) forget_intentions(without_what_was_stopped(steps, reply), manifest);
+  // The manifest is as before the first step, and on the disk. The confirmation or the rollback changes it.
+  if (waits_for_the_trial) return reply;
+  forget_intentions(without_what_was_stopped(steps, reply), manifest);
   if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {
     // The reply contains the results of the steps, and must be sent even if the disk is full.
     (void)write_manifest(manifest, node_);
