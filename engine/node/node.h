@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -155,6 +156,14 @@ class NodeReader {
   virtual Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const = 0;
 };
 
+/// A command that goes on while its caller does something else. The destructor kills it if nobody has waited for it.
+class RunningCommand {
+ public:
+  virtual ~RunningCommand() = default;
+  /// Waits for its end; called at most once. Errors: kUnreachable (deadline; the command is killed).
+  virtual Result<CommandOutput> wait() = 0;
+};
+
 /// Read and write access to one machine. Used from one thread at a time.
 class Node : public NodeReader {
  public:
@@ -196,6 +205,11 @@ class Node : public NodeReader {
   /// Runs a command that changes the node. No shell. Output beyond 4 MiB is dropped.
   /// Errors: kNotFound, kUnreachable, kUnsupported when not live().
   virtual Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) = 0;
+
+  /// As run(), for a command that prints little: returns as soon as it has started. `deadline` begins with
+  /// RunningCommand::wait(). Errors: kNotFound, kFailed, kUnsupported when not live().
+  virtual Result<std::unique_ptr<RunningCommand>> start(std::span<const std::string> argv,
+                                                        std::chrono::milliseconds deadline) = 0;
 };
 
 }  // namespace sparkplan

@@ -261,10 +261,18 @@ bool drain(const Stream& stream, std::size_t max_bytes) {
 }  // namespace
 
 Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits) {
+  SPARK_TRY(auto child, start_to_capture(argv, limits.ends_with_us));
+  return wait_and_capture(std::move(child), argv[0], limits);
+}
+
+Result<ChildProcess> start_to_capture(std::span<const std::string> argv, bool ends_with_us) {
   if (argv.empty()) return failure(ErrorCode::kBug, "a command needs a program");
   const auto program = find_program(argv[0]);
   if (!program) return failure(ErrorCode::kNotFound, "there is no program " + argv[0]);
-  SPARK_TRY(auto child, ChildProcess::start(*program, {argv.begin() + 1, argv.end()}, limits.ends_with_us));
+  return ChildProcess::start(*program, {argv.begin() + 1, argv.end()}, ends_with_us);
+}
+
+Result<CapturedOutput> wait_and_capture(ChildProcess child, const std::string& name, const CaptureLimits& limits) {
   std::string_view input = limits.standard_input;
   if (input.empty()) child.close_standard_input();
   // A program that prints before it reads must not wait for us while we wait for it.
@@ -297,7 +305,7 @@ Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const 
   const auto status = child.wait(std::chrono::milliseconds(milliseconds_left(end)));
   if (!status) {
     child.kill();
-    return failure(ErrorCode::kUnreachable, argv[0] + " did not end in time and was killed");
+    return failure(ErrorCode::kUnreachable, name + " did not end in time and was killed");
   }
   result.exit_status = *status;
   return result;

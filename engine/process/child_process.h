@@ -41,6 +41,14 @@ struct CaptureLimits {
 /// Errors: kNotFound (no such program), kUnreachable (deadline passed; its whole process group is killed), kFailed.
 Result<CapturedOutput> run_and_capture(std::span<const std::string> argv, const CaptureLimits& limits = {});
 
+class ChildProcess;
+
+/// The two halves of run_and_capture(), for a caller that does something else in between. Meanwhile the program may
+/// wait for a reader of its output. Errors: kNotFound, kFailed.
+Result<ChildProcess> start_to_capture(std::span<const std::string> argv, bool ends_with_us = false);
+/// `limits.deadline` begins with this call. `name` is for the error. Errors: kUnreachable, as run_and_capture().
+Result<CapturedOutput> wait_and_capture(ChildProcess child, const std::string& name, const CaptureLimits& limits = {});
+
 /// A running program with its three streams as pipes. It has its own process group, so that a Ctrl-C at the terminal
 /// does not reach it. kill() ends it when the object is destroyed.
 class ChildProcess {

@@ -160,6 +160,10 @@ struct Objection {
   Error error;
 };
 
+/// Waits for the end of an activation that ResourceType::begin() has begun; called at most once. Errors: as
+/// ResourceType::apply(). Empty: nothing has begun.
+using ActivationEnd = std::function<Result<void>()>;
+
 /// One kind of managed resource: kernel parameters, limits, units ... Stateless, immutable, shared by all threads.
 /// Contract, checked for every registered type by tests/unit/resources/contract_test.cc on resources/<name>/cases/:
 ///   converges   after steps() are carried out, a new observation has an empty diff
@@ -248,6 +252,13 @@ class ResourceType {
   /// I/O. Brings an artifact of this type's own kind to the state `after`, whatever its current state. It may be called
   /// again after a crash. Never called for files. Errors: any; the step's group is undone.
   virtual Result<void> apply(const ArtifactId& artifact, const Observation& after, Node& node) const;
+
+  /// I/O. As apply(), for a step that activates: begins the work and does not wait for its end. Until then, the engine
+  /// writes files and blocks of other types, and nothing else. The default begins nothing, so that apply() does it.
+  virtual Result<ActivationEnd> begin(const ArtifactId& /*artifact*/, const Observation& /*after*/,
+                                      Node& /*node*/) const {
+    return ActivationEnd();
+  }
 
  protected:
   ResourceType() = default;

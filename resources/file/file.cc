@@ -191,6 +191,10 @@ class FileType final : public ResourceType {
     return names.empty() ? node.remove_directory(artifact.name) : Result<void>();
   }
 
+  Result<ActivationEnd> begin(const ArtifactId& artifact, const Observation& /*after*/, Node& node) const override {
+    return artifact.kind == kRestartKind ? begin_restart_of_logind(node) : ActivationEnd();
+  }
+
   std::vector<Step> steps(const StepsInput& input) const override {
     std::vector<Step> steps;
     std::set<std::string> wanted;

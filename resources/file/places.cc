@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/core/text.h"
@@ -171,6 +173,15 @@ constexpr std::string_view kLogindFolder = "/etc/systemd/logind.conf.d/";
 constexpr std::string_view kLogindStarted = "/run/systemd/units/invocation:systemd-logind.service";
 constexpr std::chrono::seconds kRestartDeadline{30};
 
+std::vector<std::string> restart_command() { return {"systemctl", "restart", std::string(kLogind)}; }
+
+Result<void> outcome_of_restart(const Result<CommandOutput>& output) {
+  if (!output) return failure(output.error());
+  if (output->exit_status == 0) return {};
+  return failure(ErrorCode::kFailed,
+                 "systemctl restart " + std::string(kLogind) + ": " + printable(trim(output->standard_error)));
+}
+
 }  // namespace
 
 std::optional<Objection> objection_to(const std::string& path) {
@@ -215,12 +226,12 @@ Result<std::optional<bool>> logind_has_read(const std::string& path, const NodeR
   return started->changed_at_nanos >= written.changed_at_nanos;
 }
 
-Result<void> restart_logind(Node& node) {
-  const std::vector<std::string> argv{"systemctl", "restart", std::string(kLogind)};
-  SPARK_TRY(const CommandOutput output, node.run(argv, kRestartDeadline));
-  if (output.exit_status == 0) return {};
-  return failure(ErrorCode::kFailed,
-                 "systemctl restart " + std::string(kLogind) + ": " + printable(trim(output.standard_error)));
+Result<void> restart_logind(Node& node) { return outcome_of_restart(node.run(restart_command(), kRestartDeadline)); }
+
+Result<ActivationEnd> begin_restart_of_logind(Node& node) {
+  SPARK_TRY(auto begun, node.start(restart_command(), kRestartDeadline));
+  const std::shared_ptr<RunningCommand> command = std::move(begun);
+  return ActivationEnd([command] { return outcome_of_restart(command->wait()); });
 }
 
 }  // namespace sparkplan::file

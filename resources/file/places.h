@@ -6,6 +6,7 @@
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
+#include "engine/resource/resource_type.h"
 
 namespace sparkplan::file {
 
@@ -46,5 +47,8 @@ Result<std::optional<bool>> logind_has_read(const std::string& path, const NodeR
 /// Restarts logind. Logins, sessions and their processes go on. Errors: as Node::run(); kFailed with systemctl's
 /// reason.
 Result<void> restart_logind(Node& node);
+
+/// As restart_logind(), but returns as soon as the restart has begun. Errors: as Node::start().
+Result<ActivationEnd> begin_restart_of_logind(Node& node);
 
 }  // namespace sparkplan::file

@@ -143,5 +143,10 @@ Result<void> HostileNode::write_kernel_file(const std::filesystem::path& path, s
 Result<CommandOutput> HostileNode::run(std::span<const std::string> argv, std::chrono::milliseconds deadline) {
   return answer(honest_.run(argv, deadline));
 }
+Result<std::unique_ptr<RunningCommand>> HostileNode::start(std::span<const std::string> argv,
+                                                           std::chrono::milliseconds deadline) {
+  if (lies()) return failure(error());
+  return honest_.start(argv, deadline);
+}
 
 }  // namespace sparkplan::fuzz

@@ -37,6 +37,8 @@ class HostileNode final : public Node {
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
+  Result<std::unique_ptr<RunningCommand>> start(std::span<const std::string> argv,
+                                                std::chrono::milliseconds deadline) override;
 
  private:
   Result<std::string> answer(Result<std::string> honest, std::size_t max_bytes) const;

@@ -23,6 +23,15 @@ std::string owner_text(const FileContent& file) {
   return octal + " " + std::to_string(file.uid) + ":" + std::to_string(file.gid);
 }
 
+class EndedCommand final : public RunningCommand {
+ public:
+  explicit EndedCommand(CommandOutput output) : output_(std::move(output)) {}
+  Result<CommandOutput> wait() override { return output_; }
+
+ private:
+  CommandOutput output_;
+};
+
 }  // namespace
 
 void FakeNode::add_file(const std::string& path, std::string content, std::uint32_t mode, std::uint32_t uid,
@@ -375,6 +384,14 @@ Result<CommandOutput> FakeNode::run(std::span<const std::string> argv, std::chro
   Result<CommandOutput> output = command(argv, this);
   SPARK_CHECK(after_write());
   return output;
+}
+
+Result<std::unique_ptr<RunningCommand>> FakeNode::start(std::span<const std::string> argv,
+                                                        std::chrono::milliseconds /*deadline*/) {
+  if (auto error = next_write("start", join(argv, " "))) return failure(*std::move(error));
+  SPARK_TRY(CommandOutput output, command(argv, this));
+  SPARK_CHECK(after_write());
+  return std::make_unique<EndedCommand>(std::move(output));
 }
 
 }  // namespace sparkplan::test

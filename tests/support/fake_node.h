@@ -25,7 +25,7 @@ class FakeNode final : public Node {
     std::optional<std::int64_t> maximum;  ///< A larger number is accepted and silently cut to this.
     std::optional<ErrorCode> read_error;  ///< Every read fails.
   };
-  /// One write in the log. The operation is "write", "remove", "kernel" or "run"; the subject is its target.
+  /// One write in the log. The operation is "write", "remove", "kernel", "run" or "start"; the subject is its target.
   struct Write {
     std::string operation;
     std::string subject;
@@ -116,6 +116,9 @@ class FakeNode final : public Node {
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
+  /// Runs the command to its end. The log calls it "start".
+  Result<std::unique_ptr<RunningCommand>> start(std::span<const std::string> argv,
+                                                std::chrono::milliseconds deadline) override;
 
  private:
   enum class Kind : std::uint8_t { kFile, kSymlink, kDirectory, kSpecial, kKernel };

@@ -28,6 +28,18 @@ void fail(StepResult& result, Error error) {
   result.error = std::move(error);
 }
 
+bool needs(const Step& step, const Step& other) {
+  return std::any_of(step.needs.begin(), step.needs.end(), [&](const ResourceId& id) {
+    return std::find(other.resources.begin(), other.resources.end(), id) != other.resources.end();
+  });
+}
+
+/// A file of another type neither depends on the activation nor starts a program that could disturb it.
+bool may_be_written_during(const Step& activation, const Step& step) {
+  return is_text_artifact(step.artifact) && !step.activates && step.type != activation.type &&
+         step.group != activation.group && !needs(step, activation);
+}
+
 bool contains_unknown(const Observation& observation) {
   const auto* present = std::get_if<Present>(&observation);
   return present != nullptr && present->value.contains_unknown();
@@ -103,15 +115,15 @@ bool StepExecutor::may_begin(const std::vector<Step>& steps, std::size_t index, 
     const bool failed =
         reply.results[i].error || outcome == StepOutcome::kUndone || (i < index && outcome == StepOutcome::kNotDone);
     if (!failed) continue;
-    const bool needed = std::any_of(step.needs.begin(), step.needs.end(), [&](const ResourceId& id) {
-      return std::find(steps[i].resources.begin(), steps[i].resources.end(), id) != steps[i].resources.end();
-    });
-    if (needed || (steps[i].group == step.group && outcome != StepOutcome::kDone)) return false;
+    if (needs(step, steps[i]) || (steps[i].group == step.group && outcome != StepOutcome::kDone)) return false;
   }
   return true;
 }
 
-void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, StepResult& result) {
+void StepExecutor::carry_out_one(const std::vector<Step>& steps, std::size_t index, const Manifest& manifest,
+                                 ApplyReply& reply) {
+  const Step& step = steps[index];
+  StepResult& result = reply.results[index];
   // The report names a file by its path, and a kernel parameter or a unit by its name in cluster.yaml.
   const bool is_file = step.artifact.name.starts_with('/');
   report_(is_file || step.resources.size() != 1 ? step.artifact.name : step.resources.front().str());
@@ -127,7 +139,19 @@ void StepExecutor::carry_out_one(const Step& step, const Manifest& manifest, Ste
   if (auto journaled = journal_.append("intent", std::move(intent)); !journaled) {
     return fail(result, std::move(journaled).error());
   }
-  auto applied = write(step, step.after);
+  // Steps on trial are one group, so that each waits for the one before it.
+  if (step.activates && trial_ == nullptr && !is_text_artifact(step.artifact)) {
+    auto end = type_of(step).begin(step.artifact, step.after, node_);
+    if (!end) return note_outcome(step, failure(std::move(end).error()), result);
+    if (*end) {
+      begun_.emplace(BegunActivation{index, *std::move(end)});
+      return;
+    }
+  }
+  note_outcome(step, write(step, step.after), result);
+}
+
+void StepExecutor::note_outcome(const Step& step, Result<void> applied, StepResult& result) {
   if (applied) {
     result.outcome = StepOutcome::kDone;
     return;
@@ -166,6 +190,34 @@ void StepExecutor::undo_one(const Step& step, StepResult& result) {
   }
   // The step has been carried out; a full disk must not turn it into a failure now.
   (void)journal_.append("result", std::move(entry));
+}
+
+/// The intent of the next step brings the result of a finished one to the disk. A failure and what was undone for it
+/// are there at once: until then, the journal says that these steps are done.
+void StepExecutor::journal_result(const Step& step, const StepResult& result) {
+  Value outcome = describe(step);
+  outcome.set("outcome", to_string(result.outcome));
+  if (result.error) {
+    outcome.set("error", result.error->describe());
+    (void)journal_.append("result", std::move(outcome));
+  } else {
+    (void)journal_.append_for_next_sync("result", std::move(outcome));
+  }
+}
+
+void StepExecutor::conclude(const std::vector<Step>& steps, std::size_t index, ApplyReply& reply) {
+  if (reply.results[index].error) undo_group(steps, index, reply);
+  journal_result(steps[index], reply.results[index]);
+}
+
+/// Waits for the activation that goes on, if there is one.
+void StepExecutor::end_activation(const std::vector<Step>& steps, ApplyReply& reply) {
+  if (!begun_) return;
+  const BegunActivation begun = *std::exchange(begun_, std::nullopt);
+  // The wait may be long, and no intent follows that would bring the last result to the disk.
+  (void)journal_.sync();
+  note_outcome(steps[begun.index], begun.end(), reply.results[begun.index]);
+  conclude(steps, begun.index, reply);
 }
 
 void StepExecutor::undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply) {
@@ -275,20 +327,22 @@ Result<ApplyReply> StepExecutor::carry_out(const std::vector<Step>& steps,
     return reply;
   }
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    auto& result = reply.results[i];
-    if (result.error || !may_begin(steps, i, reply)) continue;
+    if (begun_ && !may_be_written_during(steps[begun_->index], steps[i])) end_activation(steps, reply);
+    if (reply.results[i].error || !may_begin(steps, i, reply)) continue;
     // A trial is finished or undone, never left incomplete.
     if (trial_ == nullptr && may_stop_before(steps, i, reply)) reply.stopped = stop_asked_();
     if (reply.stopped) break;
-    carry_out_one(steps[i], manifest, result);
-    if (result.error) undo_group(steps, i, reply);
-    Value outcome = describe(steps[i]);
-    outcome.set("outcome", to_string(result.outcome));
-    if (result.error) outcome.set("error", result.error->describe());
-    (void)journal_.append("result", std::move(outcome));
+    carry_out_one(steps, i, manifest, reply);
+    const bool goes_on = begun_ && begun_->index == i;
+    if (!goes_on) conclude(steps, i, reply);
   }
+  end_activation(steps, reply);
+  // A full disk must not turn steps that are done into failures.
+  (void)journal_.sync();
   const bool waits_for_the_trial = trial_ != nullptr && all_done(reply.results);
-  if (!waits_for_the_trial) forget_intentions(without_what_was_stopped(steps, reply), manifest);
+  // The manifest is as before the first step, and on the disk. The confirmation or the rollback changes it.
+  if (waits_for_the_trial) return reply;
+  forget_intentions(without_what_was_stopped(steps, reply), manifest);
   if (trial_ != nullptr || !record(steps, reply.results, after_steps, manifest)) {
     // The reply contains the results of the steps, and must be sent even if the disk is full.
     (void)write_manifest(manifest, node_);

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -33,7 +34,9 @@ void record_as_done(const std::vector<Step>& steps, const std::map<ResourceId, V
 /// - it compares all artifacts first, and the node's own tools check the steps;
 /// - it stores the originals on disk before the first step;
 /// - it journals each intent before the step;
-/// - it undoes a failed group, last step first, and activations after the files.
+/// - it undoes a failed group, last step first, and activations after the files;
+/// - while an activation that ResourceType::begin() has begun goes on, it writes files of other types. Any other step
+///   waits for its end, and so does the reply.
 class StepExecutor {
  public:
   /// `stop_asked` is called between steps, `report` before each.
@@ -59,7 +62,11 @@ class StepExecutor {
   void ask_the_nodes_own_tools(const std::vector<Step>& steps, ApplyReply& reply);
   Result<void> record_originals(const std::vector<Step>& steps, const ApplyReply& reply, Manifest& manifest);
   bool may_begin(const std::vector<Step>& steps, std::size_t index, const ApplyReply& reply) const;
-  void carry_out_one(const Step& step, const Manifest& manifest, StepResult& result);
+  void carry_out_one(const std::vector<Step>& steps, std::size_t index, const Manifest& manifest, ApplyReply& reply);
+  void note_outcome(const Step& step, Result<void> applied, StepResult& result);
+  void end_activation(const std::vector<Step>& steps, ApplyReply& reply);
+  void conclude(const std::vector<Step>& steps, std::size_t index, ApplyReply& reply);
+  void journal_result(const Step& step, const StepResult& result);
   void undo_group(const std::vector<Step>& steps, std::size_t failed, ApplyReply& reply);
   void undo_one(const Step& step, StepResult& result);
   void put_back(const Step& step, StepResult& result);
@@ -74,6 +81,13 @@ class StepExecutor {
   std::function<void(std::string_view)> report_;
   SecretSteps secrets_;
   StepTrial* trial_ = nullptr;
+
+  /// An activation whose end is awaited later.
+  struct BegunActivation {
+    std::size_t index;  ///< Of its step.
+    ActivationEnd end;
+  };
+  std::optional<BegunActivation> begun_;
 };
 
 }  // namespace sparkplan

@@ -34,6 +34,22 @@ CommandOutput as_command_output(CapturedOutput output) {
   return CommandOutput{output.exit_status, std::move(output.standard_output), std::move(output.standard_error)};
 }
 
+class RunningChild final : public RunningCommand {
+ public:
+  RunningChild(ChildProcess child, std::string name, CaptureLimits limits)
+      : child_(std::move(child)), name_(std::move(name)), limits_(std::move(limits)) {}
+
+  Result<CommandOutput> wait() override {
+    SPARK_TRY(auto output, wait_and_capture(std::move(child_), name_, limits_));
+    return as_command_output(std::move(output));
+  }
+
+ private:
+  ChildProcess child_;
+  std::string name_;
+  CaptureLimits limits_;
+};
+
 tl::unexpected<Error> not_running() { return failure(ErrorCode::kUnsupported, "nothing runs in a directory tree"); }
 
 }  // namespace
@@ -190,6 +206,17 @@ Result<CommandOutput> LocalNode::run(std::span<const std::string> argv, std::chr
   limits.sign_of_life = sign_of_life_;
   SPARK_TRY(auto output, run_and_capture(argv, limits));
   return as_command_output(std::move(output));
+}
+
+Result<std::unique_ptr<RunningCommand>> LocalNode::start(std::span<const std::string> argv,
+                                                         std::chrono::milliseconds deadline) {
+  if (links_) links_->clear();
+  if (!live_) return not_running();
+  SPARK_TRY(auto child, start_to_capture(argv));
+  child.close_standard_input();
+  CaptureLimits limits{deadline};
+  limits.sign_of_life = sign_of_life_;
+  return std::make_unique<RunningChild>(std::move(child), argv[0], std::move(limits));
 }
 
 Result<void> LocalNode::make_directories(const fs::path& path, std::uint32_t mode) {

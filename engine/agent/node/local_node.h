@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ class LocalNode final : public Node {
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;
   Result<void> write_kernel_file(const std::filesystem::path& path, std::string_view content) override;
   Result<CommandOutput> run(std::span<const std::string> argv, std::chrono::milliseconds deadline) override;
+  Result<std::unique_ptr<RunningCommand>> start(std::span<const std::string> argv,
+                                                std::chrono::milliseconds deadline) override;
 
   /// Checks whether write_file() would succeed, as far as possible without changing the file. The directory must accept
   /// a file of that size, and the file must not be protected. Errors: those of write_file().
@@ -80,7 +83,8 @@ class LocalNode final : public Node {
     const LocalNode& node_;
   };
 
-  /// run() calls this from time to time during long programs, such as the installation of a package.
+  /// run() and RunningCommand::wait() call this from time to time during long programs, such as the installation of a
+  /// package.
   void give_signs_of_life(std::function<void()> sign_of_life) { sign_of_life_ = std::move(sign_of_life); }
 
   /// Removes directories of make_scratch_directory() that killed agents left. Only under the node's lock.

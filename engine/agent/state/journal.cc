@@ -53,6 +53,17 @@ Result<void> Journal::append(std::string_view event, Value fields) {
   return write_line(event, std::move(fields), true);
 }
 
+Result<void> Journal::append_for_next_sync(std::string_view event, Value fields) {
+  return write_line(event, std::move(fields), false);
+}
+
+Result<void> Journal::sync() {
+  if (!unsynced_) return {};
+  if (::fdatasync(file_.get()) != 0) return failure(system_error("sync the journal", errno));
+  unsynced_ = false;
+  return {};
+}
+
 Result<void> Journal::write_line(std::string_view event, Value fields, bool to_disk) {
   Value line = Value::map({{"time", utc_now()}, {"event", event}});
   if (auto* entries = fields.entries()) {
@@ -62,7 +73,10 @@ Result<void> Journal::write_line(std::string_view event, Value fields, bool to_d
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) return failure(system_error("stat the journal", errno));
   const auto written = ::write(file_.get(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_.get()) == 0)) return {};
+  if (written == static_cast<ssize_t>(text.size()) && (!to_disk || ::fdatasync(file_.get()) == 0)) {
+    unsynced_ = !to_disk;
+    return {};
+  }
   // A full disk accepts a part without an error.
   const int why = written < 0 || written == static_cast<ssize_t>(text.size()) ? errno : ENOSPC;
   auto error = system_error("write the journal in /var/lib/sparkplan/journal", why);

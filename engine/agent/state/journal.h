@@ -14,7 +14,8 @@ namespace sparkplan {
 std::filesystem::path journal_directory();
 
 /// The append-only record of one run on the node: one JSON object per line, with `time` and `event`. An intent is on
-/// the disk before its step. The number of kept runs is limited. The events:
+/// the disk before its step. The result of a step that is done is on the disk before the next step, and before the
+/// reply. The number of kept runs is limited. The events:
 /// - begin {run, previous, who, operation, saved_plan, undoes}: the first line; `previous` is the run before on this
 /// node;
 /// - intent {all of the Step, managed: the manifest's entries about its resources, null for none};
@@ -31,6 +32,13 @@ class Journal {
   /// starts correctly.
   Result<void> append(std::string_view event, Value fields);
 
+  /// As append(), but the line is on the disk only after the next append() or sync(). A sync brings all earlier lines
+  /// to the disk, so the result of a step needs none before the intent of the next one.
+  Result<void> append_for_next_sync(std::string_view event, Value fields);
+
+  /// Brings all lines to the disk. Does nothing if they are there. Errors: kFailed.
+  Result<void> sync();
+
   /// Writes the first line if the file is empty; the next line syncs it to disk.
   Result<void> begin(Value fields);
 
@@ -40,6 +48,7 @@ class Journal {
   explicit Journal(FileDescriptor file) : file_(std::move(file)) {}
   Result<void> write_line(std::string_view event, Value fields, bool to_disk);
   FileDescriptor file_;
+  bool unsynced_ = false;  ///< The last line is not on the disk yet.
 };
 
 /// Writes a line to syslog; a directory tree has none. `priority`: LOG_NOTICE. Source: syslog(3).

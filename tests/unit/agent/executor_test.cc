@@ -12,6 +12,12 @@ using test::set_to;
 
 constexpr auto kDirectory = "/var/lib/sparkplan";
 
+class OpenTrial final : public StepTrial {
+ public:
+  Result<void> arm() override { return {}; }
+  bool goes_on() const override { return true; }
+};
+
 }  // namespace
 
 TEST_CASE("steps are executed in order, and journaled before and after") {
@@ -76,6 +82,28 @@ TEST_CASE("all originals are on the disk before the first write, with nothing cl
   };
   bench.carry_out({knob_step("a", Absent{}, set_to("1")), knob_step("b", set_to("old"), set_to("2"))});
   CHECK(looked == 2);
+}
+
+TEST_CASE("while a trial waits for its confirmation, the manifest stays as it was before the first step") {
+  ExecutorBench bench;
+  const auto file = [&] { return bench.node.status("/var/lib/sparkplan/manifest.json").value().inode; };
+  std::uint64_t before = 0;
+  bench.hooks.interfere = [&](const ArtifactId&, const Observation&) -> std::optional<Error> {
+    before = file();
+    return std::nullopt;
+  };
+  auto journal = Journal::open("run-1", bench.node);
+  REQUIRE(journal);
+  StepExecutor executor(bench.registry, bench.node, *journal, bench.stop_asked, [](std::string_view) {});
+  OpenTrial trial;
+  executor.put_on_trial(trial);
+  const auto reply = executor.carry_out({knob_step("a", Absent{}, set_to("1"))}, {}, bench.manifest);
+  REQUIRE(reply);
+  CHECK(ExecutorBench::outcomes(*reply) == "done");
+  CHECK(file() == before);
+  const auto stored = bench.manifest_on_disk();
+  CHECK(stored.artifacts.at(knob("a")).intended_digest == digest(set_to("1")));
+  CHECK(stored.artifacts.at(knob("a")).written_digest.empty());
 }
 
 TEST_CASE("an intended write is recorded on the disk before it, and afterwards as written or not") {

@@ -14,9 +14,9 @@ std::string value_of(const Observation& observation) {
 
 class FakeType final : public ResourceType {
  public:
-  explicit FakeType(FakeHooks& hooks) : hooks_(hooks) {
-    info_.name = "fake";
-    info_.section = "fake";
+  explicit FakeType(FakeHooks& hooks, const std::string& name = "fake") : hooks_(hooks) {
+    info_.name = name;
+    info_.section = name;
     info_.exports_everywhere = hooks.exports_everywhere;
   }
 
@@ -64,6 +64,12 @@ class FakeType final : public ResourceType {
     return node.write_file(path_of(artifact), {value_of(after), 0644, 0, 0});
   }
 
+  Result<ActivationEnd> begin(const ArtifactId& artifact, const Observation& after, Node& node) const override {
+    if (!hooks_.begun_first.contains(artifact.name)) return ActivationEnd();
+    hooks_.log.push_back(artifact.name + " begins");
+    return ActivationEnd([this, artifact, after, &node] { return apply(artifact, after, node); });
+  }
+
  private:
   FakeHooks& hooks_;
 };
@@ -85,6 +91,19 @@ Registry fake_registry(FakeHooks& hooks) {
   std::vector<std::unique_ptr<const ResourceType>> types;
   types.push_back(std::make_unique<FakeType>(hooks));
   return Registry(std::move(types));
+}
+
+Registry fake_registry_with_other(FakeHooks& hooks) {
+  std::vector<std::unique_ptr<const ResourceType>> types;
+  types.push_back(std::make_unique<FakeType>(hooks));
+  types.push_back(std::make_unique<FakeType>(hooks, "other"));
+  return Registry(std::move(types));
+}
+
+Step other_types(Step step) {
+  step.type = "other";
+  step.resources = {{"other", step.artifact.name}};
+  return step;
 }
 
 ArtifactId knob(const std::string& name) { return {"knob", name}; }

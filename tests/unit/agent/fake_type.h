@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,16 @@ struct FakeHooks {
   std::function<std::optional<Error>(const ArtifactId&, const Observation&)> interfere;
   bool half = false;
   bool exports_everywhere = false;
+  /// The knobs whose apply() can be begun. The log has "a begins", and at the end of the wait "a=1".
+  std::set<std::string> begun_first;
   std::vector<Objection> objections;  ///< Objections of the node's own tools to the steps.
 };
 
 /// One type "fake" with artifacts of kind "knob", each kept in /knobs/NAME. `hooks` outlives it.
 Registry fake_registry(FakeHooks& hooks);
+/// With a second type "other", of which each step of other_types() is.
+Registry fake_registry_with_other(FakeHooks& hooks);
+Step other_types(Step step);
 
 ArtifactId knob(const std::string& name);
 Observation set_to(const std::string& value);

@@ -147,6 +147,26 @@ TEST_CASE("a long-running program causes calls for signs of life") {
   CHECK(output->exit_status == 0);
 }
 
+TEST_CASE("a program runs while its caller goes on, and its output is captured at the end") {
+  const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-started-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const auto began = folder / "began";
+  const auto goes_on = folder / "goes-on";
+  const std::string script = "touch '" + began.string() + "'; until [ -e '" + goes_on.string() +
+                             "' ]; do sleep 0.01; done; echo out; echo err >&2; exit 3";
+  auto child = start_to_capture(std::vector<std::string>{"sh", "-c", script});
+  REQUIRE(child);
+  CHECK(becomes_true([&] { return std::filesystem::exists(began); }));
+  std::ofstream(goes_on).flush();
+  const auto output = wait_and_capture(std::move(*child), "sh");
+  std::filesystem::remove_all(folder);
+  REQUIRE(output);
+  CHECK(output->exit_status == 3);
+  CHECK(output->standard_output == "out\n");
+  CHECK(output->standard_error == "err\n");
+  CHECK(start_to_capture(std::vector<std::string>{"no-such-program"}).error().code == ErrorCode::kNotFound);
+}
+
 TEST_CASE("a program that exceeds its deadline is killed with its whole process group") {
   const auto folder = std::filesystem::temp_directory_path() / ("sparkplan-group-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);

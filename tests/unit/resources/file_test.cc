@@ -132,6 +132,28 @@ TEST_CASE("file: a failed read of a directory is reported, and not treated as it
   CHECK(check_directories("/etc/app/app.conf", node).error().code == ErrorCode::kPermissionDenied);
 }
 
+TEST_CASE("file: a restart of logind is begun, and its end reports systemctl's reason") {
+  const ResourceType* type = builtin_registry().find("file");
+  const ArtifactId restart{"restart", std::string(kLogind)};
+  FakeNode node;
+  node.script("systemctl restart systemd-logind.service", {0, "", ""});
+  const auto works = type->begin(restart, Present{}, node);
+  REQUIRE(works);
+  REQUIRE(*works);
+  CHECK(node.log() == std::vector<FakeNode::Write>{{"start", "systemctl restart systemd-logind.service"}});
+  CHECK((*works)());
+
+  node.script("systemctl restart systemd-logind.service", {1, "", "Job for systemd-logind.service failed.\n"});
+  const auto fails = type->begin(restart, Present{}, node);
+  REQUIRE(fails);
+  const auto end = (*fails)();
+  REQUIRE_FALSE(end);
+  CHECK(end.error().message == "systemctl restart systemd-logind.service: Job for systemd-logind.service failed.");
+  const auto folder = type->begin({"folder", "/etc/app.d"}, Absent{}, node);
+  REQUIRE(folder);
+  CHECK_FALSE(*folder);
+}
+
 TEST_CASE("file: an owner is searched for in the node's files, then in its directory service") {
   FakeNode node;
   node.add_file("/etc/passwd",
