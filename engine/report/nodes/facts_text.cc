@@ -15,7 +15,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kIndent = 2;
+constexpr std::size_t kFactsIndent = 2;
 constexpr std::size_t kLongestErrors = 1000;
 /// The cells of all tables of a node. Their broken and indented lines take several times as much. An honest machine has
 /// a tenth of this limit.
@@ -237,7 +237,7 @@ std::string overview_text(const std::vector<FactLine>& lines, const TextStyle& s
   TextTable table;
   for (const FactLine& line : lines)
     table.rows.push_back({{{line.label, Colour::kDim}, {line.text, Colour::kNone}}, {}});
-  return table_text(table, kIndent, style);
+  return table_text(table, kFactsIndent, style);
 }
 
 std::map<std::string, std::string> unreadable_in(const Facts& facts) {
@@ -297,7 +297,7 @@ std::string facts_text(const NodeFacts& node, const TextStyle& style) {
   std::size_t left = kMostCellBytes;
   for (TextTable& table : tables) keep_first_rows(table, left);
   for (const TextTable& table : tables) {
-    const std::string rows = table_text(table, kIndent, style);
+    const std::string rows = table_text(table, kFactsIndent, style);
     if (!rows.empty()) text += "\n" + rows;
   }
   if (!facts.extended) return text;

@@ -11,7 +11,7 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kIndent = 2;
+constexpr std::size_t kNodeIndent = 2;
 
 const NodeSpec* find_spec(const Cluster& cluster, const std::string& name) {
   const auto found = std::ranges::find_if(cluster.nodes, [&](const NodeSpec& one) { return one.name.str() == name; });
@@ -37,7 +37,7 @@ std::string machine_text(const SavedPlan& plan, const NodeReport& node, const Cl
   text +=
       wrapped("machine-id " + (machine.machine_id.empty() ? "(none)" : printable(machine.machine_id)), column, style);
   if (!machine.host_key.empty()) text += wrapped("host key " + printable(machine.host_key), column, style);
-  return text.replace(0, kIndent + text_width(name), std::string(kIndent, ' ') + name);
+  return text.replace(0, kNodeIndent + text_width(name), std::string(kNodeIndent, ' ') + name);
 }
 
 std::string selection_text(const char* option, const std::vector<std::string>& patterns) {
@@ -67,7 +67,7 @@ std::string introduction(const SavedPlan& plan, const Cluster& cluster, const Re
   std::vector<std::string> left_alone;
   for (const NodeReport& node : plan.report.nodes) {
     if (is_held(plan, node)) {
-      column = std::max(column, kIndent + text_width(printable(node.name)) + 2);
+      column = std::max(column, kNodeIndent + text_width(printable(node.name)) + 2);
     } else {
       left_alone.push_back(printable(node.name));
     }
@@ -78,8 +78,9 @@ std::string introduction(const SavedPlan& plan, const Cluster& cluster, const Re
   }
   text += wrapped(
       "A user, port, key or jump host that is not shown comes from ~/.ssh/config of the user who applies the plan",
-      kIndent, style);
-  if (!left_alone.empty()) text += wrapped(fold_names(left_alone) + ": skipped, it was not planned", kIndent, style);
+      kNodeIndent, style);
+  if (!left_alone.empty())
+    text += wrapped(fold_names(left_alone) + ": skipped, it was not planned", kNodeIndent, style);
   return text + "\n" + waiting_text(plan.report, registry, style);
 }
 
