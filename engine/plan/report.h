@@ -56,6 +56,8 @@ struct NodeReport {
   NodePlan plan;                           ///< For apply: the first stage's plan, with later stages' changes appended.
   std::map<ResourceId, Outcome> outcomes;  ///< Only after an apply.
   std::string lock_holder;                 ///< The holder of the node's lock: "anna@laptop (pid 4242, apply)".
+  bool wrote = false;                      ///< At least one step of an apply was done.
+  std::string undoes = {};                 ///< The run that a rollback undoes on the node; empty: none.
 };
 
 /// The outcome of a command. Text, JSON and the exit code derive from it: engine/report.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,16 +23,11 @@ Result<void> check_nodes(const std::vector<std::string>& names, const Cluster& c
 }
 
 /// A log that cannot be read is no reason to refuse: then the nodes alone decide.
-std::function<bool(const std::string&, const std::string&)> recorded_runs(const std::string& cluster,
-                                                                          const Console& console) {
+std::vector<RecordedRun> recorded_runs(const Console& console) {
   auto records = read_run_log(run_log_folder());
-  if (!records) {
-    console.trace("the log of runs is not read: " + records.error().describe());
-    return {};
-  }
-  return [cluster, log = *std::move(records)](const std::string& run, const std::string& node) {
-    return is_recorded(log, cluster, run, node);
-  };
+  if (records) return *std::move(records);
+  console.trace("the log of runs is not read: " + records.error().describe());
+  return {};
 }
 
 }  // namespace
@@ -47,7 +41,7 @@ Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOption
   SPARK_CHECK(check_nodes(options.nodes, *input.loaded->cluster));
   SPARK_TRY(ApplyOptions apply, apply_options(options.safety));
   apply.rollback = options.nodes;
-  apply.is_recorded = recorded_runs(input.loaded->cluster->name, console);
+  apply.log = recorded_runs(console);
   apply.lock_timeout = options.lock_timeout;
   apply.allow_prune = true;  // Rolling back a first run removes everything, as the user asked.
   SPARK_TRY(const auto report, carry_out(run, std::move(apply), *input.loaded, global, interrupts, console));

@@ -118,6 +118,8 @@ NodeReport ApplyRun::report_on(const ApplyNode& applied) const {
   const TrialNode& trial = trial_->at(node);
   NodeReport report = planning_->report_on(planned);
   if (trial.rolled_back) report.status = NodeStatus::kRolledBack;
+  report.wrote = planned.outcomes.wrote();
+  report.undoes = planning_->undone_run(planned);
   report.plan.changes = shown.changes;
   report.plan.steps = shown.steps;
   // The new plan has no value for a change that is in sync by now, but the report still shows its fields.

@@ -26,7 +26,7 @@ SessionPurpose purpose_of(const ApplyOptions& options) {
 }
 
 std::unique_ptr<Planning> planning_for(FleetSession& session, const ApplyOptions& options) {
-  if (options.rollback) return std::make_unique<RollbackRun>(session, *options.rollback, options.is_recorded);
+  if (options.rollback) return std::make_unique<RollbackRun>(session, *options.rollback, options.log);
   auto planning = std::make_unique<PlanRun>(session, options.allow_management_change, Foresight::kAsked);
   if (options.with_released != nullptr) planning->keep_to_release(*options.with_released);
   return planning;

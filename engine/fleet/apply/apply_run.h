@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/fleet/apply/trial_run.h"
+#include "engine/fleet/history/run_record.h"
 #include "engine/fleet/planning/planning.h"
 #include "engine/fleet/session/run_identity.h"
 
@@ -34,8 +35,8 @@ struct ApplyOptions {
   const SavedPlan* saved_plan = nullptr;  ///< Only its changes are carried out, exactly as it shows them.
   /// Instead of applying the file: undoes the last run of these nodes; of the cluster if empty.
   std::optional<std::vector<std::string>> rollback;
-  /// With `rollback`: true if the controller's log has the run on that node. Empty: there is no log.
-  std::function<bool(const std::string& run, const std::string& node)> is_recorded;
+  /// With `rollback`: the controller's log, oldest first.
+  std::vector<RecordedRun> log = {};
   /// Shows the plan and asks. Called at most once, and not for a plan without changes.
   std::function<bool(const Report& plan)> approve;
 };

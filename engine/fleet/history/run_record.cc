@@ -55,11 +55,30 @@ ClusterHistoryEntry entry_of(const RecordedRun& record) {
   return entry;
 }
 
+/// Runs on one node that the log does not have as undone there.
+using KeptRuns = std::set<std::string>;
+
+void note_on_node(const RecordedRun& record, const RecordedNode& node, KeptRuns& kept) {
+  if (node.status == to_string(NodeStatus::kReleased) || node.status == to_string(NodeStatus::kForgotten)) {
+    return kept.clear();
+  }
+  if (node.status != to_string(NodeStatus::kApplied)) return;
+  if (record.operation == "rollback") {
+    // A node undoes its newest run, so it has none newer than that. Otherwise a run that another controller has undone
+    // would stop every rollback. Without the run's name, each run may be the one that was undone.
+    kept.erase(kept.lower_bound(node.undoes), kept.end());
+  } else if (node.changed) {
+    kept.insert(record.run);
+  }
+}
+
 }  // namespace
 
 void list_fields(FieldVisitor& field, RecordedNode& node) {
   field("name", node.name, kRequired.cut_at(kLongestShortText));
   field("status", node.status, kShortText);
+  field("changed", node.changed);
+  field("undoes", node.undoes, kShortText.unless(node.undoes.empty()));
 }
 
 void list_fields(FieldVisitor& field, RecordedRun& run) {
@@ -86,7 +105,7 @@ std::optional<RecordedRun> record_of(const Report& report, const std::string& wh
   record.exit_code = exit_code;
   for (const NodeReport& node : report.nodes) {
     if (!took_part(node)) continue;
-    record.nodes.push_back({node.name, std::string(to_string(node.status))});
+    record.nodes.push_back({node.name, std::string(to_string(node.status)), node.wrote, node.undoes});
     record.changes += std::count_if(node.outcomes.begin(), node.outcomes.end(),
                                     [](const auto& entry) { return entry.second == Outcome::kDone; });
   }
@@ -113,6 +132,24 @@ bool is_recorded(const std::vector<RecordedRun>& records, const std::string& clu
     const auto is_node = [&](const RecordedNode& one) { return one.name == node; };
     return record.run == run && record.cluster == cluster && std::ranges::any_of(record.nodes, is_node);
   });
+}
+
+std::optional<RecordedOn> newest_kept_run(const std::vector<RecordedRun>& records, const HistoryScope& scope,
+                                          const std::string& last) {
+  std::map<std::string, KeptRuns> kept_on;
+  for (const std::string& name : scope.nodes) kept_on[name];
+  for (const RecordedRun& record : records) {
+    if (!is_in(scope, record)) continue;
+    for (const RecordedNode& node : record.nodes) {
+      if (const auto found = kept_on.find(node.name); found != kept_on.end()) note_on_node(record, node, found->second);
+    }
+  }
+  std::optional<RecordedOn> newest;
+  for (const auto& [name, kept] : kept_on) {
+    if (kept.empty() || *kept.rbegin() <= (newest ? newest->run : last)) continue;
+    newest = RecordedOn{*kept.rbegin(), name};
+  }
+  return newest;
 }
 
 std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope) {

@@ -19,7 +19,9 @@ namespace sparkplan {
 /// A node that a run changed or tried to change.
 struct RecordedNode {
   std::string name;
-  std::string status;  ///< As to_string(NodeStatus).
+  std::string status;       ///< As to_string(NodeStatus).
+  bool changed = false;     ///< At least one step was done. False also in a log of an older version.
+  std::string undoes = {};  ///< The run that a rollback undid there. Empty also in a log of an older version.
 };
 
 /// One line of the log. It has no values of resources, and thus no secrets.
@@ -62,6 +64,17 @@ bool is_in(const HistoryScope& scope, const RecordedRun& run);
 /// True if the log has that run of the cluster on that node.
 bool is_recorded(const std::vector<RecordedRun>& records, const std::string& cluster, const std::string& run,
                  const std::string& node);
+
+/// A run on one node.
+struct RecordedOn {
+  std::string run;
+  std::string node;
+};
+/// The newest run after `last` that the log has as applied, with changes, on a node of the scope; nothing without one.
+/// A rollback is no such run. Nor is a run that the node has lost since then, as far as the log knows: by a later
+/// rollback of this run or an older one, or because the node left. `records` are oldest first.
+std::optional<RecordedOn> newest_kept_run(const std::vector<RecordedRun>& records, const HistoryScope& scope,
+                                          const std::string& last);
 
 /// The runs of the scope that the log knows.
 std::set<RunKey> runs_of(const std::vector<RecordedRun>& records, const HistoryScope& scope);

@@ -188,20 +188,32 @@ std::string RollbackRun::last_run_of_most(const NodesOfRun& nodes_of_run) {
   return "";
 }
 
-/// A node that this controller's log has in the newer run that the node names; empty without one.
-std::string RollbackRun::node_in_newer_run(const NodesOfRun& nodes_of_run, const std::string& last) const {
-  if (!is_recorded_) return "";
+/// A newer run that this controller's log has on a node: the node names it, or it is done there and not undone.
+std::optional<RecordedOn> RollbackRun::newer_run_in_log(const NodesOfRun& nodes_of_run, const std::string& last) const {
+  const std::string& cluster = session_.cluster().name;
   for (auto newer = nodes_of_run.upper_bound(last); newer != nodes_of_run.end(); ++newer) {
     for (const std::string& name : newer->second) {
-      if (is_recorded_(newer->first, name)) return name;
+      if (is_recorded(log_, cluster, newer->first, name)) return RecordedOn{newer->first, name};
     }
   }
-  return "";
+  HistoryScope scope{cluster, {}, {}};
+  for (const FleetNode& node : session_.nodes()) scope.nodes.push_back(node.name());
+  // Another cluster of this controller may have the same name, and nodes of the same names.
+  if (const std::string& uuid = session_.roster().uuid; !uuid.empty()) scope.cluster_ids.push_back(uuid);
+  return newest_kept_run(log_, scope, last);
+}
+
+/// What the node says about its last run, for a sentence with "which".
+std::string RollbackRun::claim_of(const std::string& name) const {
+  const auto planned = std::ranges::find_if(nodes_, [&](const PlannedNode& one) { return one.node.name() == name; });
+  if (planned == nodes_.end() || !undo_[planned->node.place]) return "was not read";
+  const std::string run = undone_run(*planned);
+  return run.empty() ? "names no run" : "names " + printable(run);
 }
 
 /// Without names, the last run of most nodes is undone, and nodes that it did not change are skipped. A single node
 /// cannot prevent it: if it names a newer run, it is refused alone. A single node could cause it, by naming an older
-/// run than its last one. So nothing is undone if the log has a newer run on a node that names it.
+/// run than its last one. So nothing is undone if the log has a newer run on a node, whatever that node names.
 void RollbackRun::skip_other_runs() {
   NodesOfRun nodes_of_run;
   for (const auto& planned : nodes_) {
@@ -212,8 +224,10 @@ void RollbackRun::skip_other_runs() {
   const std::string last = of_cluster ? last_run_of_most(nodes_of_run) : "";
   if (of_cluster && last.empty() && !nodes_of_run.empty()) return refuse_unclear_rollback(nodes_of_run, "");
   if (of_cluster && !last.empty()) {
-    if (const auto name = node_in_newer_run(nodes_of_run, last); !name.empty()) {
-      return refuse_unclear_rollback(nodes_of_run, "; this controller's log has the newer run on " + name);
+    if (const auto newer = newer_run_in_log(nodes_of_run, last)) {
+      return refuse_unclear_rollback(nodes_of_run, "; this controller's log has the newer run " +
+                                                       printable(newer->run) + " on " + newer->node + ", which " +
+                                                       claim_of(newer->node));
     }
   }
   for (auto& planned : nodes_) {
@@ -236,10 +250,10 @@ void RollbackRun::skip_other_runs() {
 void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition) {
   std::vector<std::string> last_runs;
   for (const auto& [run, names] : nodes_of_run) last_runs.push_back(printable(run) + " on " + fold_names(names));
+  const std::string_view claims = last_runs.size() > 1 ? "the nodes name different last runs: " : "the last run is ";
   for (auto& node : session_.nodes()) {
     if (!node.active()) continue;
-    session_.give_up(node, ErrorCode::kRefused,
-                     "the nodes name different last runs: " + join(last_runs, ", ") + addition,
+    session_.give_up(node, ErrorCode::kRefused, std::string(claims) + join(last_runs, ", ") + addition,
                      "name the nodes to roll back: sparkplan rollback NODE...");
   }
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/fleet/history/run_record.h"
 #include "engine/fleet/planning/planning.h"
 
 namespace sparkplan {
@@ -14,13 +14,11 @@ namespace sparkplan {
 /// Plans that undo an earlier run, from the nodes' journals.
 class RollbackRun : public Planning {
  public:
-  /// True if the controller's log has the run on that node.
-  using IsRecorded = std::function<bool(const std::string& run, const std::string& node)>;
-
-  /// Undoes the last run of the named nodes; of the cluster if `names` is empty. Without names, a run that
-  /// `is_recorded` and is newer than that of most nodes has all nodes refused. Empty: there is no log.
-  RollbackRun(FleetSession& session, std::vector<std::string> names, IsRecorded is_recorded)
-      : Planning(session), names_(std::move(names)), is_recorded_(std::move(is_recorded)) {}
+  /// Undoes the last run of the named nodes; of the cluster if `names` is empty. Without names, a run that is newer
+  /// than that of most nodes has all nodes refused if `log`, the controller's, has it on a node that names it, or if
+  /// newest_kept_run() finds it. `log` must outlive this object.
+  RollbackRun(FleetSession& session, std::vector<std::string> names, const std::vector<RecordedRun>& log)
+      : Planning(session), names_(std::move(names)), log_(log) {}
 
   void plan() override;
   void observe_again() override { read_journals(); }
@@ -38,14 +36,15 @@ class RollbackRun : public Planning {
   void read_journals();
   static std::string last_run_of_most(const NodesOfRun& nodes_of_run);
   void skip_other_runs();
-  std::string node_in_newer_run(const NodesOfRun& nodes_of_run, const std::string& last) const;
+  std::optional<RecordedOn> newer_run_in_log(const NodesOfRun& nodes_of_run, const std::string& last) const;
+  std::string claim_of(const std::string& name) const;
   void refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition);
   void put_failed_aside(PlannedNode& planned);
   void remark_on_kept(const FleetNode& node, const std::vector<KeptArtifact>& kept);
   void remark_on_rollback();
 
   std::vector<std::string> names_;
-  IsRecorded is_recorded_;
+  const std::vector<RecordedRun>& log_;
   /// The answers to the first question, in the order of nodes(). Without the steps, which are in the plans, and without
   /// the kept artifacts, which are in the remarks.
   std::vector<std::optional<UndoReply>> undo_;

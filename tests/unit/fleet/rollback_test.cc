@@ -186,35 +186,6 @@ TEST_CASE("a node that alone names a newer run is refused alone, and the run of 
   CHECK(bench.trees() == std::vector{before[0], before[1], third});
 }
 
-TEST_CASE("a newer run that this controller's log has on its node stops the rollback of an older one on all nodes") {
-  FleetBench bench(3);
-  bench.sections = kFirst;
-  bench.apply_all();
-  bench.sections = kSecond;
-  // The third node took part as well and denies it, or did not: its answer is the same.
-  bench.run.selection = Selection({"n1"}, {});
-  const auto newer = bench.apply();
-  REQUIRE(exit_of(newer) == 0);
-  bench.run.selection = {};
-  const auto before = bench.trees();
-  bench.options.is_recorded = [&](const std::string& run, const std::string& node) {
-    return run == newer.run && node == "n1";
-  };
-  const auto report = roll_back(bench);
-  CHECK(exit_of(report) == 9);
-  CHECK(standing(report) == "n1 refused, n2 refused, n3 refused");
-  CHECK(report.nodes[1].error->message.ends_with("; this controller's log has the newer run on n1"));
-  CHECK(bench.trees() == before);
-  // A node that the log does not have in that run may have invented it.
-  bench.options.is_recorded = [&](const std::string& run, const std::string& node) {
-    return run == newer.run && node != "n1";
-  };
-  CHECK(standing(roll_back(bench)) == "n1 refused, n2 applied, n3 applied");
-  // With names, the user decides.
-  bench.options.is_recorded = [](const std::string&, const std::string&) { return true; };
-  CHECK(standing(roll_back(bench, {"n1"})) == "n1 applied, n2 skipped, n3 skipped");
-}
-
 TEST_CASE("two nodes that name a newer run than most nodes may have taken part in it: nothing is undone") {
   FleetBench bench(5);
   bench.sections = kFirst;

@@ -196,4 +196,76 @@ TEST_CASE("the log has a run on the nodes of its record, in its cluster") {
   CHECK_FALSE(is_recorded({}, "lab", "r1", "n1"));
 }
 
+TEST_CASE("a record says on which nodes a step was done, and what a rollback undid") {
+  Report report = an_apply();
+  report.command = "rollback";
+  report.nodes[0].wrote = true;
+  report.nodes[0].undoes = "r1";
+  const auto one = record_of(report, "anna@laptop", 4);
+  REQUIRE(one);
+  const auto read = parse_record(line_of(*one));
+  REQUIRE(read);
+  CHECK(read->nodes[0].changed);
+  CHECK(read->nodes[0].undoes == "r1");
+  CHECK_FALSE(read->nodes[1].changed);
+  CHECK(read->nodes[1].undoes.empty());
+}
+
+namespace {
+
+/// A run that wrote on each node; with `undoes`, a rollback of that run.
+RecordedRun written(const std::string& run, const Names& nodes, const std::optional<std::string>& undoes = {}) {
+  RecordedRun one = record(run, nodes);
+  if (undoes) one.operation = "rollback";
+  for (RecordedNode& node : one.nodes) {
+    node.changed = true;
+    node.undoes = undoes.value_or("");
+  }
+  return one;
+}
+
+/// The run after "r1" that the log has on n1 or n2, with its node.
+std::string kept_after_r1(const std::vector<RecordedRun>& log) {
+  const auto found = newest_kept_run(log, lab({"n1", "n2"}), "r1");
+  return found ? found->run + " on " + found->node : "";
+}
+
+}  // namespace
+
+TEST_CASE("the newest run that the log has on a node of the cluster is found, and no older one than asked for") {
+  CHECK(kept_after_r1({written("r1", {"n1", "n2"}), written("r2", {"n1"}), written("r3", {"n2"})}) == "r3 on n2");
+  CHECK(kept_after_r1({written("r0", {"n1"}), written("r1", {"n1", "n2"})}).empty());
+  CHECK(kept_after_r1({}).empty());
+  CHECK(kept_after_r1({written("r2", {"gone"})}).empty());
+  RecordedRun other = written("r2", {"n1"});
+  other.cluster_id = "u-2";
+  CHECK(kept_after_r1({other}).empty());
+}
+
+TEST_CASE("a run that failed on a node, or of which a log of an older version has no changes, is not found") {
+  RecordedRun failed = written("r2", {"n1"});
+  failed.nodes[0].status = "failed";
+  CHECK(kept_after_r1({failed}).empty());
+  CHECK(kept_after_r1({record("r2", {"n1"})}).empty());
+}
+
+TEST_CASE("a later rollback of a run, or of an older one, undoes it in the log, on its nodes alone") {
+  const RecordedRun run = written("r2", {"n1", "n2"});
+  CHECK(kept_after_r1({run, written("r3", {"n1"}, "r2")}) == "r2 on n2");
+  CHECK(kept_after_r1({run, written("r3", {"n1", "n2"}, "r2")}).empty());
+  // Another controller had undone r2, and the user named the nodes.
+  CHECK(kept_after_r1({run, written("r3", {"n1", "n2"}, "r1")}).empty());
+  // An older version does not say what it undid.
+  CHECK(kept_after_r1({run, written("r3", {"n1", "n2"}, "")}).empty());
+  CHECK(kept_after_r1({run, written("r3", {"n1", "n2"}), written("r4", {"n1", "n2"}, "r3")}) == "r2 on n1");
+  RecordedRun failed = written("r3", {"n1", "n2"}, "r2");
+  for (RecordedNode& node : failed.nodes) node.status = "failed";
+  CHECK(kept_after_r1({run, failed}) == "r2 on n1");
+}
+
+TEST_CASE("a node that left has lost the runs that the log has on it") {
+  CHECK(kept_after_r1({written("r2", {"n1"}), record("r3", {"n1"}, "released")}).empty());
+  CHECK(kept_after_r1({written("r2", {"n1"}), record("r3", {"n1"}, "forgotten")}).empty());
+}
+
 }  // namespace sparkplan

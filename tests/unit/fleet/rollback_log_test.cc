@@ -1,0 +1,116 @@
+// The controller's log stops the rollback of an older run than the last one.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/fleet/history/run_record.h"
+#include "tests/support/catch.h"
+#include "tests/unit/fleet/bench.h"
+
+namespace sparkplan {
+namespace {
+
+using test::exit_of;
+using test::FleetBench;
+using test::standing;
+
+RecordedRun logged(const Report& report) {
+  auto record = record_of(report, "anna@laptop", exit_of(report));
+  REQUIRE(record);
+  return *std::move(record);
+}
+
+/// Three nodes and the log of their controller: a run on all of them, and a newer one on one node.
+class LoggedBench {
+ public:
+  explicit LoggedBench(const std::string& node) {
+    bench.sections = "sysctl: {vm.swappiness: 10}\n";
+    log.push_back(logged(bench.apply()));
+    bench.sections = "sysctl: {vm.swappiness: 20}\n";
+    bench.run.selection = Selection({node}, {});
+    log.push_back(logged(bench.apply()));
+    bench.run.selection = {};
+  }
+
+  Report undo(std::vector<std::string> nodes = {}) {
+    bench.run.command = "rollback";
+    bench.options.rollback = std::move(nodes);
+    bench.options.allow_prune = true;
+    bench.options.log = log;
+    return bench.apply();
+  }
+  /// The node has no trace of the newer run, as if it denied it or another controller had undone it.
+  void deny(std::size_t node) { bench.root(node).remove("/var/lib/sparkplan/journal/" + newer() + ".jsonl"); }
+  const std::string& newer() const { return log.at(1).run; }
+
+  FleetBench bench{3};
+  std::vector<RecordedRun> log;
+};
+
+}  // namespace
+
+TEST_CASE("a newer run that this controller's log has on its node stops the rollback of an older one on all nodes") {
+  // The third node took part as well and denies it, or did not: its answer is the same.
+  LoggedBench fleet("n1");
+  const auto before = fleet.bench.trees();
+  const auto report = fleet.undo();
+  CHECK(exit_of(report) == 9);
+  CHECK(standing(report) == "n1 refused, n2 refused, n3 refused");
+  CHECK(report.nodes[1].error->message.ends_with("; this controller's log has the newer run " + fleet.newer() +
+                                                 " on n1, which names " + fleet.newer()));
+  CHECK(fleet.bench.trees() == before);
+  // A log of an older version does not say whether the run changed the node.
+  fleet.log[1].nodes[0].changed = false;
+  CHECK(standing(fleet.undo()) == "n1 refused, n2 refused, n3 refused");
+  // A node that the log does not have in that run may have invented it.
+  fleet.log[1].nodes[0].name = "n2";
+  CHECK(standing(fleet.undo()) == "n1 refused, n2 applied, n3 applied");
+  // With names, the user decides.
+  fleet.log[1].nodes[0].name = "n1";
+  CHECK(standing(fleet.undo({"n1"})) == "n1 applied, n2 skipped, n3 skipped");
+}
+
+TEST_CASE(
+    "a node that denies its last run does not cause the rollback of an older one if this controller's log has it") {
+  LoggedBench fleet("n3");
+  fleet.deny(3);
+  const auto before = fleet.bench.trees();
+  const auto report = fleet.undo();
+  CHECK(exit_of(report) == 9);
+  CHECK(standing(report) == "n1 refused, n2 refused, n3 refused");
+  const std::string older = fleet.log[0].run;
+  CHECK(report.nodes[0].error->message == "the last run is " + older +
+                                              " on n[1-3]; this controller's log has the newer run " + fleet.newer() +
+                                              " on n3, which names " + older);
+  CHECK(report.nodes[0].error->hint.find("sparkplan rollback NODE") != std::string::npos);
+  CHECK(fleet.bench.trees() == before);
+}
+
+TEST_CASE("a node that is not read stops the rollback of an older run than this controller's log has on it") {
+  LoggedBench fleet("n3");
+  fleet.bench.extra[2] = ", maintenance: true";
+  const auto before = fleet.bench.trees();
+  const auto report = fleet.undo();
+  CHECK(standing(report) == "n1 refused, n2 refused, n3 skipped");
+  CHECK(report.nodes[0].error->message.ends_with(" on n3, which was not read"));
+  CHECK(fleet.bench.trees() == before);
+}
+
+TEST_CASE("a run that this controller has rolled back stops no later rollback") {
+  LoggedBench fleet("n3");
+  const auto undone = fleet.undo({"n3"});
+  REQUIRE(standing(undone) == "n1 skipped, n2 skipped, n3 applied");
+  fleet.log.push_back(logged(undone));
+  REQUIRE(fleet.log.back().nodes.size() == 1);
+  CHECK(fleet.log.back().nodes[0].undoes == fleet.newer());
+  CHECK(standing(fleet.undo()) == "n1 applied, n2 applied, n3 applied");
+}
+
+TEST_CASE("a run in this controller's log that changed nothing on its node stops no rollback") {
+  LoggedBench fleet("n3");
+  fleet.deny(3);
+  fleet.log[1].nodes[0].changed = false;
+  CHECK(standing(fleet.undo()).starts_with("n1 applied, n2 applied, "));
+}
+
+}  // namespace sparkplan
