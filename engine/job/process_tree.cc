@@ -77,7 +77,8 @@ bool runs_as_we_do(pid_t pid) {
   return ::stat(path_of(pid, "").c_str(), &status) == 0 && status.st_uid == ::geteuid();
 }
 
-/// True if our user has started it. Another user's setuid program has the environment that this user gave it.
+/// True if our user has started it. Another user's setuid program has the environment that this user gave it, of any
+/// size.
 bool was_started_by_us(pid_t pid) {
   constexpr std::string_view kLine = "\nUid:\t";
   const auto text = beginning_of(path_of(pid, "status"), kStatBytes);
@@ -143,10 +144,13 @@ std::vector<pid_t> marked_with(const std::string& id, const std::vector<ProcessE
   const bool sees_all_users = ::geteuid() == 0;
   std::vector<pid_t> found;
   for (const auto& entry : all) {
-    if (has_ended(entry) || (sees_all_users && !runs_as_we_do(entry.pid))) continue;
+    if (has_ended(entry)) continue;
+    // Before the environment is read: those of other users' programs would use up the bytes.
+    if (sees_all_users && (!runs_as_we_do(entry.pid) || !was_started_by_us(entry.pid))) continue;
     const auto environment = beginning_of(path_of(entry.pid, "environ"), std::min(most, kMostEnvironment));
     most -= std::min(most, environment.size());
     if (!has_mark(environment, mark)) continue;
+    // Meanwhile the number may be that of another process.
     if (!sees_all_users || was_started_by_us(entry.pid)) found.push_back(entry.pid);
   }
   return found;

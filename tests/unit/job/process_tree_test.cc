@@ -21,12 +21,16 @@ bool contains(const std::vector<pid_t>& pids, pid_t pid) {
   return std::find(pids.begin(), pids.end(), pid) != pids.end();
 }
 
-/// A process that has the job's mark, and runs as the user; 0: as ours.
+/// How a process of another user runs.
+enum class RunsAs : bool { kItsUser, kSetuidRoot };
+
+/// A process that has the job's mark, and that the user has started; 0: ours.
 class MarkedProcess {
  public:
-  explicit MarkedProcess(const char* mark, uid_t user = 0) : pid_(::fork()) {
+  explicit MarkedProcess(const char* mark, uid_t user = 0, RunsAs runs_as = RunsAs::kItsUser) : pid_(::fork()) {
     if (pid_ == 0) {
-      if (user != 0 && ::setuid(user) != 0) ::_exit(126);
+      const uid_t effective = runs_as == RunsAs::kItsUser ? user : 0;
+      if (user != 0 && ::setresuid(user, effective, effective) != 0) ::_exit(126);
       ::execl("/usr/bin/env", "env", "-i", mark, "/bin/sleep", "1000", nullptr);
       ::_exit(127);
     }
@@ -123,6 +127,20 @@ TEST_CASE("the search for a mark reads a bounded number of bytes") {
   REQUIRE(own.comes_up());
   CHECK(contains(job::marked_with("mark-bound", {own.entry()}), own.pid()));
   CHECK(job::marked_with("mark-bound", {own.entry()}, 0).empty());
+}
+
+TEST_CASE("another user's setuid programs use up no bytes of root's search for a mark") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root searches beside the programs of other users");
+    return;
+  }
+  const MarkedProcess other("SPARKPLAN_JOB=mark-setuid", 12'345, RunsAs::kSetuidRoot);
+  const MarkedProcess own("SPARKPLAN_JOB=mark-setuid");
+  REQUIRE(other.comes_up());
+  REQUIRE(own.comes_up());
+  // One environment is read.
+  const auto found = job::marked_with("mark-setuid", {other.entry(), own.entry()}, 1);
+  CHECK(found == std::vector<pid_t>{own.pid()});
 }
 
 TEST_CASE("a process that has the number of an ended one gets no signal") {
