@@ -14,7 +14,8 @@ inline constexpr std::chrono::seconds kMostForPartner{25};
 
 /// Calls `work` for all pairs of context.nodes in rounds, until a stop. `planned` is the longest time of a pair without
 /// a fault or a load; 0: the pair has nothing to measure, and `work` is not called. What a pair takes beyond that is
-/// lost time of both nodes: the controller cannot know which of them delays the other. Between two rounds it calls
+/// lost time of both nodes: the controller cannot know which of them delays the other. A pair for which neither node
+/// is asked has no part in that. Between two rounds it calls
 /// leave_out_of_pairs(): `work` then finds those nodes by VerifyNode::can_be_paired().
 void measure_pairs(VerifyContext& context,
                    const std::function<std::chrono::milliseconds(std::size_t, std::size_t)>& planned,

@@ -59,6 +59,7 @@ struct VerifyNode {
   /// How much later than planned its answers to ask() came, in all. Otherwise a node that answers each request just
   /// before its deadline would hold the others for hours.
   std::chrono::milliseconds late{0};
+  std::size_t requests = 0;  ///< The number that ask() has sent.
   PairWaits waits = {};
   Level level = Level::kLink;  ///< The one at work; of a node that is too late, the one at which it became so.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;  ///< For tests.
@@ -90,6 +91,7 @@ struct VerifyNode {
   template <class Kind>
   Result<typename Kind::Reply> ask(const Kind& request, std::chrono::milliseconds planned = {}) {
     if (is_too_late()) return failure(ErrorCode::kFailed, why_not_asked().reason);
+    ++requests;
     return timed(planned, [&] { return client->call(request); });
   }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -151,6 +152,30 @@ TEST_CASE("verify: a network that is slow for all has no node left out") {
     for (std::size_t other = 0; other < one; ++other) losses.lose(one, other, seconds(30));
   }
   CHECK(losses.left_out().empty());
+}
+
+TEST_CASE("verify: pairs that a failed link blocks do not have nodes in a network that is slow for all left out") {
+  constexpr std::size_t kNodes = 11;
+  constexpr std::size_t kLinked = 5;
+  LateFleet fleet(static_cast<int>(kNodes), Level::kTcp);
+  for (std::size_t node = 0; node < kNodes; ++node) fleet.delay(node, long_time);
+  auto context = fleet.context();
+  for (std::size_t node = kLinked; node < kNodes; ++node) {
+    for (const ObservedPort& half : context.nodes[node].halves) {
+      Check failed = skipped(Level::kLink, {context.nodes[node].name()}, half.label(), "no carrier");
+      failed.status = CheckStatus::kFail;
+      context.checks.push_back(std::move(failed));
+    }
+  }
+  run_levels(context);
+  std::size_t passed = 0;
+  for (const Check& check : context.checks) {
+    INFO(check.id);
+    if (check.level == Level::kTcp) CHECK(check.status != CheckStatus::kFail);
+    if (check.status == CheckStatus::kPass) ++passed;
+  }
+  // Both directions of both halves.
+  CHECK(passed == kLinked * (kLinked - 1) * 2);
 }
 
 TEST_CASE("verify: time lost with a node that is left out does not count for the others") {
