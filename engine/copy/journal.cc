@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -14,7 +15,6 @@
 namespace sparkplan::copy {
 namespace {
 
-constexpr const char* kName = "journal";
 constexpr std::size_t kLargestJournal = std::size_t{512} << 20;
 
 std::string boot_id() {
@@ -41,9 +41,9 @@ Result<Journal::DirectoryId> Journal::id_of(int directory) {
 
 Result<void> Journal::open(int partial_folder) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  file_ = FileDescriptor(::openat(partial_folder, kName, kFlags, 0600));
+  file_ = FileDescriptor(::openat(partial_folder, kJournalName, kFlags, 0600));
   if (!file_.valid()) return failure(system_error("open the journal of unfinished files", errno));
-  SPARK_CHECK(check_regular(file_.get(), std::string(kPartialFolder) + "/" + kName));
+  SPARK_CHECK(check_regular(file_.get(), std::string(kPartialFolder) + "/" + kJournalName));
   std::string text;
   std::string buffer(std::size_t{1} << 16, '\0');
   while (text.size() < kLargestJournal) {
@@ -104,7 +104,10 @@ Result<void> Journal::begin_again(const std::string& partial_name) {
 Result<void> Journal::add_directory(const std::string& path, const DirectoryId& id) {
   const std::string word = word_of_path(path);
   directories_.insert_or_assign(word, id);
-  return write("D " + word + " " + std::to_string(id.inode) + " " + std::to_string(id.birth_ns) + "\n");
+  SPARK_CHECK(write("D " + word + " " + std::to_string(id.inode) + " " + std::to_string(id.birth_ns) + "\n"));
+  // Without the line after a power loss, the directory would keep the wrong owner, and each further sync be refused.
+  if (::fdatasync(file_.get()) == 0) return {};
+  return failure(system_error("sync the journal of unfinished files", errno));
 }
 
 bool Journal::has_made(const std::string& path, const DirectoryId& id) const {

@@ -38,7 +38,8 @@ class Journal {
   Result<void> add(const std::string& partial_name, std::size_t chunk, const Digest& digest);
   /// Before the unfinished file is made again: its earlier chunks no longer count.
   Result<void> begin_again(const std::string& partial_name);
-  /// Before a directory that this process has made gets its name in the tree. Errors: kFailed.
+  /// Before a directory that this process has made gets its name in the tree. The line is on the disk when it returns.
+  /// Errors: kFailed.
   Result<void> add_directory(const std::string& path, const DirectoryId& id);
   /// True if this process or an earlier one of the same unfinished sync has made exactly this directory for `path`.
   bool has_made(const std::string& path, const DirectoryId& id) const;

@@ -53,6 +53,14 @@ Result<void> prune_link(const Tree& tree, const std::string& path, const std::st
   return remove ? remove_from(*parent, path) : Result<void>();
 }
 
+/// False: it is gone. One that is not empty stays.
+bool stays_as_directory(const Tree& tree, const std::string& path) {
+  const auto parent = tree.open_parent(path);
+  if (!parent) return false;
+  if (::unlinkat(parent->get(), name_of(path).c_str(), AT_REMOVEDIR) == 0) return false;
+  return errno != ENOENT && errno != ENOTDIR;
+}
+
 }  // namespace
 
 Result<CopyPruned> prune(const Tree& tree, const DigestIndex& index, bool remove) {
@@ -67,13 +75,14 @@ Result<CopyPruned> prune(const Tree& tree, const DigestIndex& index, bool remove
     }
   }
   if (!remove) return pruned;
-  tree.remove_partial_folder();
   const auto directories = index.directories();
-  // Deepest first. One that is not empty stays.
+  bool any_stays = false;
+  // Deepest first.
   for (auto path = directories.rbegin(); path != directories.rend(); ++path) {
-    const auto parent = tree.open_parent(*path);
-    if (parent) (void)::unlinkat(parent->get(), name_of(*path).c_str(), AT_REMOVEDIR);
+    if (stays_as_directory(tree, *path)) any_stays = true;
   }
+  // An interrupted sync may not have given it to its owner. The next one does, if the journal knows the directory.
+  tree.remove_partial_folder(any_stays ? KeepJournal::kYes : KeepJournal::kNo);
   return pruned;
 }
 

@@ -193,7 +193,7 @@ tl::unexpected<Error> link_out_of_tree(const std::string& path, CopyTreeKind kin
 bool is_unfinished(std::string_view name) {
   constexpr std::size_t kLengthOfPartial = 32;
   const bool is_file = name.size() == kLengthOfPartial && name.find_first_not_of("0123456789abcdef") == name.npos;
-  return is_file || name == "journal" || name == "new-link";
+  return is_file || name == kJournalName || name == "new-link";
 }
 
 /// The tools of the hub leave such files beside the blobs of a model while they work.
@@ -285,12 +285,13 @@ std::int64_t Tree::free_bytes() const {
   return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
 }
 
-void Tree::remove_partial_folder() const {
+void Tree::remove_partial_folder(KeepJournal keep) const {
   const std::string name(kPartialFolder);
   const auto folder = open_file(name, O_RDONLY | O_DIRECTORY);
   if (!folder) return;
   DirectoryNames names(folder->get());
   while (const char* one = names.next()) {
+    if (keep == KeepJournal::kYes && std::string_view(one) == kJournalName) continue;
     if (is_unfinished(one)) (void)::unlinkat(folder->get(), one, 0);
     if (std::string_view(one) == kNewDirectory) (void)::unlinkat(folder->get(), one, AT_REMOVEDIR);
   }

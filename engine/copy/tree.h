@@ -31,6 +31,11 @@ struct FoundEntry {
   FileStamp stamp;
 };
 
+/// In the folder of unfinished files: what Journal writes.
+inline constexpr const char* kJournalName = "journal";
+/// Whether the journal outlives the unfinished files.
+enum class KeepJournal : bool { kNo, kYes };
+
 /// A directory tree. All paths are relative to it; no link is followed and no mount point is entered below it.
 class Tree {
  public:
@@ -59,8 +64,8 @@ class Tree {
   Result<struct stat> status_of(const std::string& path) const;
   /// Bytes that the user of this process may still write.
   std::int64_t free_bytes() const;
-  /// Removes the unfinished files, and their folder if nothing else is in it.
-  void remove_partial_folder() const;
+  /// Removes the unfinished files, and their folder if nothing else is in it. The journal goes too, unless it is kept.
+  void remove_partial_folder(KeepJournal keep = KeepJournal::kNo) const;
   /// On the disk, in the folder of unfinished files.
   std::int64_t partial_bytes() const;
 

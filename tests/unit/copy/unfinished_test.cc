@@ -1,6 +1,7 @@
 // Unfinished files that other users, earlier syncs and a false source have left.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "engine/copy/accounts.h"
@@ -15,6 +17,7 @@
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/journal.h"
+#include "engine/copy/prune.h"
 #include "engine/copy/tree.h"
 #include "engine/core/digest.h"
 #include "tests/support/catch.h"
@@ -95,6 +98,22 @@ uid_t owner_of(const fs::path& path) {
   return status.st_uid;
 }
 
+/// The journal of unfinished files when it was synced.
+struct JournalSync {
+  std::string text;
+  bool is_named = false;  ///< The directory "new" was in the tree.
+};
+/// Null outside a test of this file.
+std::vector<JournalSync>* journal_syncs = nullptr;
+
+void note_sync_of_journal(int descriptor) {
+  if (journal_syncs == nullptr) return;
+  std::error_code unknown;
+  const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), unknown);
+  if (unknown || path.filename() != "journal") return;
+  journal_syncs->push_back({text_in(path), fs::exists(path.parent_path().parent_path() / "new")});
+}
+
 bool is_root() {
   if (::geteuid() == 0) return true;
   WARN("SKIPPED: only root gives directories away");
@@ -102,6 +121,69 @@ bool is_root() {
 }
 
 }  // namespace
+}  // namespace sparkplan::copy
+
+/// In place of the function of the C library, in this test program.
+extern "C" int fdatasync(int descriptor) {
+  sparkplan::copy::note_sync_of_journal(descriptor);
+  return static_cast<int>(::syscall(SYS_fdatasync, descriptor));
+}
+
+namespace sparkplan::copy {
+
+TEST_CASE("copy: the journal has a new directory on the disk before the directory gets its name") {
+  if (!is_root()) return;
+  Receiver receiver;
+  std::vector<JournalSync> syncs;
+  journal_syncs = &syncs;
+  Content content(receiver.tree, receiver.index);
+  const auto expected = content.expect({file_with("file", "abc"), directory_of_nobody("new")});
+  const auto begun = content.begin(CopyBegin{false, false});
+  journal_syncs = nullptr;
+  REQUIRE(expected);
+  REQUIRE(begun);
+  REQUIRE(syncs.size() == 1);
+  CHECK(syncs[0].text.find("\nD ") != std::string::npos);
+  CHECK(syncs[0].text.ends_with('\n'));
+  CHECK_FALSE(syncs[0].is_named);
+  CHECK(fs::exists(receiver.folder.path() / "new"));
+}
+
+TEST_CASE("copy prune: a directory that an interrupted sync made, and that stays, gets its owner from the next sync") {
+  if (!is_root()) return;
+  Receiver receiver;
+  const std::vector<CopyEntry> entries{directory_of_nobody("a"), file_with("file", "abc")};
+  {
+    Content content(receiver.tree, receiver.index);
+    REQUIRE(content.expect(entries));
+    REQUIRE(content.begin(CopyBegin{false, false}));
+  }
+  write_text(receiver.folder.path() / "a/own", "mine");
+  REQUIRE(fs::exists(receiver.partial() / unfinished_name(entries[1])));
+  REQUIRE(prune(receiver.tree, receiver.index, true));
+  CHECK(text_in(receiver.folder.path() / "a/own") == "mine");
+  CHECK_FALSE(fs::exists(receiver.partial() / unfinished_name(entries[1])));
+  Content content(receiver.tree, receiver.index);
+  REQUIRE(content.expect(entries));
+  REQUIRE(content.begin(CopyBegin{false, false}));
+  deliver_all(content, {"", "abc"});
+  CHECK(comes_to_its_end(content));
+  CHECK(owner_of(receiver.folder.path() / "a") == account_named("nobody")->user);
+  CHECK_FALSE(fs::exists(receiver.partial()));
+}
+
+TEST_CASE("copy prune: the folder of unfinished files goes when no directory of a sync stays") {
+  Receiver receiver;
+  {
+    Content content(receiver.tree, receiver.index);
+    REQUIRE(content.expect({directory_of_nobody("a"), file_with("file", "abc")}));
+    REQUIRE(content.begin(CopyBegin{false, false}));
+  }
+  REQUIRE(fs::exists(receiver.partial()));
+  REQUIRE(prune(receiver.tree, receiver.index, true));
+  CHECK_FALSE(fs::exists(receiver.folder.path() / "a"));
+  CHECK_FALSE(fs::exists(receiver.partial()));
+}
 
 TEST_CASE("copy: a directory that no sync has made is not given to its owner on the source, with consent or without") {
   if (!is_root()) return;
