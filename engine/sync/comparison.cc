@@ -23,18 +23,22 @@ bool advance_to(const std::string& path, std::vector<CopyEntry>::const_iterator&
 
 /// A file that one of the two nodes has not read is not the same.
 bool same_content(const CopyEntry& one, const CopyEntry& other) {
-  if (one.kind != other.kind || one.target != other.target || one.size != other.size) return false;
+  if (one.kind != other.kind || one.size != other.size) return false;
+  // A node may list a target for a directory, which would then be no one else's, and its rights not compared.
+  if (one.kind == CopyKind::kLink && one.target != other.target) return false;
   return one.kind != CopyKind::kFile || one.size == 0 || (!one.sum.empty() && one.sum == other.sum);
 }
 
+constexpr int kGroupWrites = 0020;
+constexpr int kOthersWrite = 0002;
+constexpr std::string_view kMoreWriters = " (writable by more users)";
+
 /// Words for the rights that the source's mode and owner would change. Empty: they would change none.
 std::string_view changed_rights(const CopyEntry& source, const CopyEntry& node, bool owner_is_declared) {
-  constexpr int kGroupWrites = 0020;
-  constexpr int kOthersWrite = 0002;
   if (source.kind == CopyKind::kLink || source.kind != node.kind) return "";
   const bool other_group = source.group != node.group && (source.mode & kGroupWrites) != 0;
   if (!owner_is_declared && (source.user != node.user || other_group)) return " (of another owner)";
-  if ((source.mode & ~node.mode & (kGroupWrites | kOthersWrite)) != 0) return " (writable by more users)";
+  if ((source.mode & ~node.mode & (kGroupWrites | kOthersWrite)) != 0) return kMoreWriters;
   // Also fewer rights: users who lose the right to read a model are a fault of the service.
   const bool other_rights = source.mode != node.mode || (!owner_is_declared && source.group != node.group);
   return other_rights ? " (with other rights)" : "";
@@ -114,12 +118,14 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
                         bool owner_is_declared) {
   const auto& entries = listings[source].listing->entries;
   std::vector<bool> shared(entries.size(), false);
+  std::vector<bool> on_others(entries.size(), false);  ///< As the same kind of entry.
   std::vector<std::string_view> changes(entries.size());
   for (std::size_t i = 0; i < listings.size(); ++i) {
     if (i == source || listings[i].listing == nullptr) continue;
     auto other = listings[i].listing->entries.begin();
     for (std::size_t at = 0; at < entries.size(); ++at) {
       const bool has_name = advance_to(entries[at].path, other, *listings[i].listing);
+      if (has_name && other->kind == entries[at].kind) on_others[at] = true;
       if (!has_name || (!by_name && !same_content(entries[at], *other))) continue;
       const auto change = changed_rights(entries[at], *other, owner_is_declared);
       if (change.empty()) shared[at] = true;
@@ -128,9 +134,15 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
   }
   NameList unshared;
   for (std::size_t at = 0; at < entries.size(); ++at) {
-    // A directory that no other node has changes no rights to what is there.
-    const bool counts = entries[at].kind != CopyKind::kDirectory || !changes[at].empty();
-    if (counts && !shared[at]) unshared.add(entries[at].path + std::string(changes[at]));
+    const CopyEntry& entry = entries[at];
+    const bool is_new_directory = entry.kind == CopyKind::kDirectory && !on_others[at];
+    if (is_new_directory) {
+      // It changes no rights to what is there. But more users could put files into a tree that others read from.
+      if ((entry.mode & (kGroupWrites | kOthersWrite)) != 0) unshared.add(entry.path + std::string(kMoreWriters));
+      continue;
+    }
+    const bool counts = entry.kind != CopyKind::kDirectory || !changes[at].empty();
+    if (counts && !shared[at]) unshared.add(entry.path + std::string(changes[at]));
   }
   return unshared;
 }

@@ -89,8 +89,9 @@ struct NamedListing {
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
 
 /// Pure. Files and links of the source that no other node has with the same content. Also names that every other node
-/// has with another owner or with other rights: there the reason follows the name. A node that has other
-/// content vouches only for its own. `by_name`: names alone count, after a consent to replace such files.
+/// has with another owner or with other rights: there the reason follows the name. So it does for a directory that
+/// no other node has and that more users than its owner can write to. A node that has other content vouches only for
+/// its own. `by_name`: names alone count, after a consent to replace such files.
 NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name,
                         bool owner_is_declared);
 

@@ -113,6 +113,36 @@ TEST_CASE("content: rights other than on every other node are the source's alone
   CHECK(own_of(0644, 0755, "mallory", true).empty());
 }
 
+TEST_CASE("content: a directory that no other node has and that more users can write to is the source's alone") {
+  auto folder = file("sub", 0, "");
+  folder.kind = CopyKind::kDirectory;
+  const auto usual = listing({file("a", 10, "1")});
+  const auto own_of = [&](int mode, bool by_name) {
+    folder.mode = mode;
+    const auto source = listing({file("a", 10, "1"), folder});
+    return unshared_files({{"n1", &source}, {"n2", &usual}, {"n3", nullptr}}, 0, by_name, true);
+  };
+  for (const bool by_name : {false, true}) {
+    CHECK(own_of(0755, by_name).empty());
+    CHECK(own_of(0775, by_name) == std::vector<std::string>{"sub (writable by more users)"});
+    CHECK(own_of(0757, by_name) == std::vector<std::string>{"sub (writable by more users)"});
+  }
+  // A target, which a directory does not have, hides no rights.
+  auto usual_folder = folder;
+  usual_folder.mode = 0700;
+  folder.mode = 0755;
+  folder.target = "x";
+  const auto with_target = listing({folder});
+  const auto others = listing({usual_folder});
+  CHECK(unshared_files({{"n1", &with_target}, {"n2", &others}}, 0, false, true) ==
+        std::vector<std::string>{"sub (with other rights)"});
+  folder.target = "";
+  // Another node has it, with the same rights.
+  folder.mode = 0775;
+  const auto source = listing({file("a", 10, "1"), folder});
+  CHECK(unshared_files({{"n1", &source}, {"n2", &usual}, {"n3", &source}}, 0, false, false).empty());
+}
+
 TEST_CASE("content: another group is another right, unless the owner is declared, and one node that agrees is enough") {
   const auto usual = listing({file("a", 10, "1")});
   auto source = usual;
@@ -137,7 +167,7 @@ TEST_CASE("content: without a named source, a whole tree comes before an unfinis
   CHECK(choose_source(all, "") == std::optional<std::size_t>(3));
   CHECK(choose_source(all, "n3") == std::optional<std::size_t>(2));
   CHECK(choose_source(all, "n1") == std::nullopt);
-  // A directory that others lack is nothing to ask about.
+  // A directory that others lack, and that its owner alone can write to, is nothing to ask about.
   auto folder = file("sub", 0, "");
   folder.kind = CopyKind::kDirectory;
   const auto extra = listing({file("a", 10, "x"), file("only", 1, ""), folder});
