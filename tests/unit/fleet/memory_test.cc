@@ -62,6 +62,7 @@ std::string with_large_befores(const std::string& journal) {
 
 /// A node whose last run is undone by steps of 16 MB: a reply at the limit.
 void forge_largest_journal(FleetBench& bench) {
+  bench.root(1).make_directory("/etc");
   bench.sections = files_to(15);
   bench.apply_all();
   const auto manifest = decode_json(bench.root(1).read(kManifestFile));
