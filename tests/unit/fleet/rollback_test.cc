@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/json.h"
+#include "engine/core/shape.h"
 #include "engine/core/text.h"
 #include "engine/load/load.h"
 #include "engine/report/exit_code.h"
@@ -315,7 +316,7 @@ TEST_CASE("a text above the limit of a rollback's changes is not shown, also if 
   const auto manifest = decode_json(bench.root(1).read(kManifestFile));
   REQUIRE(manifest);
   const std::string journal = "/var/lib/sparkplan/journal/" + manifest->text_or("last_run", "") + ".jsonl";
-  const std::string large(std::size_t{5} << 20, 'x');
+  const std::string large(Shape::kMostTextBytes, 'x');
   bench.root(1).write(journal, forged(bench.root(1).read(journal), large, "#\n", {"sysctl/kernel.p"}));
   bench.root(1).write(kSysctlFile, "#\n");
   std::optional<Report> planned;
@@ -334,6 +335,7 @@ TEST_CASE("a text above the limit of a rollback's changes is not shown, also if 
 
 TEST_CASE("of thousands of artifacts that a rollback leaves as they are, the first 1,000 of a node are named") {
   FleetBench bench(1);
+  bench.root(1).make_directory("/etc");
   bench.sections = "files: [{path: /etc/small, content: a}]\n";
   bench.apply_all();
   const auto manifest = decode_json(bench.root(1).read(kManifestFile));
