@@ -66,6 +66,15 @@ std::vector<Diagnostic> PlanRun::due_to_others(const PlannedNode& planned,
   };
   std::map<std::string, NodeExports> own;
   if (const auto exported = exports_.find(planned.node.name()); exported != exports_.end()) own.insert(*exported);
+  // Silence is due to the silent node: in this node's own view, the other nodes report that they use nothing.
+  const auto own_view = [&](const std::string& type) {
+    auto view = own;
+    if (!session_.exported_everywhere().contains(type)) return view;
+    for (const FleetNode& other : session_.nodes()) {
+      if (other.name() != planned.node.name()) view[other.name()][type] = Value::map();
+    }
+    return view;
+  };
   std::map<std::string, Views> views;  // By type.
   std::vector<Diagnostic> found;
   for (const Diagnostic& finding : findings) {
@@ -73,7 +82,8 @@ std::vector<Diagnostic> PlanRun::due_to_others(const PlannedNode& planned,
     if (type == nullptr || !planned.node.spec->sections.contains(type->info().section)) continue;
     auto view = views.find(type->info().name);
     if (view == views.end()) {
-      Views made{desired_in_view(planned, *type, exports_), desired_in_view(planned, *type, own)};
+      Views made{desired_in_view(planned, *type, exports_),
+                 desired_in_view(planned, *type, own_view(type->info().name))};
       view = views.emplace(type->info().name, std::move(made)).first;
     }
     const auto is_in = [&](const Desired& desired) {

@@ -63,7 +63,7 @@ class Planning {
   /// The run that is rolled back on this node; empty when the file is applied.
   virtual std::string undone_run(const PlannedNode& node) const = 0;
   virtual bool rolls_back() const = 0;
-  /// The findings about this node that follow only from the reports of other nodes.
+  /// The findings about this node that follow only from the reports of other nodes, or from a missing report.
   virtual std::vector<Diagnostic> due_to_others(const PlannedNode& /*node*/,
                                                 const std::vector<Diagnostic>& /*findings*/) const {
     return {};

@@ -213,6 +213,29 @@ TEST_CASE("others: a new writer keeps a volume of a saved plan from being mounte
   CHECK(bench.root(1).exists(test::kSysctlFile));
 }
 
+TEST_CASE("others: a node that became silent keeps a volume of a saved plan from being mounted, and nothing else") {
+  OthersBench bench;
+  bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
+  const SavedPlan plan = bench.saved_plan();
+  SECTION("the node does not answer") { bench.root(2).remove("/"); }
+  SECTION("the node answers without the devices that it writes to") { bench.root(2).make_directory(kFstab); }
+  SECTION("the node reports more devices than are accepted") {
+    std::string lines;
+    for (int i = 0; i < 5000; ++i) lines += "UUID=" + std::to_string(i) + " /mnt/c ext4 defaults 0 0\n";
+    bench.root(2).write(kFstab, lines);
+  }
+  bench.options.saved_plan = &plan;
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(has_finding(report, "mount.maybe-other-writer"));
+  CHECK(bench.first_error(report).starts_with(
+      "a finding is not in the plan: cannot determine whether n2 still writes to "));
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+  CHECK(bench.root(1).exists(kMemoryUnit));
+  CHECK(bench.root(1).exists(test::kSysctlFile));
+  CHECK(bench.root(3).exists(test::kSysctlFile));
+}
+
 TEST_CASE("others: a writer that stops makes the plan stale") {
   OthersBench bench;
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
