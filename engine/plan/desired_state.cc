@@ -78,6 +78,7 @@ DesiredState desired_state(const ClusterView& view, const Facts& own, const Regi
     for (const ResourceType* type : registry.of_section(section)) {
       Desired part = type->desired(view, body, own);
       if (part.incomplete) all.incomplete_types.insert(type->info().name);
+      all.unresolved.merge(part.unresolved);
       if (part.refused && !all.refused) all.refused = std::move(part.refused);
       std::move(part.resources.begin(), part.resources.end(), std::back_inserter(all.resources));
       for (Diagnostic& finding : part.about_several) {

@@ -25,6 +25,8 @@ struct NodePlanInput {
   std::map<ResourceId, Error> failed;
   /// Types whose declared resources could not all be determined: none of their resources is removed.
   std::set<std::string> incomplete_types = {};
+  /// Declared resources without a value in `desired`: they are left unchanged.
+  std::set<ResourceId> unresolved = {};
 };
 
 /// The names to observe: desired names and the names in the manifest, by type.

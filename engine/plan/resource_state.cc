@@ -222,7 +222,7 @@ void judge(ResourceState& state, const NodePlanInput& input, InterruptedRemovals
     state.reason = reason->reason;
   } else if (state.desired != nullptr) {
     judge_desired(state, *type);
-  } else if (input.incomplete_types.contains(state.id.type)) {
+  } else if (input.incomplete_types.contains(state.id.type) || input.unresolved.contains(state.id)) {
     state.block(make_error(ErrorCode::kInvalidInput, "left unchanged: its desired state is not known"));
   } else {
     judge_orphan(state, interrupted, *type);

@@ -113,6 +113,8 @@ struct Desired {
   /// The section requests more than could be resolved; the diagnostics give the reason. Managed resources are then left
   /// unchanged instead of being treated as no longer desired.
   bool incomplete = false;
+  /// As `incomplete`, for these resources alone: the file declares them, and no value in `resources` does.
+  std::set<ResourceId> unresolved = {};
 };
 
 /// The resources to observe. Orphans (in the manifest, no longer desired) are included.

@@ -89,8 +89,11 @@ class MountType final : public ResourceType {
       auto findings = findings_about_writers(view, mount);
       const bool refused = has_errors(findings);
       result.diagnostics.insert(result.diagnostics.end(), findings.begin(), findings.end());
-      result.incomplete = result.incomplete || refused;
-      if (refused) continue;
+      if (refused) {
+        // Only this mount: another node's claim to its volume must not keep the others from being removed.
+        result.unresolved.insert({info_.name, mount.target});
+        continue;
+      }
       Value wanted = Value::map({{field::kContent, render_unit(mount)}, {field::kState, state::kMounted}});
       // The unit of its connection mounts an NVMe over TCP volume; the boot does not.
       if (!mount.nvme) wanted.set(field::kEnabled, true);

@@ -40,8 +40,11 @@ class NvmeTcpType final : public ResourceType {
     if (all.empty()) return result;
     const auto fabric = fabric_of_storage(view, own, storage_mounts(section));
     result.diagnostics = shared_identities(view, all.front().where);
-    result.incomplete = !result.diagnostics.empty();
-    if (result.incomplete) return result;
+    if (!result.diagnostics.empty()) {
+      // Another node's claim to the identity must not keep connections that left the file from being removed.
+      for (const Connection& connection : all) result.unresolved.insert({info_.name, connection.server.subsystem});
+      return result;
+    }
     for (const Connection& connection : all) {
       Value wanted = Value::map(
           {{field::kContent, render_unit(connection)}, {field::kEnabled, true}, {field::kState, state::kConnected}});

@@ -155,6 +155,7 @@ Figures measure(const std::string& text) {
     input.desired = node.desired.resources;
     input.observed = &node.observed;
     input.incomplete_types = node.desired.incomplete_types;
+    input.unresolved = node.desired.unresolved;
     node.plan = plan_node(input, builtin_registry());
   });
   Report report;

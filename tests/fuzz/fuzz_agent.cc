@@ -135,6 +135,7 @@ struct Controller {
     input.observed = &observed;
     input.manifest = known.manifest ? &*known.manifest : nullptr;
     input.incomplete_types = wanted.incomplete_types;
+    input.unresolved = wanted.unresolved;
     return plan_node(input, builtin_registry());
   }
   Request facts() const {

@@ -67,6 +67,7 @@ void plan_and_apply(const CaseMachines& machines, const Facts& facts, HostileNod
   input.observed = &observed;
   input.manifest = manifest;
   input.incomplete_types = desired.incomplete_types;
+  input.unresolved = desired.unresolved;
   NodeReport report;
   report.name = world.self;
   report.plan = plan_node(input, registry);

@@ -122,6 +122,7 @@ void plan(const CaseMachines& machines, const Answers& answers) {
     input.observed = &*observed;
     input.manifest = manifest;
     input.incomplete_types = desired.incomplete_types;
+    input.unresolved = desired.unresolved;
     NodeReport one;
     one.name = node.name.str();
     one.plan = plan_node(input, registry);

@@ -275,6 +275,7 @@ DesiredState desired_in(const World& world, const ClusterView& view, const Regis
     std::move(part.about_several.begin(), part.about_several.end(), std::back_inserter(all.about_several));
     if (part.refused) all.refused = std::move(part.refused);
     if (part.incomplete) all.incomplete_types.insert(name);
+    all.unresolved.merge(part.unresolved);
   }
   return all;
 }
@@ -343,6 +344,7 @@ Look look_at(const World& world, const Registry& registry) {
   look.desired = std::move(desired.resources);
   look.refused = std::move(desired.refused);
   look.incomplete_types = desired.incomplete_types;
+  look.unresolved = desired.unresolved;
   look.diagnostics = world.findings;
   for (const auto* part : {&desired.about_several, &desired.diagnostics}) {
     look.diagnostics.insert(look.diagnostics.end(), part->begin(), part->end());
@@ -359,6 +361,7 @@ Look look_at(const World& world, const Registry& registry) {
   input.observed = &look.observed;
   input.manifest = manifest;
   input.incomplete_types = look.incomplete_types;
+  input.unresolved = look.unresolved;
   look.plan = plan_node(input, registry);
   if (auto refused = refusal(look.plan, world.facts, registry); refused && !look.refused) {
     look.refused = std::move(refused);

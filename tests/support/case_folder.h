@@ -77,6 +77,7 @@ struct Look {
   std::vector<Diagnostic> diagnostics;
   std::optional<Error> refused;
   std::set<std::string> incomplete_types;
+  std::set<ResourceId> unresolved;
   ObservedState observed;
   NodePlan plan;
 };

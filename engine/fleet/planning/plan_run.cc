@@ -99,6 +99,7 @@ void PlanRun::compile() {
       }
     }
     planned.incomplete_types = std::move(desired.incomplete_types);
+    planned.unresolved = std::move(desired.unresolved);
     findings[node.place] = std::move(desired.diagnostics);
     about_several[node.place] = std::move(desired.about_several);
     if (desired.refused) session_.give_up(node, *desired.refused);
@@ -206,6 +207,7 @@ NodePlan PlanRun::plan_of(const PlannedNode& planned, const std::optional<std::s
   input.observed = &planned.observed;
   input.manifest = manifest_of(planned.node);
   input.incomplete_types = planned.incomplete_types;
+  input.unresolved = planned.unresolved;
   input.failed = planned.outcomes.failures();
   if (!selection.everything() || only) {
     input.selected = [&](const ResourceId& id) {

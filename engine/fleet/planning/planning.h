@@ -28,6 +28,7 @@ struct PlannedNode {
   /// Only these resources are changed: what the release of another node implies. Without a value: all.
   std::optional<std::set<ResourceId>> implied;
   std::set<std::string> incomplete_types;
+  std::set<ResourceId> unresolved;  ///< See NodePlanInput.
   ObservedState observed;
   NodePlan plan;
   ChangeOutcomes outcomes;

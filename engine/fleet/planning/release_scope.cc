@@ -77,7 +77,8 @@ void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
   std::set<ResourceId> unlike = differing(with, without);
   // What a type leaves out because it lacks data of the released node is no consequence of the release.
   const auto is_unknown = [&](const ResourceId& id) {
-    return with.incomplete_types.contains(id.type) && find_resource(with.resources, id) == nullptr;
+    const bool unresolved = with.incomplete_types.contains(id.type) || with.unresolved.contains(id);
+    return unresolved && find_resource(with.resources, id) == nullptr;
   };
   if (!whole) std::erase_if(unlike, is_unknown);
   ids.merge(std::move(unlike));

@@ -236,6 +236,35 @@ TEST_CASE("others: a node that became silent keeps a volume of a saved plan from
   CHECK(bench.root(3).exists(test::kSysctlFile));
 }
 
+TEST_CASE("others: a claim to one volume leaves the removal of another mount in the plan, and its own mount as it is") {
+  OthersBench bench;
+  bench.apply_all();
+  const std::string unit = bench.root(1).read(kUnit);
+  REQUIRE(bench.root(1).exists(kMemoryUnit));
+  SECTION("the claimed mount is unchanged in the file") {
+    bench.extra[0] = ", storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}}]";
+  }
+  SECTION("the claimed mount is to change") {
+    bench.extra[0] = ", storage: [{target: /mnt/a, type: ext4, options: [noatime], source: {device: UUID=aa}}]";
+  }
+  bench.root(2).write(kFstab, "UUID=aa /mnt/c ext4 defaults 0 0\n");
+  const Report planned = bench.plan();
+  INFO(to_text(planned, {}));
+  CHECK(has_finding(planned, "mount.other-writer"));
+  const auto& changes = planned.nodes.front().plan.changes;
+  REQUIRE(changes.size() == 1);
+  CHECK(changes.front().id == ResourceId{"mount", "/mnt/m"});
+  CHECK(changes.front().action == Action::kRemove);
+  const auto& blocked = planned.nodes.front().plan.blocked;
+  REQUIRE(blocked.size() == 1);
+  CHECK(blocked.front().id == ResourceId{"mount", "/mnt/a"});
+  bench.options.allow_prune = true;
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK_FALSE(bench.root(1).exists(kMemoryUnit));
+  CHECK(bench.root(1).read(kUnit) == unit);
+}
+
 TEST_CASE("others: a writer that stops makes the plan stale") {
   OthersBench bench;
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");

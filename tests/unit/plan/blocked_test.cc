@@ -49,6 +49,19 @@ TEST_CASE("a resource that the node does not report is blocked, and not treated 
   CHECK(plan_node({bench.desired, nullptr, nullptr, {}, {}}, bench.registry).blocked.size() == 1);
 }
 
+TEST_CASE("a declared resource without a known value stays as it is, and others that left the file are removed") {
+  Bench bench = applied_bench();
+  bench.desired.clear();
+  bench.unresolved = {{"knob", "a"}};
+  const NodePlan plan = bench.plan();
+  CHECK(ids_of(plan) == "knob/b");
+  REQUIRE(plan.blocked.size() == 1);
+  CHECK(plan.blocked[0].id.str() == "knob/a");
+  CHECK(plan.resulting.at({"knob", "a"}) == knob("a", 1).desired);
+  CHECK_FALSE(plan.after_steps.contains({"knob", "a"}));
+  CHECK(plan.after_steps.at({"knob", "b"}).is_null());
+}
+
 TEST_CASE("an unreadable file blocks every change that would write it") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 2), link("eth1", 9000)};

@@ -254,7 +254,7 @@ Manifest remember(const NodePlan& plan, const Manifest* before) {
 NodePlan Bench::plan() const {
   ObservedState observed = observe(machine, desired, known());
   if (distort) distort(observed);
-  return plan_node({desired, &observed, known(), selected, failed}, registry);
+  return plan_node({desired, &observed, known(), selected, failed, {}, unresolved}, registry);
 }
 
 NodePlan Bench::apply() {

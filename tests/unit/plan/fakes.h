@@ -64,6 +64,7 @@ struct Bench {
   std::vector<Resource> desired;
   std::function<bool(const ResourceId&)> selected;
   std::map<ResourceId, Error> failed;
+  std::set<ResourceId> unresolved;
   std::function<void(ObservedState&)> distort;  ///< Changes the observed state before planning.
 
   NodePlan plan() const;

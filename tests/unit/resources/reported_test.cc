@@ -135,6 +135,7 @@ NodePlan plan_of(const World& world, const Look& look, const ObservedState& obse
   input.observed = &observed;
   input.manifest = manifest;
   input.incomplete_types = look.incomplete_types;
+  input.unresolved = look.unresolved;
   NodePlan plan = plan_node(input, builtin_registry());
   static_cast<void>(refusal(plan, world.facts, builtin_registry()));
   return plan;

@@ -1,5 +1,6 @@
 // Volumes that several nodes can reach: their writers, under all names of the volume.
 #include <map>
+#include <set>
 #include <string>
 
 #include "engine/domain/storage/mount_table.h"
@@ -74,7 +75,8 @@ TEST_CASE("a node does not mount a volume writable while another node writes to 
     nodes.tell("s2", nodes.idle);
     const Desired found = nodes.desired();
     CHECK(found.resources.empty());
-    CHECK(found.incomplete);
+    CHECK(found.unresolved == std::set<ResourceId>{{"mount", "/mnt/a"}});
+    CHECK_FALSE(found.incomplete);
     REQUIRE(found.diagnostics.size() == 1);
     CHECK(found.diagnostics.front().message.starts_with("s1 still writes to \"nvme_tcp vol namespace 1\""));
     CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
@@ -217,6 +219,20 @@ TEST_CASE("a node does not mount a volume writable while an unreachable node may
     CHECK(found.diagnostics.back().message.starts_with("cannot determine whether s7 "));
     CHECK(found.diagnostics.back().severity == Severity::kWarning);
   }
+}
+
+TEST_CASE("nvme_tcp: a claim to a node's identity leaves only its declared connections unchanged", "[storage]") {
+  WriterAndIdle nodes;
+  const ResourceType& connections = *builtin_registry().find("nvme_tcp");
+  const Value identity = Value::map({{"hostid", ""}, {"hostnqn", "nqn.x"}});
+  nodes.exports["s1"]["nvme_tcp"] = identity;
+  nodes.exports["s2"]["nvme_tcp"] = identity;
+  const Desired found =
+      connections.desired(ClusterView{*nodes.loaded.cluster, nodes.second(), nodes.exports}, nodes.section(), {});
+  CHECK(found.diagnostics.size() == 1);
+  CHECK(found.resources.empty());
+  CHECK(found.unresolved == std::set<ResourceId>{{"nvme_tcp", "vol"}});
+  CHECK_FALSE(found.incomplete);
 }
 
 TEST_CASE("a writable btrfs is exported under all names of its device", "[storage]") {
