@@ -184,7 +184,7 @@ Verdict rp_filter(const ExaminedNode& node) {
 
 constexpr Needs kFabricRuns{Need::kRunning, Need::kFabric};
 constexpr auto kNetworkExaminations = std::to_array<Examination>({
-    {"twins-share-network", twins_share, kFabric},
+    {"twins-share-network", twins_share, kFabricRuns},
     {"profile-dhcp", dhcp_profile, {Need::kFabric}, {{"network_profiles"}}},
     {"netplan-mode", netplan_mode, {}, {{"netplan_files"}}},
     {"netplan-refuses", netplan_unreadable, {Need::kRunning, Need::kExtended}, {{"netplan_files", "netplan_merged"}}},

@@ -49,7 +49,7 @@ TEST_CASE("interrupt: Ctrl-C finishes the current step, prints the summary and l
   {
     HeldAgent agent(host);
     terminal.type("y\n");
-    agent.run_to_journal_sync(3);  // The first step is done, the second is about to begin.
+    agent.run_to_journal_sync(2);  // The first step is done, the second is about to begin.
     terminal.interrupt();
     REQUIRE(terminal.wait_for("stopping"));
     REQUIRE(eventually([&] { return agent.has_input(); }));
@@ -104,7 +104,7 @@ TEST_CASE("interrupt: a controller that is killed leaves no lock, and the next a
   {
     HeldAgent agent(host);
     terminal.type("y\n");
-    agent.run_to_journal_sync(3);
+    agent.run_to_journal_sync(2);
     terminal.kill();
     REQUIRE(terminal.finish(seconds(10)) == 128 + 9);
     REQUIRE(eventually([&] { return agent.has_input(); }));  // The end of file on the agent's input.
@@ -129,7 +129,7 @@ TEST_CASE("interrupt: an agent that dies in the middle of a step is reported, an
   {
     HeldAgent agent(host);
     terminal.type("y\n");
-    agent.run_to_journal_sync(4);  // The second step is made, and not yet recorded as done.
+    agent.run_to_journal_sync(3);  // The second step is made; that it is done is not on the disk yet.
     agent.kill();
   }
   const auto code = terminal.finish();

@@ -7,7 +7,7 @@
 namespace sparkplan::test {
 
 /// Stops the agent of a run right before it syncs its journal, so that a case can act at that moment. The agent syncs
-/// the journal before and after each step.
+/// the journal before each step, together with the result of the step before it.
 class HeldAgent {
  public:
   /// Attaches to the only agent on `host`; throws when the host has no agent.
