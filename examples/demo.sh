@@ -9,6 +9,7 @@ work=build/demo
 log=$work/log
 unexpected=0
 complete=
+preparing=
 rm -rf "$work"
 mkdir -p "$work"
 
@@ -21,6 +22,7 @@ quietly() { # WHAT COMMAND...
   echo "# $1 ..."
   shift
   "$@" >>"$log" 2>&1 || {
+    [ -z "$preparing" ] || kill "$preparing" 2>/dev/null
     tail -n 40 "$log"
     echo "demo: failed: $*" >&2
     exit 1
@@ -50,6 +52,11 @@ finish() {
 }
 
 quietly "installing what is missing" tests/install-dependencies.sh build
+# The first time, the machines' file system is made from packages: it waits for the network while the compiler works.
+if [ "$mode" = lab ]; then
+  tests/lab/lab.sh prepare >>"$work/prepare.log" 2>&1 &
+  preparing=$!
+fi
 # If the program has been built, it is brought up to date. Otherwise the build is the one that takes the least time: hardly
 # optimised, without tests, with this machine's agent only.
 preset=release program=build/bin/sparkplan options=()
@@ -61,6 +68,7 @@ quietly "building (a few minutes the first time)" cmake --build --preset "$prese
 
 if [ "$mode" = lab ]; then
   trap finish EXIT
+  wait "$preparing"
   quietly "booting two machines" tests/lab/lab.sh up 2
   home=$(tests/lab/lab.sh home)
   sparkplan() { HOME=$home tests/lab/lab.sh controller -- "$program" "$@"; }
