@@ -150,7 +150,7 @@ std::vector<pid_t> marked_with(const std::string& id, const std::vector<ProcessE
     const auto environment = beginning_of(path_of(entry.pid, "environ"), std::min(most, kMostEnvironment));
     most -= std::min(most, environment.size());
     if (!has_mark(environment, mark)) continue;
-    // Meanwhile the number may be that of another process.
+    // Meanwhile another process may have got the number.
     if (!sees_all_users || was_started_by_us(entry.pid)) found.push_back(entry.pid);
   }
   return found;

@@ -239,7 +239,7 @@ std::vector<std::string> data_addresses(const std::vector<const NodeSpec*>& node
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto half = first_half(*nodes[i], facts[i], cluster.profile);
     if (i == 0) first = half;
-    // A link-local address is the node's own claim, and could be that of any half of another node.
+    // A link-local address is the node's own claim, and could belong to any half of another node.
     const bool is_doubtful = half && !is_declared(*half, *nodes[i]) && owners.is_of_another(half->address, *nodes[i]);
     shared = shared && half && first && !is_doubtful && share_network(*half, *first);
     if (half) fabric.push_back(half->address);

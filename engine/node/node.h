@@ -156,7 +156,7 @@ class NodeReader {
   virtual Result<CommandOutput> query(std::span<const std::string> argv, std::chrono::milliseconds deadline) const = 0;
 };
 
-/// A command that goes on while its caller does something else. The destructor kills it if nobody has waited for it.
+/// A command that goes on while its caller does something else. The destructor kills it unless its end was awaited.
 class RunningCommand {
  public:
   virtual ~RunningCommand() = default;

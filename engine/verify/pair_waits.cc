@@ -67,7 +67,7 @@ void measure_pairs(VerifyContext& context, const std::function<milliseconds(std:
     // The same clock, except in tests.
     const auto took = std::chrono::ceil<milliseconds>(std::max(first.now() - begun.first, second.now() - begun.second));
     const auto lost = std::max(milliseconds(0), took - expected);
-    // So would one of which only one node can be asked.
+    // If only one node could be asked, the pair was not measured, and its zero would lower the median.
     if (!both_there && lost == milliseconds(0)) return;
     note_lost(first, other, lost);
     note_lost(second, one, lost);

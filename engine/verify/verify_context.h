@@ -42,7 +42,7 @@ inline constexpr std::chrono::seconds kAnswerGrace{2};
 /// The sum of what the answers of one node may exceed that in one run. Its pairs may cost as much at each level.
 inline constexpr std::chrono::seconds kLateAllowance{60};
 
-/// What the pairs of one node have cost at the level at work.
+/// The time that the pairs of one node have cost at the current level.
 struct PairWaits {
   /// By the index of the other node: how much longer than planned their measurements took.
   std::map<std::size_t, std::chrono::milliseconds> lost;

@@ -32,7 +32,7 @@ Cost cost_of(const T& object) {
   return cost;
 }
 
-/// What a type reports under one name: a file is a resource and an artifact.
+/// The observations of one type under one name: a file is a resource and an artifact.
 struct Candidate {
   std::vector<Observation*> observations;
   Cost cost;

@@ -61,7 +61,7 @@ void fill_in(NodePlan& shown, const NodePlan& later) {
   }
 }
 
-/// What report_on() takes from the approved plan. Everything else is of the newest plan.
+/// The parts of the approved plan that report_on() needs. It takes all others from the newest plan.
 NodePlan shown_part(const NodePlan& plan) {
   NodePlan shown;
   shown.changes = plan.changes;
@@ -71,7 +71,7 @@ NodePlan shown_part(const NodePlan& plan) {
   return shown;
 }
 
-/// What the results of the steps are recorded by. The states travel in the request only: they may be megabytes.
+/// The steps as their results are recorded. The states, which may be megabytes, are in the request only.
 std::vector<Step> without_states(const std::vector<Step>& steps) {
   std::vector<Step> bare(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -75,7 +75,7 @@ void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
   const ClusterView view{*with_released_, *spec, exports_, allow_management_change_, session_.options().secrets.get()};
   const DesiredState with = desired_state(view, planned.node.known.facts, session_.registry());
   std::set<ResourceId> unlike = differing(with, without);
-  // What a type leaves out because it lacks data of the released node is no consequence of the release.
+  // A type may leave a resource out because it lacks data of the released node. The release does not cause that.
   const auto is_unknown = [&](const ResourceId& id) {
     const bool unresolved = with.incomplete_types.contains(id.type) || with.unresolved.contains(id);
     return unresolved && find_resource(with.resources, id) == nullptr;

@@ -203,7 +203,7 @@ std::optional<RecordedOn> RollbackRun::newer_run_in_log(const NodesOfRun& nodes_
   return newest_kept_run(log_, scope, last);
 }
 
-/// What the node says about its last run, for a sentence with "which".
+/// The node's statement about its last run, for a sentence with "which".
 std::string RollbackRun::claim_of(const std::string& name) const {
   const auto planned = std::ranges::find_if(nodes_, [&](const PlannedNode& one) { return one.node.name() == name; });
   if (planned == nodes_.end() || !undo_[planned->node.place]) return "was not read";

@@ -14,9 +14,9 @@ namespace sparkplan {
 /// Plans that undo an earlier run, from the nodes' journals.
 class RollbackRun : public Planning {
  public:
-  /// Undoes the last run of the named nodes; of the cluster if `names` is empty. Without names, a run that is newer
-  /// than that of most nodes has all nodes refused if `log`, the controller's, has it on a node that names it, or if
-  /// newest_kept_run() finds it. `log` must outlive this object.
+  /// Undoes the last run of the named nodes; of the cluster if `names` is empty. Without names, all nodes are
+  /// refused in two cases: a node names a newer run than most nodes, and `log`, the controller's, has this run on the
+  /// node; or newest_kept_run() finds a newer run. `log` must outlive this object.
   RollbackRun(FleetSession& session, std::vector<std::string> names, const std::vector<RecordedRun>& log)
       : Planning(session), names_(std::move(names)), log_(log) {}
 
