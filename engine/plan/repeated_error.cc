@@ -18,7 +18,7 @@ constexpr std::size_t kLeastRepeatedBytes = 100;
 Error repeated_error(const Error& error, std::size_t times) {
   const auto most = std::max(kLeastRepeatedBytes, kMostRepeatedBytes / std::max<std::size_t>(times, 1));
   std::size_t bytes = error.message.size() + error.hint.size();
-  for (const std::string& level : error.context) bytes += sizeof level + level.size();
+  for (const std::string& level : error.context) bytes += sizeof(std::string) + level.size();
   if (bytes <= most) return error;
   return {error.code, cut_text(error.message, most), {}, error.sys_errno, {}};
 }

@@ -84,11 +84,11 @@ void show(const Report& report) {
   (void)exit_code(report, ExitRules{true, true, true});
 }
 
-void save(const Report& report, const CaseMachines& machines) {
+void save(const Report& report) {
   SavedPlan plan;
   plan.id = "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10";
   plan.created = "2026-03-01T12:00:00Z";
-  plan.machines[machines.world.self] = {"", ""};
+  for (const NodeReport& node : report.nodes) plan.machines[node.name] = {"", ""};
   plan.report = report;
   const std::string text = test::saved_text(plan);
   const auto again = decode_saved_plan(text);
@@ -140,7 +140,7 @@ void plan(const CaseMachines& machines, const Answers& answers) {
     report.nodes.push_back(std::move(one));
   }
   show(report);
-  if (!report.nodes.empty()) save(report, machines);
+  if (!report.nodes.empty()) save(report);
 }
 
 void diagnose(const CaseMachines& machines, const Answers& answers) {

@@ -94,18 +94,18 @@ Result<ExitCode> run_plan(const PlanOptions& options, const GlobalOptions& globa
   progress.clear();
   const auto code = exit_code(report, ExitRules{options.detailed_exit_code, false, false});
   print_as(format, report, *input.loaded, console);
-  const bool saves = !options.output.empty();
+  const bool wants_page = !options.report.empty();
   std::string page;
-  if (!options.report.empty()) {
-    page = to_html(saves ? report : std::move(report), snapshots, page_context(*input.loaded));
-  }
   // The plan first: what is applied later must not be lost with a page.
-  if (saves) {
+  if (!options.output.empty()) {
     SPARK_TRY(auto plan, std::move(saved));
+    if (wants_page) page = to_html(report, snapshots, page_context(*input.loaded));
     plan.report = std::move(report);
     SPARK_CHECK(save(std::move(plan), options, *input.loaded, console));
+  } else if (wants_page) {
+    page = to_html(std::move(report), snapshots, page_context(*input.loaded));
   }
-  if (!options.report.empty()) SPARK_CHECK(write_report(options.report, page));
+  if (wants_page) SPARK_CHECK(write_report(options.report, page));
   return code;
 }
 
