@@ -2,18 +2,18 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <thread>
+#include <utility>
 
 #include "engine/copy/accounts.h"
 #include "engine/copy/images/image_store.h"
+#include "engine/copy/index_file.h"
 #include "engine/core/digest.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
@@ -21,11 +21,7 @@
 namespace sparkplan::copy {
 namespace {
 
-/// Enough for three trees of 12 TB in chunks of 8 MiB, with 80 bytes per line.
-constexpr std::size_t kLargestIndex = std::size_t{512} << 20;
 constexpr std::size_t kFewLines = 1000;
-constexpr std::chrono::seconds kWriterPatience{10};
-constexpr std::chrono::milliseconds kBetweenLocks{50};
 
 template <class Number>
 bool parse(std::string_view text, Number& number) {
@@ -34,55 +30,12 @@ bool parse(std::string_view text, Number& number) {
   return parsed.has_value();
 }
 
-Result<std::string> read_all(int file) {
-  std::string text;
-  std::string buffer(std::size_t{1} << 20, '\0');
-  while (text.size() < kLargestIndex) {
-    const auto count = ::read(file, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failure(system_error("read the index", errno));
-    if (count == 0) break;
-    text.append(buffer, 0, static_cast<std::size_t>(count));
-  }
-  return text;
-}
-
 Result<void> make_directories(const std::string& path) {
   for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
     if (::mkdir(path.substr(0, end).c_str(), 0700) != 0 && errno != EEXIST) {
       return failure(system_error("make " + path.substr(0, end), errno));
     }
     if (end == std::string::npos) return {};
-  }
-}
-
-constexpr std::string_view kIndexEnding = ".index";
-
-std::string index_name(const std::string& path) {
-  return state_directory() + "/" + sha256(path).substr(0, 32) + std::string(kIndexEnding);
-}
-
-/// O_NONBLOCK: the user of an index can put a FIFO in its place. open() would wait for the FIFO's other end.
-FileDescriptor open_index(const std::string& name, int flags) {
-  return FileDescriptor(::open(name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
-}
-
-/// Opens the index for one writer. The descriptor is invalid if the file is absent and `flags` lack O_CREAT. Waits for
-/// a writer that is about to end: after a broken connection, a program notices it later than the controller does.
-Result<FileDescriptor> open_locked(const std::string& name, int flags) {
-  const auto end = std::chrono::steady_clock::now() + kWriterPatience;
-  while (true) {
-    FileDescriptor file = open_index(name, O_RDWR | flags);
-    if (!file.valid() && errno == ENOENT && (flags & O_CREAT) == 0) return file;
-    if (!file.valid()) return failure(system_error("open " + name, errno));
-    struct stat status {};
-    const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-    // A writer before may have removed or replaced the file.
-    if (locked && ::fstat(file.get(), &status) == 0 && status.st_nlink > 0) return file;
-    if (std::chrono::steady_clock::now() >= end) {
-      return failure(ErrorCode::kBusy, "another sync writes to this directory");
-    }
-    if (!locked) std::this_thread::sleep_for(kBetweenLocks);
   }
 }
 
@@ -126,7 +79,7 @@ std::vector<DigestIndex::Origin> recorded_trees() {
     const std::string name = directory + "/" + item->d_name;
     const FileDescriptor file = open_index(name, O_RDONLY);
     if (!name.ends_with(kIndexEnding) || !file.valid() || trees.size() == kMostCopyTrees) continue;
-    const auto text = read_all(file.get());
+    const auto text = read_index(file.get());
     if (!text) continue;
     const auto index = DigestIndex::of_text(*text, false);
     const auto origin = index.origin();
@@ -140,8 +93,9 @@ std::vector<DigestIndex::Origin> recorded_trees() {
 
 Result<void> forget_tree(const std::string& path) {
   const std::string name = index_name(path);
-  SPARK_TRY(const auto file, open_locked(name, 0));
+  SPARK_TRY(const auto file, open_locked_index(name, 0));
   if (!file.valid()) return {};
+  (void)::unlink(new_index_name(name).c_str());
   if (::unlink(name.c_str()) == 0) return {};
   return failure(system_error("remove " + name, errno));
 }
@@ -164,17 +118,17 @@ Result<DigestIndex> DigestIndex::open(const std::string& path, bool write) {
   if (!write) {
     const FileDescriptor file = open_index(name, O_RDONLY);
     if (!file.valid()) return index;
-    SPARK_TRY(const auto text, read_all(file.get()));
+    SPARK_TRY(const auto text, read_index(file.get()));
     index.read(text);
     return index;
   }
   SPARK_CHECK(make_directories(directory));
-  SPARK_TRY(index.file_, open_locked(name, O_CREAT | O_APPEND));
-  SPARK_TRY(const auto text, read_all(index.file_.get()));
+  SPARK_TRY(index.file_, open_locked_index(name, O_CREAT | O_APPEND));
+  SPARK_TRY(const auto text, read_index(index.file_.get()));
   index.read(text);
   // The next line must not continue one that a crash has cut off.
   if (!text.empty() && text.back() != '\n') index.write("\n");
-  SPARK_CHECK(index.compact(name));
+  index.compact(name);
   return index;
 }
 
@@ -211,6 +165,7 @@ void DigestIndex::read_line(std::string_view line) {
     if (!path || !whole || stamp.size < 0 || stamp.size > kLargestCopyFile) return;
     entry.record.received = words[6] != "read";
     entry.record.brought = words[6] == "received";
+    if (entry.record.received) links_.erase(*path);
     const auto former = entries_.find(*path);
     if (former != entries_.end()) {
       chunks_ -= former->second.record.digests.size();
@@ -241,7 +196,7 @@ void DigestIndex::read_name(const std::vector<std::string_view>& words) {
   if (words.size() == 2 && words[0] == "D") directories_.insert(*first);
   const auto second = words.size() > 2 ? text_of_word(words[2]) : std::nullopt;
   if (!second) return;
-  if (words.size() == 3 && words[0] == "L") links_.insert_or_assign(*first, *second);
+  if (words.size() == 3 && words[0] == "L") note_link(*first, *second);
   if (words[0] != "T" || (words.size() != 4 && words.size() != 7)) return;
   origin_ = Origin{*first, *second, words[3] == "made"};
   if (words.size() == 4) return;
@@ -255,25 +210,27 @@ void DigestIndex::read_name(const std::vector<std::string_view>& words) {
       words[6] == to_string(ContainerEngine::kPodman) ? ContainerEngine::kPodman : ContainerEngine::kDocker;
 }
 
-Result<void> DigestIndex::compact(const std::string& file_name) {
+void DigestIndex::compact(const std::string& file_name) {
   std::size_t live = links_.size() + directories_.size() + (origin_ ? 1 : 0);
   for (const auto& [path, entry] : entries_) live += 1 + entry.record.digests.size();
-  if (lines_ < 2 * live + kFewLines) return {};
+  if (lines_ < 2 * live + kFewLines) return;
   std::string text;
-  numbered_.clear();
-  for (auto& [path, entry] : entries_) {
-    entry.number = numbered_.size();
-    text += lines_of(path, entry.record);
-  }
+  auto former = std::exchange(numbered_, {});
+  for (const auto& [path, entry] : entries_) text += lines_of(path, entry.record);
   for (const auto& [path, target] : links_) text += line_of_link(path, target);
   for (const std::string& path : directories_) text += line_of_directory(path);
   if (origin_) text += line_of_origin(*origin_);
-  // The open file keeps the lock, so its content is replaced and not the file. A crash in between costs time only: the
-  // files are read again.
-  if (::ftruncate(file_.get(), 0) != 0) return failure(system_error("shorten " + file_name, errno));
+  // Prune and drift need the records, so the old file stays until the new one is whole on the disk.
+  auto replaced = replace_index(file_name, text);
+  if (!replaced.valid()) {
+    numbered_ = std::move(former);
+    return;
+  }
+  std::size_t number = 0;
+  for (auto& [path, entry] : entries_) entry.number = number++;
+  file_ = std::move(replaced);
+  is_cut_off_ = false;
   lines_ = live;
-  write(text);
-  return {};
 }
 
 std::string DigestIndex::lines_of(const std::string& path, const Record& record) {
@@ -334,6 +291,7 @@ void DigestIndex::add(const std::string& path, const FileStamp& stamp, std::size
 
 void DigestIndex::add(const std::string& path, const FileStamp& stamp, const std::vector<Digest>& digests, Came came) {
   const std::lock_guard lock(mutex_);
+  links_.erase(path);  // A file can replace a link of an earlier sync.
   const Entry fresh{{stamp, digests, true, came == Came::kReceived}, numbered_.size()};
   write(lines_of(path, fresh.record));
   entries_.insert_or_assign(path, fresh);
@@ -363,8 +321,18 @@ std::set<std::string> DigestIndex::directories() const {
 
 void DigestIndex::add_link(const std::string& path, const std::string& target) {
   const std::lock_guard lock(mutex_);
-  links_.insert_or_assign(path, target);
+  note_link(path, target);
   write(line_of_link(path, target));
+}
+
+/// A link can replace a file of an earlier sync. With both records, that file would pass for a changed one.
+void DigestIndex::note_link(const std::string& path, const std::string& target) {
+  const auto former = entries_.find(path);
+  if (former != entries_.end()) {
+    chunks_ -= std::min(chunks_, former->second.record.digests.size());
+    entries_.erase(former);
+  }
+  links_.insert_or_assign(path, target);
 }
 
 void DigestIndex::add_directory(const std::string& path) {

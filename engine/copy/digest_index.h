@@ -80,7 +80,8 @@ class DigestIndex {
   DigestIndex() = default;
   void read(const std::string& text);
   void read_line(std::string_view line);
-  Result<void> compact(const std::string& file_name);
+  void compact(const std::string& file_name);
+  void note_link(const std::string& path, const std::string& target);
   void read_name(const std::vector<std::string_view>& words);
   std::string lines_of(const std::string& path, const Record& record);
   void write(const std::string& lines);

@@ -1,8 +1,11 @@
 // The records of a sync on a full disk. A limit of the size of files stands for it.
 #include <fcntl.h>
+#include <sys/file.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -20,7 +23,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr FileStamp kStampOfTwo{kCopyChunk + 1, 10, 20, 5};
+
 Digest text_digest(const std::string& text) { return digest_of(text.data(), text.size()); }
+
+fs::path file_of_index(const std::string& path) {
+  return fs::path(state_directory()) / (sha256(path).substr(0, 32) + ".index");
+}
+
+/// Writes an index with so many lines of former files that it is to be replaced. Returns its size.
+std::uintmax_t grow_index(const std::string& path) {
+  auto index = DigestIndex::open(path, true);
+  REQUIRE(index);
+  index->add("late", kStampOfTwo, 2, 0, text_digest("late"));
+  constexpr int kTimes = 1000;
+  for (int i = 0; i < kTimes; ++i) {
+    index->add("brought", kStampOfTwo, {text_digest("a"), text_digest("b")}, DigestIndex::Came::kReceived);
+  }
+  index->add_link("link", "brought");
+  index->add_directory("folder");
+  return fs::file_size(file_of_index(path));
+}
+
+bool has_all_records(const DigestIndex& index) {
+  return index.is_brought("brought", kStampOfTwo) && index.find("brought", kStampOfTwo, 2)[1] == text_digest("b") &&
+         index.find("late", kStampOfTwo, 2)[0] == text_digest("late") && index.links().contains("link") &&
+         index.directories().contains("folder");
+}
 
 }  // namespace
 
@@ -47,6 +76,59 @@ TEST_CASE("copy: behind a line that a full disk has cut off, no file gets the di
     CHECK((!is_known(digests[0]) || digests[0] == text_digest(name)));
     CHECK((!is_known(digests[1]) || digests[1] == text_digest(name + " end")));
   }
+}
+
+TEST_CASE(
+    "copy: an index that grew is replaced by a shorter one with all records, which is locked as the old one was") {
+  const test::ScratchDirectory folder;
+  const std::string path = (folder.path() / "tree").string();
+  const fs::path file = file_of_index(path);
+  const auto grown = grow_index(path);
+  auto opened = DigestIndex::open(path, true);
+  REQUIRE(opened);
+  std::optional<DigestIndex> index(*std::move(opened));
+  CHECK(fs::file_size(file) < grown);
+  CHECK_FALSE(fs::exists(file.string() + ".new"));
+  {
+    const FileDescriptor another(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    REQUIRE(another.valid());
+    CHECK(::flock(another.get(), LOCK_EX | LOCK_NB) != 0);
+  }
+  // A line behind the new ones names a file by its number there.
+  index->add("late", kStampOfTwo, 2, 1, text_digest("late end"));
+  index.reset();
+  const auto again = DigestIndex::open(path, false);
+  CHECK(forget_tree(path));
+  REQUIRE(again);
+  CHECK(has_all_records(*again));
+  CHECK(again->find("late", kStampOfTwo, 2)[1] == text_digest("late end"));
+}
+
+TEST_CASE("copy: an index that a full disk keeps from being replaced keeps its records") {
+  const test::ScratchDirectory folder;
+  const std::string path = (folder.path() / "tree").string();
+  const fs::path file = file_of_index(path);
+  const auto grown = grow_index(path);
+  {
+    const test::LargestFile full(10);
+    const auto index = DigestIndex::open(path, true);
+    REQUIRE(index);
+    CHECK(has_all_records(*index));
+  }
+  CHECK(fs::file_size(file) == grown);
+  CHECK_FALSE(fs::exists(file.string() + ".new"));
+  // As a process that was killed in the middle leaves it.
+  std::ofstream(file.string() + ".new") << "F half";
+  {
+    auto index = DigestIndex::open(path, true);
+    REQUIRE(index);
+    CHECK(has_all_records(*index));
+  }
+  CHECK(fs::file_size(file) < grown);
+  const auto again = DigestIndex::open(path, false);
+  CHECK(forget_tree(path));
+  REQUIRE(again);
+  CHECK(has_all_records(*again));
 }
 
 TEST_CASE("copy: a journal that a full disk cuts off says why, and its last whole lines count") {
