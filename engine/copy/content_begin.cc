@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,30 @@ Result<FileDescriptor> folder_of_unfinished(const Tree& tree) {
                  "look at it, and remove it from the directory");
 }
 
+/// True if write_without_zeros() can leave holes in the file. Behind the end of a file, the attempt changes nothing.
+bool keeps_holes(int file, std::int64_t size) {
+  constexpr off_t kSome = 4096;
+  return ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size, kSome) == 0;
+}
+
+/// What the whole file will take on this disk, from 0 to its size. `unfinished`: the file that receives it.
+std::int64_t bytes_on_disk(int unfinished, const CopyEntry& entry) {
+  if (!entry.sparse || !keeps_holes(unfinished, entry.size)) return entry.size;
+  return entry.size - std::clamp<std::int64_t>(entry.holes, 0, entry.size);
+}
+
+/// The status of what has the path, and of a link itself. Nothing: the path is free. Errors: kRefused (a directory,
+/// which no consent replaces), kFailed.
+Result<std::optional<struct stat>> status_of_name(const Tree& tree, const std::string& path) {
+  SPARK_TRY(const auto there, if_there(tree.open_file(path, O_PATH)));
+  if (!there) return std::nullopt;
+  struct stat status {};
+  if (::fstat(there->get(), &status) != 0) return failure(system_error("read " + shown_text(path), errno));
+  if (!S_ISDIR(status.st_mode)) return status;
+  return failure(ErrorCode::kRefused, shown_text(path) + " is a directory here, and none on the source",
+                 "remove it, or move it out of the directory");
+}
+
 }  // namespace
 
 Result<CopyBegun> Content::begin(const CopyBegin& command) {
@@ -61,6 +86,8 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
       SPARK_CHECK(source_ ? begin_source(number) : begin_receiver(number, command.replace, begun));
     } else if (entry.kind == CopyKind::kDirectory && !source_) {
       SPARK_CHECK(begin_directory(entry));
+    } else if (!source_) {
+      SPARK_CHECK(status_of_name(tree_, entry.path));
     }
   }
   const std::lock_guard lock(mutex_);
@@ -117,8 +144,14 @@ Result<void> Content::begin_source(std::uint32_t number) {
 Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
   const CopyEntry& entry = entries_[number];
   File& file = files_[number];
-  SPARK_TRY(const auto status, if_there(tree_.status_of(entry.path)));
+  SPARK_TRY(const auto status, status_of_name(tree_, entry.path));
   if (!status) return false;
+  if (!S_ISREG(status->st_mode)) {
+    // place() gives the new file its name by a rename, which follows no link.
+    if (replace) return false;
+    return failure(ErrorCode::kRefused, shown_text(entry.path) + " is not a regular file",
+                   "look at it; `sparkplan sync --yes` replaces it");
+  }
   const FileStamp stamp = stamp_of(*status);
   file.old = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(stamp.size)));
   const bool is_whole = stamp.size == entry.size && std::ranges::all_of(file.old, is_known);
@@ -194,7 +227,7 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
     return failure(system_error("write an unfinished file", errno));
   }
   constexpr std::int64_t kBlock = 512;
-  begun.needed_bytes += std::max<std::int64_t>(entry.size - status.st_blocks * kBlock, 0);
+  begun.needed_bytes += std::max<std::int64_t>(bytes_on_disk(opened.get(), entry) - status.st_blocks * kBlock, 0);
   if (!is_there) return {};
   std::vector<ChunkId> recorded;
   for (const auto& [chunk, digest] : journal_.chunks_of_file(file.partial)) {

@@ -22,6 +22,7 @@ namespace {
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 constexpr std::int64_t kBlockBytes = 512;
 constexpr std::size_t kDeepest = 64;
+constexpr const char* kByHand = "remove it, or move it out of the directory";
 
 /// One system call that follows no link and leaves neither the directory nor its file system.
 int open_beneath(int directory, const std::string& path, int flags, mode_t mode) {
@@ -176,16 +177,14 @@ Result<FileDescriptor> walk(const std::string& path, const NewOwner* owner) {
   return at;
 }
 
-tl::unexpected<Error> refused_path(const std::string& path, const std::string& why) {
-  return failure(ErrorCode::kRefused, shown_text(path) + " " + why);
+tl::unexpected<Error> refused_path(const std::string& path, const std::string& why, const char* hint = "") {
+  return failure(ErrorCode::kRefused, shown_text(path) + " " + why, hint);
 }
 
 tl::unexpected<Error> link_out_of_tree(const std::string& path, CopyTreeKind kind) {
-  auto error = make_error(ErrorCode::kRefused, shown_text(path) + " is a link that leaves the tree");
-  if (kind == CopyTreeKind::kHub) {
-    error.hint = "the cache shares this file between models: set HF_HUB_DISABLE_SHARED_BLOBS=1 and download it again";
-  }
-  return failure(std::move(error));
+  const char* shared =
+      "the cache shares this file between models: set HF_HUB_DISABLE_SHARED_BLOBS=1 and download it again";
+  return refused_path(path, "is a link that leaves the tree", kind == CopyTreeKind::kHub ? shared : kByHand);
 }
 
 /// A name that sparkplan-copy gives below kPartialFolder. A user of the directory could have moved another folder
@@ -265,9 +264,10 @@ Result<bool> Tree::make_directory(const std::string& path) const {
   // Other users see it only when it is complete and has its own mode.
   if (::mkdirat(parent.get(), name_of(path).c_str(), 0700) == 0) return true;
   if (errno != EEXIST) return failure(system_error("make the directory " + shown_text(path), errno));
-  auto there = open_file(path, O_RDONLY | O_DIRECTORY);
-  if (!there && there.error().sys_errno == ENOTDIR) return refused_path(path, "exists and is not a directory");
-  if (!there) return failure(std::move(there).error());
+  struct stat status {};
+  const bool is_read = ::fstatat(parent.get(), name_of(path).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  if (is_read && !S_ISDIR(status.st_mode)) return refused_path(path, "exists and is not a directory", kByHand);
+  SPARK_TRY(const auto there, open_file(path, O_RDONLY | O_DIRECTORY));
   return false;
 }
 
@@ -361,7 +361,8 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
       one.stamp = stamp_of(status);
       entry.size = status.st_size;
       if (entry.size > kLargestCopyFile) return refused_path(entry.path, "has more than 2 TiB");
-      entry.sparse = status.st_blocks * kBlockBytes < status.st_size;
+      entry.holes = std::max<std::int64_t>(status.st_size - status.st_blocks * kBlockBytes, 0);
+      entry.sparse = entry.holes > 0;
       entry.last = kind_ == CopyTreeKind::kHub && prefix.starts_with("refs/");
     } else if (S_ISLNK(status.st_mode)) {
       entry.kind = CopyKind::kLink;
@@ -377,7 +378,7 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
       SPARK_CHECK(list_into(below.get(), path + "/", found));
       continue;
     } else {
-      return refused_path(entry.path, "is neither a file, a directory nor a link");
+      return refused_path(entry.path, "is neither a file, a directory nor a link", kByHand);
     }
     SPARK_CHECK(found.add(std::move(one)));
   }

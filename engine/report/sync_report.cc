@@ -28,6 +28,10 @@ std::string lack_text(const Comparison& found) {
     parts.push_back(
         fmt::format("{} with other content: {}", files_text(found.differing.size()), first_names(found.differing)));
   }
+  if (found.other_kind) {
+    parts.push_back("to be moved by hand, because a directory is in the place of a file, or the reverse: " +
+                    first_names({*found.other_kind}, found.other_kinds));
+  }
   if (!found.unread.empty()) {
     parts.push_back(fmt::format("{} not compared yet ({})", content_size_text(found.unread_bytes),
                                 files_text(found.unread.size())));
@@ -264,7 +268,7 @@ std::string progress_text(const TransferProgress& progress) {
 std::string question_text(const ContentReport& report) {
   std::map<std::string, std::vector<std::string>> nodes_by_names;
   for (const ContentOfNode& node : report.nodes) {
-    if (node.status != ContentStatus::kDiffers) continue;
+    if (!node.needs_consent()) continue;
     nodes_by_names[first_names(node.comparison.differing)].push_back(printable(node.node));
   }
   std::string text = printable(report.item.name) + ": these nodes have other content:\n";

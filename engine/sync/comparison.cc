@@ -77,6 +77,9 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
     if (entry.kind != other.kind || entry.target != other.target || other_size) {
       found.differing.add(entry.path);
       found.differing_bytes += entry.size;
+      if ((entry.kind == CopyKind::kDirectory) == (other.kind == CopyKind::kDirectory)) continue;
+      if (!found.other_kind) found.other_kind = entry.path;
+      ++found.other_kinds;
       continue;
     }
     if (entry.kind == CopyKind::kFile) compare_content(entry, other, found);

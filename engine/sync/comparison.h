@@ -68,6 +68,9 @@ struct Comparison {
   NameList unread;                   ///< Files of equal size whose content one of the two nodes has not read yet.
   std::int64_t unread_bytes = 0;
   NameList properties;  ///< Files and directories with another mode or owner.
+  /// The first name that is a directory on the source and none on the node, or the reverse. No consent replaces it.
+  std::optional<std::string> other_kind;
+  std::size_t other_kinds = 0;  ///< The number of these names. They differ, too.
 
   bool in_sync() const { return missing.empty() && differing.empty() && unread.empty() && properties.empty(); }
   std::int64_t bytes_to_send() const { return missing_bytes + differing_bytes; }

@@ -45,6 +45,13 @@ Error not_replaced(const ContentItem& item, const Comparison& found) {
     return make_error(ErrorCode::kRefused, "another image of this name: " + found.differing.front(),
                       "look at the image; `sparkplan sync --yes` replaces it");
   }
+  if (found.other_kind) {
+    const std::string others = found.other_kinds > 1 ? " (and " + std::to_string(found.other_kinds - 1) + " more)" : "";
+    return make_error(ErrorCode::kRefused,
+                      shown_text(*found.other_kind) + others +
+                          ": a directory cannot take the place of a file or link, nor the reverse",
+                      "remove it on this node, or move it out of the directory");
+  }
   return make_error(ErrorCode::kRefused,
                     counted_files(found.differing.size()) + " with other content: " + found.differing.front(),
                     "look at the files; `sparkplan sync --yes` replaces them");

@@ -20,7 +20,7 @@ void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes
 /// Pure. Why nothing can be sent: no machine that was read has the item.
 Error no_source(const ContentItem& item);
 
-/// Pure. Why a node with other content is left as it is.
+/// Pure. Why a node with other content is left as it is: there is no consent, or none would be enough.
 Error not_replaced(const ContentItem& item, const Comparison& found);
 
 /// Pure. Why ContentReport::unshared is not sent.

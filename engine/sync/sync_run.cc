@@ -220,8 +220,7 @@ class SyncRun {
 
   void send(ContentReport& report, std::size_t source) {
     for (SyncNode& node : nodes_) node.looks_for.reset();  // From here on, programs work on a tree.
-    const auto differs = [](const ContentOfNode& shown) { return shown.status == ContentStatus::kDiffers; };
-    const bool any_differs = std::any_of(report.nodes.begin(), report.nodes.end(), differs);
+    const bool any_differs = std::ranges::any_of(report.nodes, &ContentOfNode::needs_consent);
     const bool replace = any_differs && options_.may_replace && options_.may_replace(report);
     // Before nodes are left out because their files may not be replaced: they share the others.
     report.unshared = unshared(report.item, source, replace);
@@ -230,7 +229,7 @@ class SyncRun {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       ContentOfNode& shown = report.nodes[i];
       if (has_failed(nodes_[i]) || nodes_[i].skipped) continue;
-      if (shown.status == ContentStatus::kDiffers && !replace) {
+      if (shown.status == ContentStatus::kDiffers && !(replace && shown.needs_consent())) {
         fail(nodes_[i], not_replaced(report.item, shown.comparison));
         continue;
       }

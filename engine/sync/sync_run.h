@@ -46,6 +46,9 @@ struct ContentOfNode {
   double seconds = 0;
   bool slow = false;    ///< TransferOutcome::slow
   bool delays = false;  ///< TransferOutcome::delays
+
+  /// True if the node has other content that a consent replaces.
+  bool needs_consent() const { return status == ContentStatus::kDiffers && !comparison.other_kind; }
 };
 
 struct ContentReport {

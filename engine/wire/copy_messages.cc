@@ -92,6 +92,7 @@ void list_fields(FieldVisitor& field, CopyEntry& entry) {
   field("group", entry.group, kShortText);
   field("target", entry.target, kOptional.no_longer_than(kLongestCopyPath).unless(entry.target.empty()));
   field("sparse", entry.sparse, kOptional.unless(!entry.sparse));
+  field("holes", entry.holes, kOptional.within(0, kLargestCopyFile).unless(entry.holes == 0));
   field("last", entry.last, kOptional.unless(!entry.last));
   field("sum", entry.sum, kOptional.no_longer_than(2 * kCopyDigestBytes));
   field.base64("digests", entry.digests, kOptional.no_longer_than(kLongestDigests).unless(entry.digests.empty()));
@@ -99,6 +100,8 @@ void list_fields(FieldVisitor& field, CopyEntry& entry) {
   field.check("path", is_path_below_tree(entry.path), "expected a path below the tree");
   // Its bytes would give the node time for which no space is needed.
   field.check("size", entry.kind == CopyKind::kFile || entry.size == 0, "expected the size of a file alone");
+  field.check("holes", entry.sparse ? entry.holes <= entry.size : entry.holes == 0,
+              "expected no more holes than a sparse file has bytes");
   field.check("target", entry.kind != CopyKind::kLink || stays_in_tree(entry.path, entry.target),
               "expected a link within the tree");
   field.check("digests",

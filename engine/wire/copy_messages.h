@@ -86,6 +86,8 @@ struct CopyEntry {
   std::string group;
   std::string target;   ///< Of a link: relative, and within the tree.
   bool sparse = false;  ///< A file with holes.
+  /// Bytes of a sparse file that take no space on this node's disk: at most `size`.
+  std::int64_t holes = 0;
   bool last = false;    ///< Placed after all others, because its name makes the tree valid.
   std::string sum;      ///< SHA-256 over the digests of all chunks; empty if one of them is not known.
   std::string digests;  ///< The digests of all chunks, one after another; a zero digest is not known.

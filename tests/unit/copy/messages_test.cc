@@ -1,5 +1,9 @@
 #include "engine/wire/copy_messages.h"
 
+#include <cstdint>
+#include <limits>
+#include <variant>
+
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -68,6 +72,30 @@ TEST_CASE("copy: setuid bits, sizes of directories, wrong numbers of digests and
   CHECK(decode<CopyCommand>(encode(CopyCommand(CopyJoin{std::string(kCopyTokenBytes, 't')}))));
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyJoin{std::string(2 * kCopyTokenBytes, 't')}))));
   CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(CopyJoin{}))));
+}
+
+TEST_CASE("copy: only a sparse file has holes, and at most as many bytes of them as it has in all") {
+  CopyEntries entries;
+  entries.entries.resize(1);
+  CopyEntry& entry = entries.entries.front();
+  entry.path = "file";
+  entry.size = 10;
+  entry.sparse = true;
+  const auto is_taken = [&] { return decode<CopyAnswer>(encode(CopyAnswer(entries))).has_value(); };
+  for (const std::int64_t holes : {0, 1, 10}) {
+    entry.holes = holes;
+    CHECK(is_taken());
+  }
+  const auto decoded = decode<CopyAnswer>(encode(CopyAnswer(entries)));
+  REQUIRE(decoded);
+  CHECK(std::get<CopyEntries>(*decoded).entries.front().holes == 10);
+  for (const std::int64_t holes : {std::int64_t{-1}, std::int64_t{11}, std::numeric_limits<std::int64_t>::max()}) {
+    entry.holes = holes;
+    CHECK_FALSE(is_taken());
+  }
+  entry.holes = 1;
+  entry.sparse = false;
+  CHECK_FALSE(is_taken());
 }
 
 TEST_CASE("copy: machines with many processors have more connections, small ones not fewer than eight") {
