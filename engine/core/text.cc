@@ -323,6 +323,11 @@ std::string fold_names(std::span<const std::string> names) {
   return join(parts, ", ");
 }
 
+std::string fold_first_names(std::span<const std::string> names, std::size_t most) {
+  if (names.size() <= most) return fold_names(names);
+  return fold_names(names.first(most)) + " and " + std::to_string(names.size() - most) + " more";
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -57,12 +57,18 @@ std::string unified_diff(std::string_view label, std::optional<std::string_view>
 /// No longer name is folded, in bytes: names of nodes have 63, and those of files seldom more than this.
 inline constexpr std::size_t kLongestFoldedName = 256;
 
+/// The most names of machines in one sentence.
+inline constexpr std::size_t kMostNamesInAText = 16;
+
 /// "01-08,11" for numbers of at most 18 digits. Sorts them.
 std::string fold_numbers(std::vector<std::string> numbers);
 
 /// "spark-[01-08]" for names that differ in one run of digits; others joined by ", ". Keeps the order of first
 /// appearance.
 std::string fold_names(std::span<const std::string> names);
+
+/// The first `most` names as fold_names() writes them, and the number of the others: "spark-[01-16] and 3 more".
+std::string fold_first_names(std::span<const std::string> names, std::size_t most = kMostNamesInAText);
 
 /// With a to z in place of A to Z, in every locale.
 std::string lower_case(std::string_view text);

@@ -140,80 +140,158 @@ std::optional<std::vector<std::string>> networks_for_new_fabric(FreeNetworks& ne
   return std::nullopt;
 }
 
+/// What one machine says about its QSFP ports, by their number.
+struct PortClaims {
+  std::size_t node = 0;  ///< Its position among the members.
+  std::array<bool, 2> exists{};
+  std::array<bool, 2> has_link{};
+  std::array<bool, 2> carries_us{};  ///< Our connection, on one of its halves.
+  bool is_spark = false;
+};
+
+PortClaims port_claims_of(std::size_t node, const Facts& facts) {
+  PortClaims claims;
+  claims.node = node;
+  claims.is_spark = is_dgx_spark(facts);
+  std::array<int, 2> all{};
+  std::array<int, 2> free{};
+  std::array<int, 2> connected{};
+  // A bond takes the addresses of its interfaces, but not their cables.
+  for (const LinkFacts* link : fabric_links(facts, true)) {
+    const auto port = spark_port_of(*link);
+    if (!port) continue;
+    ++free.at(static_cast<std::size_t>(*port));
+    if (link->carrier) ++connected.at(static_cast<std::size_t>(*port));
+  }
+  for (const LinkFacts& link : facts.links) {
+    if (const auto port = spark_port_of(link)) ++all.at(static_cast<std::size_t>(*port));
+  }
+  for (const std::size_t port : {0U, 1U}) {
+    claims.exists.at(port) = free.at(port) == 2;
+    claims.has_link.at(port) = connected.at(port) == 2;
+    claims.carries_us.at(port) = free.at(port) != all.at(port);
+  }
+  return claims;
+}
+
+/// The fabrics that may be proposed, the best one first.
+enum class Proposal : std::uint8_t { kBothPorts, kPort1, kPort0, kPortOfEach, kGuess1, kGuess0 };
+constexpr std::array kProposals = {Proposal::kBothPorts,  Proposal::kPort1,  Proposal::kPort0,
+                                   Proposal::kPortOfEach, Proposal::kGuess1, Proposal::kGuess0};
+
+constexpr int port_of_proposal(Proposal proposal) {
+  return proposal == Proposal::kPort0 || proposal == Proposal::kGuess0 ? 0 : 1;
+}
+
 class NewFabric {
  public:
   NewFabric(const Members& members, const Registry& registry, FabricChoice& result)
-      : members_(members), registry_(registry), result_(result) {}
+      : members_(members), registry_(registry), result_(result) {
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (was_read(i)) claims_.push_back(port_claims_of(i, facts(i)));
+    }
+  }
 
   void run() {
     if (count() < 2) {
       result_.why = "A single node has no cable: add the other nodes, and `fabric: {topology: direct, port: 1}`.";
       return;
     }
-    const bool pair = count() == 2;
-    if (all_have(0, true) && all_have(1, true)) {
-      take(Value::map({{"topology", pair ? "dual-cable" : "ring"}}), pair ? 4 : 2 * count(),
-           pair ? "Both ports of both nodes have a link."
-                : "Both ports of all nodes have a link, as in a ring. The file assumes cables from port 0 of each "
-                  "node to port 1 of the next; if that is wrong, name them in `cables`.");
-      return;
+    const auto chosen = std::ranges::find_if(kProposals, [&](Proposal one) { return fits(one, nullptr); });
+    if (chosen != kProposals.end()) {
+      propose(*chosen);
+    } else {
+      result_.why =
+          "No suitable QSFP port was found, so the file has no fabric. To use other network cards, name their "
+          "interfaces: see \"interfaces\" of `fabric` in cluster.yaml(5).";
     }
-    const std::string topology = pair ? "direct" : "switch";
-    for (const bool carrier : {true, false}) {
-      for (const int port : {1, 0}) {
-        if (carrier ? !all_have(port, true) : !may_be_meant(port)) continue;
-        const std::string number = std::to_string(port);
-        take(Value::map({{"topology", topology}, {"port", port}}), 2,
-             carrier ? "Port " + number + " has a link on all nodes."
-                     : "No port has a link on all nodes: port " + number + " is a guess.");
-        return;
-      }
-      if (carrier && take_port_of_each(topology)) return;
-    }
-    result_.why =
-        "No suitable QSFP port was found, so the file has no fabric. To use other network cards, name their "
-        "interfaces: see \"interfaces\" of `fabric` in cluster.yaml(5).";
+    // With a port of each node, the file names the nodes whose port is another one.
+    if (chosen == kProposals.end() || *chosen != Proposal::kPortOfEach) name_who_decides({kProposals.begin(), chosen});
   }
 
  private:
   const Facts& facts(std::size_t i) const { return *members_.nodes[i].machine->facts; }
   bool was_read(std::size_t i) const { return members_.nodes[i].machine != nullptr; }
   std::size_t count() const { return members_.nodes.size(); }
+  bool is_pair() const { return count() == 2; }
+  const char* topology_with_port() const { return is_pair() ? "direct" : "switch"; }
 
-  /// True if both halves of the port exist on every node and, with `carrier`, are connected.
-  bool all_have(int port, bool carrier) const {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (was_read(i) && !has(i, port, carrier)) return false;
+  /// True if the proposal fits all machines but `without`; null: all of them.
+  bool fits(Proposal proposal, const PortClaims* without) {
+    const auto all = [&](auto matches) {
+      return std::ranges::all_of(claims_, [&](const PortClaims& one) { return &one == without || matches(one); });
+    };
+    const auto port = static_cast<std::size_t>(port_of_proposal(proposal));
+    switch (proposal) {
+      case Proposal::kBothPorts:
+        return all([](const PortClaims& one) { return one.has_link[0] && one.has_link[1]; });
+      case Proposal::kPort1:
+      case Proposal::kPort0:
+        return all([&](const PortClaims& one) { return one.has_link.at(port); });
+      case Proposal::kPortOfEach:
+        return claims_.size() == count() &&
+               all([](const PortClaims& one) { return one.has_link[0] != one.has_link[1]; });
+      case Proposal::kGuess1:
+      case Proposal::kGuess0:
+        break;
     }
-    return true;
+    // A port that is not connected, or that a Spark does not show because it has no cable. Not one that carries our
+    // connection.
+    if (!all([&](const PortClaims& one) { return !one.carries_us.at(port); })) return false;
+    const bool all_are_sparks = claims_.size() == count() && all([](const PortClaims& one) { return one.is_spark; });
+    if (!all_are_sparks && !all([&](const PortClaims& one) { return one.exists.at(port); })) return false;
+    const auto& halves = fitting_halves(port);
+    return halves && all([&](const PortClaims& one) { return halves->contains(one.node); });
   }
 
-  bool has(std::size_t i, int port, bool carrier) const {
-    // A bond takes the addresses of its interfaces, but not their cables.
-    const auto links = fabric_links(facts(i), true);
-    return 2 == std::count_if(links.begin(), links.end(), [&](const LinkFacts* link) {
-             return spark_port_of(*link) == port && (link->carrier || !carrier);
-           });
+  void propose(Proposal proposal) {
+    const int port = port_of_proposal(proposal);
+    const std::string number = std::to_string(port);
+    const Value section = Value::map({{"topology", topology_with_port()}, {"port", port}});
+    switch (proposal) {
+      case Proposal::kBothPorts:
+        return take(Value::map({{"topology", is_pair() ? "dual-cable" : "ring"}}), is_pair() ? 4 : 2 * count(),
+                    is_pair() ? "Both ports of both nodes have a link."
+                              : "Both ports of all nodes have a link, as in a ring. The file assumes cables from port "
+                                "0 of each node to port 1 of the next; if that is wrong, name them in `cables`.");
+      case Proposal::kPort1:
+      case Proposal::kPort0:
+        return take(section, 2, "Port " + number + " has a link on all nodes.");
+      case Proposal::kPortOfEach:
+        take(section, 2, "Each node has a link on one port, but not on the same one.");
+        if (result_.section.is_null()) return;
+        for (const PortClaims& one : claims_) {
+          if (one.has_link[0]) result_.of_nodes[members_.nodes[one.node].name] = Value::map({{"port", 0}});
+        }
+        return;
+      case Proposal::kGuess1:
+      case Proposal::kGuess0:
+        return take(section, 2, "No port has a link on all nodes: port " + number + " is a guess.");
+    }
   }
 
-  bool all_are_sparks() const {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i) || !is_dgx_spark(facts(i))) return false;
+  /// Names the machines without which a better proposal would fit. A single one may only claim its ports. Each machine
+  /// is named once, with the best of these proposals.
+  void name_who_decides(const std::vector<Proposal>& better) {
+    if (claims_.size() < 2) return;
+    std::set<std::size_t> named;
+    for (const Proposal proposal : better) {
+      std::vector<std::string> names;
+      for (const PortClaims& one : claims_) {
+        if (!fits(proposal, &one) || !named.insert(one.node).second) continue;
+        names.push_back(members_.nodes[one.node].name);
+      }
+      if (names.empty()) continue;
+      result_.why += "\nWithout " + std::string(names.size() > 1 ? "one of " : "") + fold_first_names(names) + ", " +
+                     words_for(proposal) + " would fit: check the cables and addresses there.";
     }
-    return true;
   }
 
-  /// The cables are in different ports, one at each node.
-  bool take_port_of_each(const std::string& topology) {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i) || has(i, 0, true) == has(i, 1, true)) return false;
-    }
-    take(Value::map({{"topology", topology}, {"port", 1}}), 2,
-         "Each node has a link on one port, but not on the same one.");
-    for (std::size_t i = 0; i < count() && !result_.section.is_null(); ++i) {
-      if (has(i, 0, true)) result_.of_nodes[members_.nodes[i].name] = Value::map({{"port", 0}});
-    }
-    return true;
+  std::string words_for(Proposal proposal) const {
+    const std::string topology = std::string("`topology: ") + topology_with_port();
+    if (proposal == Proposal::kBothPorts) return is_pair() ? "`topology: dual-cable`" : "`topology: ring`";
+    if (proposal == Proposal::kPortOfEach) return topology + "` with a port of each node";
+    return topology + ", port: " + std::to_string(port_of_proposal(proposal)) + "`";
   }
 
   void take(Value section, std::size_t networks, const std::string& why) {
@@ -255,37 +333,34 @@ class NewFabric {
     result_.why += "\nRemove the bond or bridge of these interfaces before `apply`: " + join(told, "; ") + ".";
   }
 
-  /// True for a port that is not connected, or that a Spark does not show because it has no cable. False for a port
-  /// that carries our connection.
-  bool may_be_meant(int port) const {
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i)) continue;
-      const auto links = fabric_links(facts(i), true);
-      for (const LinkFacts& link : facts(i).links) {
-        if (spark_port_of(link) == port && std::find(links.begin(), links.end(), &link) == links.end()) return false;
-      }
-    }
-    return (all_have(port, false) || all_are_sparks()) && has_fitting_halves(port);
+  /// The positions of the machines from whose facts the interfaces of the port follow; nothing if the file would not be
+  /// valid. Without this check, a plan would report the port as missing.
+  const std::optional<std::set<std::size_t>>& fitting_halves(std::size_t port) {
+    auto& known = fitting_halves_.at(port);
+    if (!known) known.emplace(find_fitting_halves(static_cast<int>(port)));
+    return *known;
   }
 
-  /// Without this check, a plan would report the port as missing.
-  bool has_fitting_halves(int port) const {
-    const char* const topology = count() == 2 ? "direct" : "switch";
-    Value section = Value::map({{"topology", topology}, {"port", port}});
+  std::optional<std::set<std::size_t>> find_fitting_halves(int port) const {
+    Value section = Value::map({{"topology", topology_with_port()}, {"port", port}});
     FreeNetworks networks(members_);
     if (const auto free = networks_for_new_fabric(networks, 2); free && !free->empty())
       section.set("subnets", list_of_texts(*free));
     const auto cluster = cluster_with_fabric(members_, section, registry_);
-    if (!cluster) return false;
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (was_read(i) && !derived_interfaces(cluster->nodes[i], facts(i))) return false;
+    if (!cluster) return std::nullopt;
+    std::set<std::size_t> fitting;
+    for (const PortClaims& one : claims_) {
+      if (derived_interfaces(cluster->nodes[one.node], facts(one.node))) fitting.insert(one.node);
     }
-    return true;
+    return fitting;
   }
 
   const Members& members_;
   const Registry& registry_;
   FabricChoice& result_;
+  std::vector<PortClaims> claims_;  ///< Of the machines that were read.
+  /// By port; the outer value is absent until it is needed.
+  std::array<std::optional<std::optional<std::set<std::size_t>>>, 2> fitting_halves_;
 };
 
 }  // namespace

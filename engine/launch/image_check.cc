@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -23,18 +24,71 @@ std::string_view last_line(std::string_view text) {
   return last;
 }
 
+std::size_t place_of(ContainerEngine engine) { return static_cast<std::size_t>(engine); }
+
 const ImageAnswer& answer_of(const ImageAnswers& answers, ContainerEngine engine) {
-  return answers.at(static_cast<std::size_t>(engine));
+  return answers.at(place_of(engine));
 }
 
-/// The numbers of nodes that have the image in this engine, and that have the engine.
-std::pair<std::ptrdiff_t, std::ptrdiff_t> support_for(ContainerEngine engine,
-                                                      const std::vector<ImageAnswers>& answers) {
-  const auto count = [&](auto matches) {
-    return std::ranges::count_if(answers, [&](const ImageAnswers& node) { return matches(answer_of(node, engine)); });
-  };
-  return {count([](const ImageAnswer& answer) { return !answer.id.empty(); }),
-          count([](const ImageAnswer& answer) { return answer.has_engine; })};
+ContainerEngine other_than(ContainerEngine engine) {
+  return engine == ContainerEngine::kDocker ? ContainerEngine::kPodman : ContainerEngine::kDocker;
+}
+
+using Positions = std::vector<std::size_t>;
+
+/// By ContainerEngine: the positions of the nodes with the image, or with the program.
+std::array<Positions, 2> supporters(bool by_image, const std::vector<ImageAnswers>& answers) {
+  std::array<Positions, 2> found;
+  for (const ContainerEngine engine : kEngines) {
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const ImageAnswer& answer = answer_of(answers[i], engine);
+      if (by_image ? !answer.id.empty() : answer.has_engine) found.at(place_of(engine)).push_back(i);
+    }
+  }
+  return found;
+}
+
+/// The engine with more supporters; nothing if the numbers are equal.
+std::optional<ContainerEngine> more_supported(const std::array<Positions, 2>& supporting) {
+  const auto [docker, podman] = std::pair(supporting[0].size(), supporting[1].size());
+  if (docker == podman) return std::nullopt;
+  return docker > podman ? ContainerEngine::kDocker : ContainerEngine::kPodman;
+}
+
+std::array<Positions, 2> without_common(const std::array<Positions, 2>& supporting) {
+  std::array<Positions, 2> alone;
+  std::ranges::set_difference(supporting[0], supporting[1], std::back_inserter(alone[0]));
+  std::ranges::set_difference(supporting[1], supporting[0], std::back_inserter(alone[1]));
+  return alone;
+}
+
+EngineChoice chosen_by(const std::vector<ImageAnswers>& answers) {
+  EngineChoice choice;
+  const auto programs = supporters(false, answers);
+  const auto images = supporters(true, answers);
+  choice.by_image = images[0] != images[1];
+  if (choice.by_image) {
+    choice.engine = more_supported(images);
+    choice.sides = without_common(images);
+  } else if (programs[0].size() == answers.size() || programs[0] == programs[1]) {
+    if (!programs[0].empty()) choice.engine = ContainerEngine::kDocker;
+  } else {
+    choice.engine = more_supported(programs);
+    choice.sides = without_common(programs);
+  }
+  choice.on_all = choice.engine && programs.at(place_of(*choice.engine)).size() == answers.size();
+  return choice;
+}
+
+std::string names_at(const Positions& positions, const std::vector<const NodeSpec*>& nodes) {
+  std::vector<std::string> names;
+  for (const std::size_t at : positions) names.push_back(nodes[at]->name.str());
+  return fold_first_names(names);
+}
+
+/// The record of `images` that names the engine.
+std::string statement(const std::string& image, const std::string& engine) {
+  return "images: [{name: \"" + image + "\", engine: " + engine + "}]";
 }
 
 PreflightCheck failed(std::vector<std::string> nodes, std::string text, std::string fix) {
@@ -46,8 +100,8 @@ PreflightCheck no_image(const NodeSpec& node, const ImageAnswer& answer, const s
   const std::string& name = node.name.str();
   if (!answer.has_engine) {
     return failed({name}, engine + " is not there",
-                  "install it, or name the other engine for all nodes: images: [{name: \"" + image +
-                      "\", engine: " + (engine == "docker" ? "podman" : "docker") + "}]");
+                  "install it, or name the other engine for all nodes: " +
+                      statement(image, engine == "docker" ? "podman" : "docker"));
   }
   if (says_no_such_image(answer.reason)) {
     return failed({name}, engine + " has no image " + image,
@@ -57,6 +111,38 @@ PreflightCheck no_image(const NodeSpec& node, const ImageAnswer& answer, const s
   return failed({name}, engine + " does not answer: " + answer.reason,
                 denied ? "users: [{name: " + node.ssh.user + ", groups: [" + engine + "]}]"
                        : "run `" + engine + " info` on the node");
+}
+
+/// Adds to a node's failure whose answers chose the engine: the node may be in order, and one of these answers wrong.
+void name_choosers(PreflightCheck& check, const EngineChoice& choice, const std::vector<const NodeSpec*>& nodes,
+                   const ImageAnswers& own, const std::string& image) {
+  const ContainerEngine engine = *choice.engine;
+  const ContainerEngine other = other_than(engine);
+  const Positions& choosers = choice.sides.at(place_of(engine));
+  const bool depends = !answer_of(own, engine).has_engine || answer_of(own, other).has_engine;
+  if (choosers.empty() || !depends) return;
+  const std::string program(to_string(engine));
+  const std::string other_program(to_string(other));
+  const std::string names = names_at(choosers, nodes);
+  const bool one = choosers.size() == 1;
+  check.text += "; " + program + " was chosen because " + names + (one ? " has " : " have ") +
+                (choice.by_image ? "the image in it and not in " + other_program : "it and no " + other_program);
+  const std::string stated = statement(image, other_program);
+  if (check.fix.find(stated) == std::string::npos) check.fix += "; or state the engine in the file: " + stated;
+  check.fix += "; or leave " + names + " out with --only";
+}
+
+/// The answers are divided into two groups of equal size.
+PreflightCheck divided(std::vector<std::string> names, const EngineChoice& choice,
+                       const std::vector<const NodeSpec*>& nodes, const std::string& image) {
+  const std::string docker = names_at(choice.sides[0], nodes);
+  const std::string podman = names_at(choice.sides[1], nodes);
+  const std::string what = choice.by_image ? "the image is in " : "there is ";
+  return failed(std::move(names),
+                "docker or podman: " + what + "docker alone on " + docker + ", and " + (choice.by_image ? "in " : "") +
+                    "podman alone on " + podman,
+                "state the engine in the file: " + statement(image, "docker") + " or " + statement(image, "podman") +
+                    "; or leave the nodes with the other engine out with --only");
 }
 
 }  // namespace
@@ -78,8 +164,7 @@ ImageAnswer image_answer(const RankReport& rank, const std::string& output) {
   return answer;
 }
 
-std::optional<ContainerEngine> choose_engine(const Cluster& cluster, const std::string& image,
-                                             const std::vector<ImageAnswers>& answers) {
+EngineChoice choose_engine(const Cluster& cluster, const std::string& image, const std::vector<ImageAnswers>& answers) {
   std::string named;
   const auto& nodes = cluster.nodes;
   const Value* section = nullptr;
@@ -88,34 +173,31 @@ std::optional<ContainerEngine> choose_engine(const Cluster& cluster, const std::
     const std::string engine = record.text_or("engine", "");
     if (named.empty() || record.text_or("name", "") == image) named = engine.empty() ? named : engine;
   }
-  if (const auto engine = value_named<ContainerEngine>(named)) return engine;
-  std::optional<ContainerEngine> best;
-  std::pair<std::ptrdiff_t, std::ptrdiff_t> most{0, 0};
-  for (const ContainerEngine engine : kEngines) {
-    const auto count = support_for(engine, answers);
-    if (count > most) {
-      most = count;
-      best = engine;
-    }
-  }
-  return best;
+  const auto stated = value_named<ContainerEngine>(named);
+  if (!stated) return chosen_by(answers);
+  EngineChoice choice;
+  choice.engine = stated;
+  choice.on_all = true;
+  return choice;
 }
 
-std::vector<PreflightCheck> judge_image(const std::string& image, std::optional<ContainerEngine> engine,
+std::vector<PreflightCheck> judge_image(const std::string& image, const EngineChoice& choice,
                                         const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<ImageAnswers>& answers) {
   std::vector<std::string> names;
   for (const NodeSpec* node : nodes) names.push_back(node->name.str());
-  if (!engine) {
+  if (!choice.engine) {
+    if (!choice.sides[0].empty()) return {divided(names, choice, nodes, image)};
     return {failed(names, "neither docker nor podman is on any node", "install docker or podman on all nodes")};
   }
-  const std::string program(to_string(*engine));
+  const std::string program(to_string(*choice.engine));
   std::vector<PreflightCheck> checks;
   std::map<std::string, std::vector<std::string>> by_id;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const ImageAnswer& answer = answer_of(answers[i], *engine);
+    const ImageAnswer& answer = answer_of(answers[i], *choice.engine);
     if (answer.id.empty()) {
       checks.push_back(no_image(*nodes[i], answer, program, image));
+      name_choosers(checks.back(), choice, nodes, answers[i], image);
     } else {
       by_id[answer.id].push_back(names[i]);
     }

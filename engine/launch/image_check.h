@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,14 +29,25 @@ std::vector<std::string> image_question(ContainerEngine engine, const std::strin
 /// The answer in the end of the command and its output.
 ImageAnswer image_answer(const RankReport& rank, const std::string& output);
 
-/// The engine that the section `images` names for the image, or for any. Else the one in which more nodes have the
-/// image; if they are equal, the one that more nodes have; else docker. So one node without docker is named, and does
-/// not move all others to podman. Nothing: no node has an engine.
-std::optional<ContainerEngine> choose_engine(const Cluster& cluster, const std::string& image,
-                                             const std::vector<ImageAnswers>& answers);
+/// The engine of all nodes, and whose answers chose it.
+struct EngineChoice {
+  std::optional<ContainerEngine> engine;  ///< Nothing: no node has one, or the answers are divided.
+  bool on_all = false;                    ///< The file names the engine, or all nodes have it.
+  bool by_image = false;                  ///< The nodes with the image decided, not those with the program.
+  /// By ContainerEngine: the positions of the nodes with the image, or the program, of this engine and not of the
+  /// other. Empty where the choice depends on no node's answer.
+  std::array<std::vector<std::size_t>, 2> sides;
+};
 
-/// Failures with their fix, or one pass. `nodes` and `answers` belong together.
-std::vector<PreflightCheck> judge_image(const std::string& image, std::optional<ContainerEngine> engine,
+/// The engine that the section `images` names for the image, or for any. Else the one in which more nodes have the
+/// image; if the same nodes have it in both, docker if all nodes have docker, else the one that more nodes have. So one
+/// node without docker is named, and does not move all others to podman. Between two groups of equal size it chooses
+/// none: the answer of one node would decide.
+EngineChoice choose_engine(const Cluster& cluster, const std::string& image, const std::vector<ImageAnswers>& answers);
+
+/// Failures with their fix, or one pass. A node that fails because of the choice is told whose answers made it, and how
+/// to state the engine. `nodes` and `answers` belong together, and `choice` to them.
+std::vector<PreflightCheck> judge_image(const std::string& image, const EngineChoice& choice,
                                         const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<ImageAnswers>& answers);
 

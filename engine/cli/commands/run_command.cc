@@ -212,10 +212,12 @@ class PreparedJob {
   void choose_image(JobRequest& request) {
     std::vector<ImageAnswers> images;
     for (const PreflightAnswers& answers : answers_) images.push_back(answers.images);
-    const auto engine = choose_engine(cluster_, request.image, images);
-    request.engine = engine.value_or(request.engine);
-    if (options_.no_preflight && engine) return;
-    for (auto& check : judge_image(request.image, engine, nodes_, images)) {
+    const auto choice = choose_engine(cluster_, request.image, images);
+    request.engine = choice.engine.value_or(request.engine);
+    // Without the engine on a node, its rank would fail, and that failure would not name whose answers chose the
+    // engine.
+    if (options_.no_preflight && choice.on_all) return;
+    for (auto& check : judge_image(request.image, choice, nodes_, images)) {
       report_.preflight.push_back(std::move(check));
     }
     std::stable_sort(report_.preflight.begin(), report_.preflight.end(), [](const auto& a, const auto& b) {

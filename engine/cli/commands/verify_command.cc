@@ -61,9 +61,9 @@ Result<void> find_image(const Cluster& cluster, const RunOptions& run, VerifyOpt
     if (count_gpus(answers[i]) > 0) image.gpu_nodes.insert(jobs[i].node->name.str());
   }
   if (nodes.empty()) return {};
-  const auto engine = choose_engine(cluster, image.name, images);
-  image.engine = engine.value_or(image.engine);
-  for (auto& check : judge_image(image.name, engine, nodes, images)) {
+  const auto choice = choose_engine(cluster, image.name, images);
+  image.engine = choice.engine.value_or(image.engine);
+  for (auto& check : judge_image(image.name, choice, nodes, images)) {
     if (check.status == CheckStatus::kFail) options.refused.push_back(check_of_image(std::move(check)));
   }
   return {};

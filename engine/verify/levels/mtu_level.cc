@@ -41,28 +41,73 @@ bool was_left_out(const VerifyContext& context, const HalfPair& pair, const Chec
   return blocks(pair.from) || blocks(pair.to);
 }
 
-void name_if_common(const VerifyContext& context, const std::vector<HalfPair>& pairs, std::vector<Check>& checks,
-                    std::size_t at, std::size_t half) {
-  std::vector<Check*> narrow;
-  std::set<std::size_t> witnesses;
-  bool others_work = false;
+/// What the paths of one half of a node show.
+struct HalfFindings {
+  std::size_t at = 0;
+  std::size_t half = 0;
+  std::vector<std::pair<std::size_t, Check*>> narrow;  ///< Of the witnesses.
+  std::set<std::size_t> witnesses;                     ///< Nodes whose paths to the half are all narrow.
+  std::set<std::size_t> contradicting;                 ///< Nodes with a path to the half that is not narrow.
+};
+
+bool is_narrow(const Check& check) { return check.status == CheckStatus::kFail && check.value.has_value(); }
+
+HalfFindings findings_of(const VerifyContext& context, const std::vector<HalfPair>& pairs, std::vector<Check>& checks,
+                         std::size_t at, std::size_t half) {
+  HalfFindings found{at, half, {}, {}, {}};
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const HalfPair& pair = pairs[i];
     const bool from_here = pair.from == at && pair.from_half == half;
     const bool to_here = pair.to == at && pair.to_half == half;
-    if (from_here || to_here) {
-      if (was_left_out(context, pair, checks[i])) continue;
-      if (checks[i].status != CheckStatus::kFail || !checks[i].value) return;
-      narrow.push_back(&checks[i]);
-      witnesses.insert(from_here ? pair.to : pair.from);
+    if ((!from_here && !to_here) || was_left_out(context, pair, checks[i])) continue;
+    const std::size_t partner = from_here ? pair.to : pair.from;
+    (is_narrow(checks[i]) ? found.witnesses : found.contradicting).insert(partner);
+    if (is_narrow(checks[i])) found.narrow.emplace_back(partner, &checks[i]);
+  }
+  for (const std::size_t partner : found.contradicting) {
+    found.witnesses.erase(partner);
+    std::erase_if(found.narrow, [&](const auto& one) { return one.first == partner; });
+  }
+  return found;
+}
+
+/// True if enough partners agree, and the paths of the same half elsewhere are not narrow. Where one partner disagrees,
+/// it may be the one that claims something, so its paths to the other nodes say nothing.
+bool is_common(const VerifyContext& context, const std::vector<HalfPair>& pairs, const std::vector<Check>& checks,
+               const HalfFindings& found) {
+  if (found.witnesses.size() < kWitnesses || found.contradicting.size() > 1) return false;
+  bool others_work = false;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const HalfPair& pair = pairs[i];
+    const int half = context.nodes[found.at].halves[found.half].half;
+    if (context.nodes[pair.from].halves[pair.from_half].half != half || pair.from == found.at || pair.to == found.at ||
+        found.contradicting.contains(pair.from) || found.contradicting.contains(pair.to))
+      continue;
+    if (checks[i].status == CheckStatus::kPass) others_work = true;
+    if (!found.contradicting.empty() && is_narrow(checks[i])) return false;
+  }
+  return others_work;
+}
+
+/// True unless one partner contradicts, and a third node's paths look the same way: with four nodes, one claim can make
+/// a sound node look like the affected one. The partner itself may look so, too: it is named already.
+bool is_the_only_one(const VerifyContext& context, const std::vector<HalfFindings>& common, const HalfFindings& one) {
+  const auto half_of = [&](const HalfFindings& of) { return context.nodes[of.at].halves[of.half].half; };
+  return one.contradicting.empty() || std::ranges::none_of(common, [&](const HalfFindings& other) {
+           return other.at != one.at && half_of(other) == half_of(one) && !one.contradicting.contains(other.at);
+         });
+}
+
+void name_end(const VerifyContext& context, const HalfFindings& common) {
+  const std::string& name = context.nodes[common.at].name();
+  for (const auto& [witness, check] : common.narrow) {
+    if (common.contradicting.empty()) {
+      check->cause += "; only this node is affected: check the cable or the switch port of " + name;
       continue;
     }
-    const bool same_half = context.nodes[pair.from].halves[pair.from_half].half == context.nodes[at].halves[half].half;
-    if (same_half && checks[i].status == CheckStatus::kPass) others_work = true;
-  }
-  if (witnesses.size() < kWitnesses || !others_work) return;
-  for (Check* check : narrow) {
-    check->cause += "; only this node is affected: check the cable or the switch port of " + context.nodes[at].name();
+    const std::string& partner = context.nodes[*common.contradicting.begin()].name();
+    check->cause += "; of the paths of " + name + ", only those with " + partner +
+                    " do not show this: check the cable or the switch port of " + name + ", and " + partner;
   }
 }
 
@@ -178,10 +223,15 @@ class MtuLevel {
 }  // namespace
 
 void name_common_ends(const VerifyContext& context, const std::vector<HalfPair>& pairs, std::vector<Check>& checks) {
+  std::vector<HalfFindings> common;
   for (std::size_t at = 0; at < context.nodes.size(); ++at) {
     for (std::size_t half = 0; half < context.nodes[at].halves.size(); ++half) {
-      name_if_common(context, pairs, checks, at, half);
+      auto found = findings_of(context, pairs, checks, at, half);
+      if (is_common(context, pairs, checks, found)) common.push_back(std::move(found));
     }
+  }
+  for (const HalfFindings& one : common) {
+    if (is_the_only_one(context, common, one)) name_end(context, one);
   }
 }
 

@@ -253,6 +253,11 @@ TEST_CASE("Names of different form are joined in order of first appearance") {
   CHECK(fold_names(Names{}).empty());
 }
 
+TEST_CASE("Of many names the first are folded, and the others counted") {
+  CHECK(fold_first_names(Names{"n1", "n2", "n3"}, 3) == "n[1-3]");
+  CHECK(fold_first_names(Names{"n1", "n2", "n3"}, 2) == "n[1-2] and 1 more");
+}
+
 TEST_CASE("Of several numbers in a name the differing one is folded") {
   CHECK(fold_names(Names{"rack1-n01", "rack1-n02", "rack1-n03"}) == "rack1-n[01-03]");
   CHECK(fold_names(Names{"r1.lab7", "r2.lab7"}) == "r[1-2].lab7");

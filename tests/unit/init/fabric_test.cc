@@ -60,6 +60,47 @@ TEST_CASE("cables in different ports give each node its own port") {
   CHECK_FALSE(contains(text, "a guess"));
 }
 
+TEST_CASE("a machine that alone keeps a port or a topology from the file is named") {
+  const auto text_of = [](const std::vector<InitMachine>& machines) {
+    const auto draft = attempt(machines);
+    REQUIRE(draft);
+    return unwrapped(draft->text);
+  };
+  // Its own connection, as it says, is on a bond of both ports.
+  auto bonded = bare_spark(1, {1});
+  LinkFacts bond;
+  bond.name = "bond0";
+  bond.kind = "bond";
+  bond.addresses = {bonded.address + "/24"};
+  bonded.facts->links.push_back(bond);
+  link_of(bonded, "enP7s7").addresses.clear();
+  for (const char* half : {"enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1", "enP2p1s0f1np1"})
+    link_of(bonded, half).master = "bond0";
+  const std::string none = text_of({bonded, bare_spark(2, {1})});
+  CHECK(contains(none, "No suitable QSFP port was found"));
+  CHECK(contains(none, "Without spark-01, `topology: direct, port: 1` would fit"));
+
+  const std::string pair = text_of({bare_spark(1, {1}), bare_spark(2, {0, 1})});
+  CHECK(contains(pair, "fabric: {topology: direct, port: 1}"));
+  CHECK(contains(pair, "Without spark-01, `topology: dual-cable` would fit"));
+  const std::string ring = text_of({bare_spark(1, {0, 1}), bare_spark(2, {}), bare_spark(3, {0, 1})});
+  CHECK(contains(ring, "a guess"));
+  CHECK(contains(ring, "Without spark-02, `topology: ring` would fit"));
+  CHECK_FALSE(contains(ring, "port: 0` would fit"));
+  const std::string two =
+      text_of({bare_spark(1, {0, 1}), bare_spark(2, {1}), bare_spark(3, {0}), bare_spark(4, {0, 1})});
+  CHECK_FALSE(contains(two, "topology: ring"));
+  CHECK(contains(two, "Without spark-03, `topology: switch, port: 1` would fit"));
+  CHECK(contains(two, "Without spark-02, `topology: switch, port: 0` would fit"));
+}
+
+TEST_CASE("machines that agree on their ports, or each have a link on one of them, have none named") {
+  for (const auto& ports : std::vector<std::vector<int>>{{}, {0}, {1}, {0, 1}})
+    CHECK_FALSE(contains(draft_of({bare_spark(1, ports), bare_spark(2, ports)}), "would fit"));
+  CHECK_FALSE(contains(draft_of({bare_spark(1, {1}), bare_spark(2, {0}), bare_spark(3, {1})}), "would fit"));
+  CHECK_FALSE(contains(draft_of({bare_spark(1, {1}), unreachable("10.0.0.12")}), "would fit"));
+}
+
 TEST_CASE("addresses derived from other ids give the nodes these ids") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);

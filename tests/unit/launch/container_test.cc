@@ -204,42 +204,116 @@ TEST_CASE("an engine's answer is an id, a reason, or a missing program") {
   CHECK(image_answer(ended(0), "\x1b[2J").reason.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the engine: the one of `images`, else the one in which most nodes have the image, else docker") {
+TEST_CASE(
+    "the engine: the one of `images`, else the one in which most nodes have the image, else docker if all have it") {
   Cluster cluster;
   cluster.nodes = test::local_nodes(3);
   const ImageAnswer there{true, kId, ""};
   const ImageAnswer empty{true, "", "No such image"};
   const ImageAnswer none;
-  const auto chosen = [&](const std::vector<ImageAnswers>& answers) { return choose_engine(cluster, "x", answers); };
+  const auto chosen = [&](const std::vector<ImageAnswers>& answers) {
+    return choose_engine(cluster, "x", answers).engine;
+  };
   CHECK(chosen({{there, there}, {there, there}}) == ContainerEngine::kDocker);
   CHECK(chosen({{empty, there}, {empty, there}}) == ContainerEngine::kPodman);
   CHECK(chosen({{empty, empty}, {none, empty}, {none, empty}}) == ContainerEngine::kPodman);
   CHECK(chosen({{none, there}, {none, there}}) == ContainerEngine::kPodman);
   CHECK_FALSE(chosen({{none, none}, {none, none}}));
   CHECK_FALSE(chosen({}));
+  CHECK(chosen({{empty, none}, {empty, empty}}) == ContainerEngine::kDocker);
+  CHECK(chosen({{empty, empty}, {empty, empty}}) == ContainerEngine::kDocker);
   // One node without docker does not decide about the others: it is the one that fails.
   const std::vector<ImageAnswers> one_without{{there, empty}, {there, empty}, {none, there}};
   CHECK(chosen(one_without) == ContainerEngine::kDocker);
   const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]};
-  const auto checks = judge_image("x", chosen(one_without), nodes, one_without);
+  const auto checks = judge_image("x", choose_engine(cluster, "x", one_without), nodes, one_without);
   REQUIRE(checks.size() == 1);
   CHECK(checks[0].nodes == Words{"spark-03"});
-  CHECK(checks[0].text == "docker is not there");
+  CHECK(checks[0].text ==
+        "docker is not there; docker was chosen because spark-[01-02] have the image in it and not in podman");
   CHECK(checks[0].fix.find("images: [{name: \"x\", engine: podman}]") != std::string::npos);
   Value images{Value::List{}};
   images.push_back(Value::map({{"name", "other"}, {"engine", "docker"}}));
   images.push_back(Value::map({{"name", "x"}, {"engine", "podman"}}));
   cluster.nodes[0].sections["images"] = images;
-  CHECK(choose_engine(cluster, "x", {{there, there}, {there, there}}) == ContainerEngine::kPodman);
-  CHECK(choose_engine(cluster, "y", {{there, there}, {there, there}}) == ContainerEngine::kDocker);
+  CHECK(chosen({{there, there}, {there, there}}) == ContainerEngine::kPodman);
+  CHECK(choose_engine(cluster, "y", {{there, there}, {there, there}}).engine == ContainerEngine::kDocker);
+}
+
+TEST_CASE("the engine: if one node's answer would decide between two, none is chosen, and both sides are named") {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(2);
+  const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1]};
+  const ImageAnswer there{true, kId, ""};
+  const ImageAnswer empty{true, "", "No such image"};
+  const ImageAnswer none;
+  const auto judged = [&](const std::vector<ImageAnswers>& answers) {
+    const auto choice = choose_engine(cluster, "x", answers);
+    CHECK_FALSE(choice.engine);
+    CHECK_FALSE(choice.on_all);
+    const auto checks = judge_image("x", choice, nodes, answers);
+    REQUIRE(checks.size() == 1);
+    CHECK(checks[0].status == CheckStatus::kFail);
+    CHECK(checks[0].nodes == Words{"spark-01", "spark-02"});
+    CHECK(checks[0].fix.find("images: [{name: \"x\", engine: docker}]") != std::string::npos);
+    CHECK(checks[0].fix.find("engine: podman}]") != std::string::npos);
+    CHECK(checks[0].fix.find("--only") != std::string::npos);
+    return checks[0].text;
+  };
+  const std::string divided =
+      "docker or podman: the image is in docker alone on spark-01, and in podman alone on spark-02";
+  CHECK(judged({{there, none}, {none, there}}) == divided);
+  CHECK(judged({{there, none}, {empty, there}}) == divided);
+  CHECK(judged({{none, there}, {there, empty}}) ==
+        "docker or podman: the image is in docker alone on spark-02, and in podman alone on spark-01");
+  CHECK(judged({{empty, none}, {none, empty}}) ==
+        "docker or podman: there is docker alone on spark-01, and podman alone on spark-02");
+}
+
+TEST_CASE("the engine: a node that fails because of the choice is told whose answers made it") {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(20);
+  const ImageAnswer there{true, kId, ""};
+  const ImageAnswer empty{true, "", "No such image"};
+  const ImageAnswer none;
+  const auto judged = [&](const std::vector<ImageAnswers>& answers) {
+    std::vector<const NodeSpec*> nodes;
+    for (std::size_t i = 0; i < answers.size(); ++i) nodes.push_back(&cluster.nodes[i]);
+    return judge_image("x", choose_engine(cluster, "x", answers), nodes, answers);
+  };
+  const auto by_image = judged({{none, there}, {empty, none}});
+  REQUIRE(by_image.size() == 1);
+  CHECK(by_image[0].nodes == Words{"spark-02"});
+  CHECK(by_image[0].text ==
+        "podman is not there; podman was chosen because spark-01 has the image in it and not in docker");
+  CHECK(by_image[0].fix.find("images: [{name: \"x\", engine: docker}]; or leave spark-01 out with --only") !=
+        std::string::npos);
+  const auto by_program = judged({{none, empty}, {empty, empty}});
+  REQUIRE(by_program.size() == 2);
+  CHECK(by_program[0].text == "podman has no image x");
+  CHECK(by_program[1].text == "podman has no image x; podman was chosen because spark-01 has it and no docker");
+  std::vector<ImageAnswers> many(20, {there, none});
+  many.back() = {none, empty};
+  const std::string bounded = judged(many).at(0).text;
+  CHECK(bounded.starts_with("docker is not there; docker was chosen because spark-"));
+  CHECK(bounded.ends_with(" and 3 more have the image in it and not in podman"));
+  // All nodes have docker, and the others lack the image whatever is chosen.
+  CHECK(judged({{there, none}, {empty, none}}).at(0).text == "docker has no image x");
+  CHECK(judged({{empty, none}, {empty, empty}}).at(1).text == "docker has no image x");
+  Value images{Value::List{}};
+  images.push_back(Value::map({{"name", "x"}, {"engine", "podman"}}));
+  cluster.nodes[0].sections["images"] = images;
+  CHECK(judged({{none, there}, {empty, none}}).at(0).text == "podman is not there");
 }
 
 TEST_CASE("a different or missing image fails with its nodes and a fix") {
   auto specs = test::local_nodes(3);
   specs[2].ssh.user = "nvidia";
   const std::vector<const NodeSpec*> nodes{&specs[0], &specs[1], &specs[2]};
+  EngineChoice docker;
+  docker.engine = ContainerEngine::kDocker;
   const auto judged = [&](const std::vector<ImageAnswers>& answers) {
-    return judge_image("vllm:1", ContainerEngine::kDocker, nodes, answers);
+    return judge_image("vllm:1", docker, nodes, answers);
   };
   const auto same = judged({docker_with(kId), docker_with(kId), docker_with(kId)});
   REQUIRE(same.size() == 1);
@@ -255,7 +329,7 @@ TEST_CASE("a different or missing image fails with its nodes and a fix") {
   CHECK(missing[0].nodes == Words{"spark-02"});
   CHECK(missing[0].fix == "sparkplan exec --only spark-02 -- docker pull vllm:1");
   CHECK(missing[1].fix == "users: [{name: nvidia, groups: [docker]}]");
-  CHECK(judge_image("vllm:1", std::nullopt, nodes, {{}, {}, {}})[0].status == CheckStatus::kFail);
+  CHECK(judge_image("vllm:1", EngineChoice(), nodes, {{}, {}, {}})[0].status == CheckStatus::kFail);
 }
 
 }  // namespace sparkplan

@@ -62,6 +62,44 @@ TEST_CASE("mtu: a narrow path that one other node reports names no node") {
   CHECK_FALSE(any_names_a_node(checks_with(3, {{0, 1}}, {})));
 }
 
+TEST_CASE(
+    "mtu: one partner that contradicts does not keep a node with narrow paths from being named, and is named too") {
+  for (const int nodes : {4, 5}) {
+    std::vector<NodePair> narrow{{1, 2}, {1, 3}};
+    if (nodes == 5) narrow.emplace_back(1, 4);
+    const auto checks = checks_with(nodes, narrow, {});
+    CHECK_FALSE(any_names_a_node(checks));
+    for (const Check& check : checks) {
+      const bool named = check.cause.find(
+                             "of the paths of spark-02, only those with spark-01 do not show this: check "
+                             "the cable or the switch port of spark-02, and spark-01") != std::string::npos;
+      CHECK(named == (check.status == CheckStatus::kFail));
+      CHECK(check.cause.find("switch port of spark-01") == std::string::npos);
+    }
+  }
+  // Its other paths say nothing: it may claim these, too.
+  const auto claimed = checks_with(5, {{1, 2}, {1, 3}, {1, 4}, {0, 2}}, {});
+  CHECK(std::ranges::count_if(claimed, [](const Check& one) {
+          return one.cause.find("switch port of spark-02") != std::string::npos;
+        }) == 6);
+}
+
+TEST_CASE("mtu: no node is named if two contradict, or if the paths fit more than one node") {
+  const auto names_one = [](const std::vector<Check>& checks) {
+    return std::ranges::any_of(checks, [](const Check& one) { return !one.cause.empty(); });
+  };
+  CHECK_FALSE(names_one(checks_with(5, {{1, 2}, {1, 3}}, {})));
+  CHECK_FALSE(names_one(checks_with(3, {{1, 2}}, {})));
+  // Either spark-02 is affected and spark-04 claims its paths, or spark-03 is and spark-01 does.
+  CHECK_FALSE(names_one(checks_with(4, {{0, 1}, {1, 2}, {2, 3}}, {})));
+  // Two nodes are affected, and none of the two others.
+  const auto two = checks_with(4, {{0, 1}, {0, 2}, {1, 2}, {1, 3}, {2, 3}}, {});
+  for (const Check& check : two) {
+    CHECK(check.cause.find("switch port of spark-01") == std::string::npos);
+    CHECK(check.cause.find("switch port of spark-04") == std::string::npos);
+  }
+}
+
 TEST_CASE("mtu: a node that is left out does not keep the narrow paths of another one from naming it") {
   SampleContext sample(5);
   auto context = sample.context();
