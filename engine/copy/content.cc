@@ -142,13 +142,17 @@ ChunkBytes Content::from_cache(ChunkId id) const {
 std::optional<Wanted> Content::take() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || error_ || !wanted_.empty() || taken_ == 0; });
-  if (stopped_ || error_ || wanted_.empty()) return std::nullopt;
-  lock.unlock();
-  return take_now();
+  return take_first();
 }
 
 std::optional<Wanted> Content::take_now() {
   const std::lock_guard lock(mutex_);
+  return take_first();
+}
+
+/// With the lock. take() keeps it after its wait: else another connection could take the chunk, and the one that finds
+/// nothing would end.
+std::optional<Wanted> Content::take_first() {
   if (stopped_ || error_ || wanted_.empty()) return std::nullopt;
   const Wanted wanted = wanted_.front();
   wanted_.pop_front();

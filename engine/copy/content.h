@@ -111,6 +111,7 @@ class Content {
   Result<ChunkBytes> read_from_disk(ChunkId id);
   Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
   Result<void> put_in_file(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
+  std::optional<Wanted> take_first();
   void set_verified(const Wanted& wanted);
   Result<void> await_digest(ChunkId id, Digest& digest, const std::function<bool()>& is_connected);
   void note_digest(ChunkId id, const Digest& digest);
