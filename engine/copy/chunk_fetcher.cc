@@ -95,6 +95,11 @@ std::optional<Error> ChunkFetcher::lost() {
   return std::exchange(error_, std::nullopt);
 }
 
+bool ChunkFetcher::is_over() {
+  const std::lock_guard lock(mutex_);
+  return running_ == 0 && !error_;
+}
+
 void ChunkFetcher::work(std::size_t place) {
   const auto outcome = fetch(place);
   const std::lock_guard lock(mutex_);

@@ -30,6 +30,8 @@ class ChunkFetcher {
   void drop();
   /// The first error, once all connections have ended with chunks still missing. Reported once.
   std::optional<Error> lost();
+  /// All connections have ended, and lost() has nothing to report.
+  bool is_over();
 
  private:
   void work(std::size_t place);

@@ -71,11 +71,20 @@ Result<FileDescriptor> Content::open_to_read(std::uint32_t number) {
   return tree_.open_file(entries_[number].path, O_RDONLY);
 }
 
+/// One stamp for all chunks: else a file that changes between two of them would arrive as a mixture of both contents.
+Result<void> Content::check_unchanged(int opened, std::uint32_t number) const {
+  if (!source_) return {};
+  const std::string& path = entries_[number].path;
+  SPARK_TRY(const FileStamp now, stamp_of_open(opened, path));
+  if (now == files_[number].stamp) return {};
+  return failure(ErrorCode::kStalePlan, shown_text(path) + " changes while it is read");
+}
+
 Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
   const CopyEntry& entry = entries_[id.file];
   SPARK_TRY(const auto opened, open_to_read(id.file));
   auto bytes = chunk_buffer(size_of(id));
-  SPARK_TRY(const FileStamp before, stamp_of_open(opened.get(), entry.path));
+  SPARK_CHECK(check_unchanged(opened.get(), id.file));
   Digest digest{};
   if (source_ && !knows_digest(id)) {
     SPARK_TRY(digest, of_file(read_with_digest(opened.get(), *bytes, offset_of(id)), entry.path));
@@ -83,13 +92,10 @@ Result<ChunkBytes> Content::read_from_disk(ChunkId id) {
     SPARK_CHECK(of_file(read_at(opened.get(), *bytes, offset_of(id)), entry.path));
   }
   if (!source_) return bytes;
-  SPARK_TRY(const FileStamp stamp, stamp_of_open(opened.get(), entry.path));
-  if (stamp != before || stamp.size != entry.size || stamp.mtime_ns != entry.mtime_ns) {
-    return failure(ErrorCode::kStalePlan, shown_text(entry.path) + " changes while it is read");
-  }
+  SPARK_CHECK(check_unchanged(opened.get(), id.file));
   drop_from_cache(opened.get(), offset_of(id), bytes->size());
   if (!is_known(digest)) return bytes;
-  index_.add(entry.path, stamp, files_[id.file].digests.size(), id.chunk, digest);
+  index_.add(entry.path, files_[id.file].stamp, files_[id.file].digests.size(), id.chunk, digest);
   note_digest(id, digest);
   return bytes;
 }
@@ -142,13 +148,17 @@ ChunkBytes Content::from_cache(ChunkId id) const {
 std::optional<Wanted> Content::take() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopped_ || error_ || !wanted_.empty() || taken_ == 0; });
-  if (stopped_ || error_ || wanted_.empty()) return std::nullopt;
-  lock.unlock();
-  return take_now();
+  return take_first();
 }
 
 std::optional<Wanted> Content::take_now() {
   const std::lock_guard lock(mutex_);
+  return take_first();
+}
+
+/// With the lock. take() keeps it after its wait: else another connection could take the chunk, and the one that finds
+/// nothing would end.
+std::optional<Wanted> Content::take_first() {
   if (stopped_ || error_ || wanted_.empty()) return std::nullopt;
   const Wanted wanted = wanted_.front();
   wanted_.pop_front();

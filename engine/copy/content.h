@@ -102,15 +102,18 @@ class Content {
     std::size_t unchecked = 0;  ///< Chunks that were not read again from the disk.
     std::string partial;        ///< The name in the folder of unfinished files; empty: in place.
     bool in_place = false;
+    FileStamp stamp;  ///< Of a source's file, as the transfer began.
   };
 
   std::size_t size_of(ChunkId id) const;
   std::int64_t offset_of(ChunkId id) const { return static_cast<std::int64_t>(id.chunk) * kCopyChunk; }
   bool exists(ChunkId id) const;
   Result<FileDescriptor> open_to_read(std::uint32_t number);
+  Result<void> check_unchanged(int opened, std::uint32_t number) const;
   Result<ChunkBytes> read_from_disk(ChunkId id);
   Result<void> write_chunk(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
   Result<void> put_in_file(ChunkId id, const std::vector<char>& bytes, const Digest& digest);
+  std::optional<Wanted> take_first();
   void set_verified(const Wanted& wanted);
   Result<void> await_digest(ChunkId id, Digest& digest, const std::function<bool()>& is_connected);
   void note_digest(ChunkId id, const Digest& digest);

@@ -134,6 +134,7 @@ Result<void> Content::begin_source(std::uint32_t number) {
     return failure(ErrorCode::kStalePlan, shown_text(entry.path) + " has changed since it was listed");
   }
   File& file = files_[number];
+  file.stamp = stamp;
   file.digests = index_.find(entry.path, stamp, static_cast<std::size_t>(chunks_of(entry.size)));
   file.has.assign(file.digests.size(), Has::kVerified);
   file.in_place = true;

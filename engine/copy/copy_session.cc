@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kGlance{50};
 constexpr std::size_t kMostDigestsInFrame = 2000;
 /// Links to nodes that receive from this one, for the life of the process.
 constexpr std::size_t kMostServed = 4096;
-/// Links to nodes that this one receives from. Each has up to kMostCopyStreams threads.
+/// Links at a time to nodes that this one receives from. Each has up to kMostCopyStreams threads.
 constexpr std::size_t kMostFetched = 64;
 
 Result<void> check_path(const std::string& path) {
@@ -300,6 +300,7 @@ Result<void> CopySession::serve(const CopyServe& command) {
 
 Result<void> CopySession::fetch(const CopyFetch& command) {
   const std::lock_guard lock(fetchers_mutex_);
+  std::erase_if(fetchers_, [](const auto& fetcher) { return fetcher->is_over(); });
   if (fetchers_.size() == kMostFetched) return failure(ErrorCode::kInvalidInput, "too many links");
   for (const auto& fetcher : fetchers_) {
     if (fetcher->link() == command.link) return failure(ErrorCode::kInvalidInput, "this link is fetched already");

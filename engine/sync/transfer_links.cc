@@ -11,7 +11,15 @@
 namespace sparkplan {
 namespace {
 
-constexpr int kMostNewLinks = 5;  // Per member: then its connections break for a reason that stays.
+/// Losses of a receiver in a row: then its connections break for a reason that stays.
+constexpr int kMostLossesInRow = 4;
+constexpr int kMostLossesInRowOfSender = 1;
+/// A loss begins a new row if the receiver has so many bytes more than at the last one.
+constexpr std::int64_t kBytesBetweenRows = std::int64_t{32} << 20;
+/// The bytes that a receiver has are its own claim, and each new link takes a place on its sender. A sender can end
+/// its connections after each chunk. So losses are bounded also with bytes between them.
+constexpr int kMostLosses = 24;
+constexpr int kMostLossesOfSender = 4;  // If there is another sender.
 
 std::string random_bytes(std::size_t size) {
   std::string bytes(size, '\0');
@@ -107,10 +115,6 @@ void Transfer::link(std::size_t from, std::size_t to) {
   state.sender = from;
   state.linked_at = Clock::now();
   state.done_at_link = state.done_bytes;
-  if (++state.links_made > kMostNewLinks) {
-    auto error = make_error(ErrorCode::kUnreachable, "its connections to other nodes break again and again");
-    return fail_locked(to, state.last_loss.value_or(std::move(error)));
-  }
   const auto route = route_between(cluster_, members_[from].end, members_[to].end);
   state.outcome.network = route.network;
   const bool encrypt = route.network == Network::kManagement || (options_.encrypt && route.network != Network::kSsh);
@@ -126,9 +130,10 @@ void Transfer::link(std::size_t from, std::size_t to) {
     state.live_links.insert(next_link_);
     links_.emplace(next_link_++, std::move(made));
   }
-  // The members behind this one get nothing until it does.
+  // The members behind this one get nothing until it does. With one loss after the other it must not hold them.
+  const bool gives_time = losses_of(state).in_all <= kMostLossesInRow;
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (i != to && !receives_from(i, to)) continue;
+    if (i != to && !(gives_time && receives_from(i, to))) continue;
     State& waiting = states_[i];
     waiting.last_advance = waiting.in_pace = waiting.judged_at = Clock::now();
     waiting.judged_bytes = waiting.done_bytes;
@@ -195,10 +200,46 @@ void Transfer::lose(std::int64_t id, std::size_t to, const Error& error) {
 void Transfer::change_sender(std::size_t i, bool unfit, Error why) {
   State& state = states_[i];
   const std::size_t sender = *state.sender;
-  if (unfit || ++state.losses[sender] > 1) state.unfit.insert(sender);
+  const TransferLosses& of_sender = note_loss(i);
+  const bool is_lost_often =
+      of_sender.in_row > kMostLossesInRowOfSender || (of_sender.in_all > kMostLossesOfSender && has_other_sender(i));
+  if (unfit || is_lost_often) state.unfit.insert(sender);
   state.last_loss = bounded(std::move(why)).within("receive from " + name(sender));
   leave_sender(state);
-  link_all();
+  const TransferLosses all = losses_of(state);
+  if (all.in_row <= kMostLossesInRow && all.in_all <= kMostLosses) return link_all();
+  fail_locked(i, Error(*state.last_loss).within("its connections to other nodes break again and again"));
+}
+
+TransferLosses& Transfer::note_loss(std::size_t i) {
+  State& state = states_[i];
+  if (state.done_bytes - state.done_at_loss >= kBytesBetweenRows) {
+    for (auto& [sender, losses] : state.losses) losses.in_row = 0;
+  }
+  state.done_at_loss = state.done_bytes;
+  TransferLosses& of_sender = state.losses[*state.sender];
+  ++of_sender.in_row;
+  ++of_sender.in_all;
+  return of_sender;
+}
+
+TransferLosses Transfer::losses_of(const State& state) const {
+  TransferLosses sum;
+  for (const auto& [sender, losses] : state.losses) {
+    if (states_[sender].left()) continue;
+    sum.in_row += losses.in_row;
+    sum.in_all += losses.in_all;
+  }
+  return sum;
+}
+
+bool Transfer::has_other_sender(std::size_t i) {
+  State& state = states_[i];
+  const std::size_t sender = *state.sender;
+  const bool is_new = state.unfit.insert(sender).second;
+  const bool has_other = find_sender(i, std::nullopt).has_value();
+  if (is_new) state.unfit.erase(sender);
+  return has_other;
 }
 
 double Transfer::pace_of(const State& state, Clock::time_point now) {
@@ -264,10 +305,7 @@ void Transfer::check_rest(std::size_t i, Clock::time_point now) {
   state.judged_bytes = state.done_bytes;
   const std::size_t sender = *state.sender;
   if (state.late_times < kEnough || sender == source_ || state.late_senders == kMostLeft) return;
-  const bool is_new = state.unfit.insert(sender).second;
-  const bool has_other = find_sender(i, std::nullopt).has_value();
-  if (is_new) state.unfit.erase(sender);
-  if (!has_other || is_late_itself(sender, now)) return;
+  if (!has_other_sender(i) || is_late_itself(sender, now)) return;
   ++state.late_senders;
   state.outcome.slow = false;  // It was measured by what its sender claims.
   change_sender(i, true, make_error(ErrorCode::kUnreachable, "too little arrives to end in time"));

@@ -31,6 +31,12 @@ struct TransferLink {
   bool served = false;  ///< The sender listens.
 };
 
+/// How often a receiver has lost its connections, or has left a sender that sent wrong bytes or too little.
+struct TransferLosses {
+  int in_row = 0;  ///< Without many new bytes between two of them.
+  int in_all = 0;
+};
+
 /// One member of a transfer, under the lock.
 struct TransferState {
   std::deque<CopyCommand> to_send;
@@ -43,16 +49,16 @@ struct TransferState {
   bool first_tried = false;  ///< Of a source: its first receiver has left its place.
   std::int64_t processors = 0;
   std::optional<std::size_t> sender;
-  std::set<std::int64_t> live_links;  ///< From the sender.
-  int links_made = 0;
-  std::map<std::size_t, int> losses;  ///< By sender.
-  std::set<std::size_t> unfit;        ///< Senders that it no longer receives from.
+  std::set<std::int64_t> live_links;             ///< From the sender.
+  std::map<std::size_t, TransferLosses> losses;  ///< By sender.
+  std::set<std::size_t> unfit;                   ///< Senders that it no longer receives from.
   std::optional<Error> last_loss;
   std::int64_t done_bytes = 0;
   std::int64_t read_bytes = 0;
   std::int64_t last_received = 0;
   double rate = 0;
   std::int64_t done_at_link = 0;  ///< `done_bytes` when the last link was made.
+  std::int64_t done_at_loss = 0;  ///< `done_bytes` at the last one of `losses`.
   std::int64_t least_behind = 0;  ///< Bytes that it was behind its sender, at least.
   std::int64_t judged_bytes = 0;  ///< `done_bytes` at `judged_at`.
   int late_times = 0;             ///< So often in a row it has received too little to end in time.
@@ -136,8 +142,14 @@ class Transfer {
   void take_serving(std::size_t i, const CopyServing& serving);
   /// A broken connection may be no one's fault. Wrong bytes are: then no further ones are taken from there.
   void take_lost(std::size_t i, const CopyLinkLost& lost);
-  /// The receiver leaves its sender, and gets another one if that is `unfit` or was lost before.
+  /// The receiver leaves its sender, and gets another one if that is `unfit` or was lost before. It fails after too
+  /// many losses.
   void change_sender(std::size_t i, bool unfit, Error why);
+  TransferLosses& note_loss(std::size_t i);
+  /// From all senders that live. The end of one that has failed is no fault of its receiver.
+  TransferLosses losses_of(const State& state) const;
+  /// Beside the one that it has.
+  bool has_other_sender(std::size_t i);
   /// Bytes per second, for judging the node. The bytes that it receives are its own claim, and count only as far as it
   /// then has more.
   static double pace_of(const State& state, Clock::time_point now);

@@ -336,4 +336,22 @@ TEST_CASE("copy processes: a link that brings nothing can be dropped, and anothe
   CHECK(equal);
 }
 
+TEST_CASE("copy processes: a node may lose any number of links one after the other") {
+  constexpr std::int64_t kLinks = 70;
+  const Trees trees(2);
+  Chain chain;
+  REQUIRE(chain.begin({trees.paths[0]}, false));
+  Program& receiver = receiver_of_large(chain, trees.paths[1]);
+  const std::string tokens = random_text(kCopyTokenBytes, 9);
+  for (std::int64_t link = 100; link < 100 + kLinks; ++link) {
+    // From an address that this machine does not have (RFC 5737), no connection is made.
+    receiver.send(CopyFetch{link, address(0), 1, "192.0.2.1", tokens, ""});
+    const auto lost = receiver.await<CopyLinkLost>();
+    REQUIRE(lost);
+    CHECK(lost->link == link);
+  }
+  chain.link(1);
+  CHECK(chain.run(kEnough));
+}
+
 }  // namespace sparkplan

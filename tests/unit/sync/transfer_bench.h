@@ -41,7 +41,7 @@ struct TransferBench {
     std::vector<CopyEntry> entries(files);
     for (std::size_t i = 0; i < files; ++i) {
       entries[i].path = "file" + std::to_string(i);
-      entries[i].size = kSize;
+      entries[i].size = size;
       if (has_digests) entries[i].digests.assign(kCopyDigestBytes, 'd');
     }
     return transfer(cluster, members, 0, entries, options);
@@ -51,6 +51,7 @@ struct TransferBench {
   Cluster cluster;
   TransferOptions options;
   std::size_t files = 1;
+  std::int64_t size = kSize;      ///< Of each file.
   std::set<std::size_t> holders;  ///< They have the whole tree, as the source has.
   bool has_digests = false;       ///< The digests of the source are known from the beginning.
   bool has_addresses = false;     ///< On the management network: 10.0.0.11 and so on.
