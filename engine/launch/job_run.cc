@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -180,7 +181,7 @@ class NodeRun {
     } else if (auto* output = std::get_if<RankOutput>(&answer)) {
       SPARK_TRY([[maybe_unused]] const auto* rank, rank_of(output->rank));
       if (!output->bytes.empty()) {
-        if (shared_.watch) shared_.watch->note_output();
+        if (shared_.watch) shared_.watch->note_output(place_);
         shared_.queue.put({place_, output->rank, output->error}, std::move(output->bytes));
       }
     } else if (const auto* ended = std::get_if<RankEnded>(&answer)) {
@@ -256,7 +257,11 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
   SharedRun shared(jobs.size(), output);
   const auto starts_ranks = [](const NodeJob& job) { return !job.start.hold; };
   shared.at_work = static_cast<std::size_t>(std::count_if(jobs.begin(), jobs.end(), starts_ranks));
-  if (options.watch.count() > 0) shared.watch.emplace(jobs.size(), options.watch, options.watch_report);
+  if (options.watch.count() > 0) {
+    std::vector<bool> has_ranks;
+    std::transform(jobs.begin(), jobs.end(), std::back_inserter(has_ranks), starts_ranks);
+    shared.watch.emplace(has_ranks, options.watch, options.watch_report);
+  }
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -265,6 +270,7 @@ JobReport run_job(const std::vector<NodeJob>& jobs, JobOutput& output, const Job
       auto started = add_thread(threads, [&, i] {
         NodeRun node(i, jobs[i], options, shared, report.nodes[i]);
         last_line([&] { node.run(); }, [&](Error error) { node.fail(std::move(error)); });
+        if (shared.watch) shared.watch->note_end(i);
         if (starts_ranks(jobs[i])) --shared.at_work;
       });
       if (started) continue;

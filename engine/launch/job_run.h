@@ -34,7 +34,7 @@ struct JobRunOptions {
   /// Called from several threads: a rank has ended, or a node is lost.
   std::function<void(std::size_t node, const RankEnded& ended)> rank_ended;
   std::function<void(std::size_t node, const Error& error)> node_failed;
-  /// Not 0: `watch_report` is called when no rank has printed for that long, and no sooner after the last report.
+  /// Not 0: `watch_report` is called when no rank of a node has printed for that long: see JobWatch.
   std::chrono::milliseconds watch{0};
   JobWatch::Report watch_report;
 };

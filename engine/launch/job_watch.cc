@@ -4,26 +4,39 @@
 #include <utility>
 
 namespace sparkplan {
+namespace {
 
-JobWatch::JobWatch(std::size_t nodes, std::chrono::milliseconds quiet, Report report)
-    : quiet_(quiet),
-      report_(std::move(report)),
-      unstarted_(nodes),
-      answers_(nodes),
-      last_output_(Clock::now()),
-      last_report_(last_output_),
-      thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+/// Between two questions whether a node is quiet.
+constexpr std::chrono::milliseconds kShortestPause{20};
+constexpr std::chrono::milliseconds kLongestPause{1000};
+
+}  // namespace
+
+JobWatch::JobWatch(const std::vector<bool>& has_ranks, std::chrono::milliseconds quiet, Report report)
+    : quiet_(quiet), report_(std::move(report)), unstarted_(has_ranks.size()), answers_(has_ranks.size()) {
+  last_view_ = last_view_of_all_ = Clock::now();
+  for (const bool has : has_ranks) nodes_.push_back({has, false, last_view_});
+  // Last: the thread uses all members.
+  thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+}
 
 void JobWatch::note_start() {
   const std::lock_guard lock(mutex_);
   if (unstarted_ > 0) --unstarted_;
-  last_output_ = last_report_ = Clock::now();
+  last_view_ = last_view_of_all_ = Clock::now();
+  for (Node& node : nodes_) node.last_output = last_view_;
   changed_.notify_all();
 }
 
-void JobWatch::note_output() {
+void JobWatch::note_output(std::size_t node) {
   const std::lock_guard lock(mutex_);
-  last_output_ = Clock::now();
+  nodes_[node].last_output = Clock::now();
+  nodes_[node].reported = false;
+}
+
+void JobWatch::note_end(std::size_t node) {
+  const std::lock_guard lock(mutex_);
+  nodes_[node].has_ranks = false;
 }
 
 int JobWatch::looks() const {
@@ -37,8 +50,42 @@ void JobWatch::put(std::size_t node, JobSeen seen) {
   changed_.notify_all();
 }
 
+std::set<std::size_t> JobWatch::quiet_since(Clock::time_point then) const {
+  std::set<std::size_t> quiet;
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if (nodes_[node].has_ranks && nodes_[node].last_output <= then) quiet.insert(node);
+  }
+  return quiet;
+}
+
+bool JobWatch::are_all(const std::set<std::size_t>& quiet) const {
+  const auto with_ranks = std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.has_ranks; });
+  return quiet.size() == static_cast<std::size_t>(with_ranks);
+}
+
 bool JobWatch::is_due(Clock::time_point now) const {
-  return unstarted_ == 0 && now - last_output_ >= quiet_ && now - last_report_ >= quiet_;
+  const auto quiet = quiet_since(now - quiet_);
+  const auto last = are_all(quiet) ? last_view_of_all_ : last_view_;
+  return unstarted_ == 0 && !quiet.empty() && now - last >= quiet_;
+}
+
+bool JobWatch::judge(JobView& view, Clock::time_point asked) {
+  // Without the nodes that have printed meanwhile.
+  const auto quiet = quiet_since(asked - quiet_);
+  const bool all = are_all(quiet);
+  last_view_ = Clock::now();
+  if (all) last_view_of_all_ = last_view_;
+  if (quiet.empty()) return false;
+  auto last_output = nodes_[*quiet.begin()].last_output;
+  view.repeats = !all;
+  for (const std::size_t node : quiet) {
+    last_output = std::max(last_output, nodes_[node].last_output);
+    view.repeats = view.repeats && nodes_[node].reported;
+    nodes_[node].reported = true;
+  }
+  view.quiet = std::chrono::duration_cast<std::chrono::milliseconds>(asked - last_output);
+  if (!all) view.quiet_nodes = quiet;
+  return true;
 }
 
 bool JobWatch::wait_until(std::unique_lock<std::mutex>& lock, Clock::time_point end, const std::stop_token& stop) {
@@ -56,29 +103,26 @@ std::vector<std::optional<JobSeen>> JobWatch::look(std::unique_lock<std::mutex>&
 }
 
 void JobWatch::watch(const std::stop_token& stop) {
+  const auto pause = std::clamp(quiet_ / 4, kShortestPause, kLongestPause);
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     const auto now = Clock::now();
     if (!is_due(now)) {
-      const auto next = std::max(last_output_, last_report_) + quiet_;
-      // Before all nodes have started, note_start() sets the time.
-      if (!wait_until(lock, std::max(next, now + std::chrono::milliseconds(20)), stop)) return;
+      if (!wait_until(lock, now + pause, stop)) return;
       continue;
     }
     JobView view;
-    view.quiet = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_output_);
     view.first = look(lock, stop);
     const auto first = Clock::now();
-    if (!wait_until(lock, Clock::now() + kBetweenLooks, stop)) return;
+    if (!wait_until(lock, first + kBetweenLooks, stop)) return;
     view.between = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - first);
     view.second = look(lock, stop);
-    last_report_ = Clock::now();
-    // Not if the job goes on meanwhile.
-    if (stop.stop_requested() || last_output_ > now) continue;
+    if (stop.stop_requested() || !judge(view, now)) continue;
     lock.unlock();
     report_(view, stop);
     lock.lock();
-    last_report_ = Clock::now();
+    last_view_ = Clock::now();
+    if (view.quiet_nodes.empty()) last_view_of_all_ = last_view_;
   }
 }
 

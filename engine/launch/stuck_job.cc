@@ -84,9 +84,15 @@ std::string names(const std::vector<const StuckRank*>& ranks) {
   return join(all, ", ");
 }
 
-std::vector<StuckNccl> nccl_of(const std::vector<NodeJob>& jobs, const StuckContext& context) {
+/// A node that prints says nothing about the quiet ones.
+bool is_concerned(const JobView& view, std::size_t node) {
+  return view.quiet_nodes.empty() || view.quiet_nodes.contains(node);
+}
+
+std::vector<StuckNccl> nccl_of(const JobView& view, const std::vector<NodeJob>& jobs, const StuckContext& context) {
   std::vector<StuckNccl> found;
   for (std::size_t node = 0; node < std::min(jobs.size(), context.nccl_faults.size()); ++node) {
+    if (!is_concerned(view, node)) continue;
     const auto& faults = context.nccl_faults[node];
     const bool known = std::any_of(found.begin(), found.end(), [&](const auto& one) { return one.faults == faults; });
     if (!faults.empty() && !known) found.push_back({jobs[node].node->name.str(), faults});
@@ -107,8 +113,10 @@ class Detective {
     look_for_sockets(SeenSocketState::kUnacknowledged, "sends the same data again to", RowId("mtu-narrow"));
     look_for_sockets(SeenSocketState::kClosedByPeer, "has lost its connection to", RowId("nccl-peer-gone"));
     look_at_status();
-    if (found_.empty()) look_for_the_busy();
-    if (found_.empty()) look_at_nccl();
+    // While others print, these two fit a job that goes on.
+    const bool all_quiet = job_.quiet_nodes.empty();
+    if (found_.empty() && all_quiet) look_for_the_busy();
+    if (found_.empty() && all_quiet) look_at_nccl();
     if (found_.size() > kMostCauses) found_.resize(kMostCauses);
     return std::move(found_);
   }
@@ -195,9 +203,12 @@ std::string StuckRank::name() const {
 StuckJob stuck_job(const JobView& view, const std::vector<NodeJob>& jobs, const StuckContext& context) {
   StuckJob job;
   job.quiet = view.quiet;
+  job.repeats = view.repeats;
   static const SeenRank kNothing{};
   for (std::size_t node = 0; node < jobs.size(); ++node) {
     const std::string& name = jobs[node].node->name.str();
+    if (!is_concerned(view, node)) continue;
+    if (!view.quiet_nodes.empty()) job.quiet_nodes.push_back(name);
     if (node >= view.second.size() || !view.second[node]) {
       job.silent.push_back(name);
       continue;
@@ -215,9 +226,15 @@ StuckJob stuck_job(const JobView& view, const std::vector<NodeJob>& jobs, const 
       job.ranks.push_back(std::move(rank));
     }
   }
-  job.nccl = nccl_of(jobs, context);
+  job.nccl = nccl_of(view, jobs, context);
   job.causes = Detective(job).causes();
   return job;
+}
+
+bool is_news(const StuckJob& job, const std::vector<StuckCause>& known) {
+  return job.quiet_nodes.empty() || !job.repeats || std::ranges::any_of(job.causes, [&](const StuckCause& cause) {
+           return std::ranges::none_of(known, [&](const StuckCause& one) { return one.what == cause.what; });
+         });
 }
 
 }  // namespace sparkplan

@@ -54,6 +54,8 @@ struct StuckNccl {
 
 struct StuckJob {
   std::chrono::milliseconds quiet{0};
+  std::vector<std::string> quiet_nodes;  ///< Empty: no node prints. Else the rest is about these nodes only.
+  bool repeats = false;                  ///< See JobView.
   std::vector<StuckRank> ranks;
   std::vector<std::string> silent;  ///< Nodes that did not answer.
   std::vector<StuckNccl> nccl;      ///< Each list once: the ranks share what they know.
@@ -68,7 +70,12 @@ struct StuckContext {
   std::function<LastLines(std::size_t node, int rank)> lines;
 };
 
-/// All ranks with their states, and the causes: those of the doctor's table where one fits.
+/// All ranks with their states, and the causes: those of the doctor's table where one fits. If some nodes print, only
+/// the ranks of the quiet ones, and only causes that no working rank shows.
 StuckJob stuck_job(const JobView& view, const std::vector<NodeJob>& jobs, const StuckContext& context);
+
+/// False if other nodes print, and the job has neither a newly quiet node nor a cause that is not in `known`. In many
+/// jobs only one rank prints.
+bool is_news(const StuckJob& job, const std::vector<StuckCause>& known);
 
 }  // namespace sparkplan

@@ -189,7 +189,9 @@ std::string to_text(const JobReport& report, const TextStyle& style) {
 }
 
 std::string to_text(const StuckJob& job) {
-  std::string text = fmt::format("run: no output for {} s\n", job.quiet.count() / 1000);
+  std::string text = fmt::format("run: no output for {} s", job.quiet.count() / 1000);
+  if (!job.quiet_nodes.empty()) text += " from " + fold_names(job.quiet_nodes) + "; other nodes print";
+  text += "\n";
   for (const StuckRank& rank : job.ranks) text += text_of(rank);
   for (const std::string& name : job.silent) text += "  " + name + ": no answer\n";
   for (const StuckNccl& one : job.nccl) {

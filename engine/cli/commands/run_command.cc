@@ -108,12 +108,18 @@ class PreparedJob {
     auto options = options_of_run();
     options.together = true;
     options.watch = options_.watch;
-    options.watch_report = [this, &jobs, &kept, &console](const JobView& view, const std::stop_token& stop) {
+    options.watch_report = [this, &jobs, &kept, &console, known = std::vector<StuckCause>()](
+                               const JobView& view, const std::stop_token& stop) mutable {
       StuckContext context;
       context.nodes_by_address = nodes_by_address(members_);
-      ask_gpus_and_nccl(jobs, stop, context);
       context.lines = [&kept](std::size_t node, int rank) { return kept.of(node, rank); };
-      if (!stop.stop_requested()) console.interject(to_text(stuck_job(view, jobs, context)));
+      // Before the questions, which need connections.
+      if (!is_news(stuck_job(view, jobs, context), known)) return;
+      ask_gpus_and_nccl(jobs, stop, context);
+      if (stop.stop_requested()) return;
+      const StuckJob job = stuck_job(view, jobs, context);
+      known = job.causes;
+      console.interject(to_text(job));
     };
     return options;
   }

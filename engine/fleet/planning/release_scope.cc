@@ -30,9 +30,18 @@ std::set<ResourceId> with_needed(std::set<ResourceId> ids, const std::vector<Res
   return ids;
 }
 
-bool is_read_whole(const FleetNode& node) { return !node.error && node.known.export_errors.empty(); }
+/// A node that was not asked, because it is no member, leaves nothing out.
+bool is_unread(const FleetNode& node, const std::set<std::string>& exported_everywhere) {
+  return node.error || (node.client && !is_read_whole(node.known, exported_everywhere));
+}
 
 }  // namespace
+
+bool is_read_whole(const FactsReply& known, const std::set<std::string>& exported_everywhere) {
+  return known.export_errors.empty() && std::ranges::all_of(exported_everywhere, [&](const std::string& type) {
+           return known.exports.contains(type);
+         });
+}
 
 std::set<ResourceId> differing(const Desired& before, const Desired& after) {
   std::set<ResourceId> ids;
@@ -44,6 +53,15 @@ std::set<ResourceId> differing(const Desired& before, const Desired& after) {
   };
   add_unlike(before.resources, after.resources);
   add_unlike(after.resources, before.resources);
+  return ids;
+}
+
+std::set<ResourceId> due_to_release(const DesiredState& with, const Desired& without) {
+  std::set<ResourceId> ids = differing(with, without);
+  std::erase_if(ids, [&](const ResourceId& id) {
+    const bool unresolved = with.incomplete_types.contains(id.type) || with.unresolved.contains(id);
+    return unresolved && find_resource(with.resources, id) == nullptr;
+  });
   return ids;
 }
 
@@ -64,32 +82,24 @@ void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
   if (with_released_ == nullptr) return;
   const auto& manifest = planned.node.known.manifest;
   std::set<ResourceId> ids;
-  bool whole = true;
   for (const FleetNode& node : session_.nodes()) {
     if (!node.leaving || with_released_->find(node.spec->name) == nullptr) continue;
-    whole = whole && is_read_whole(node);
     if (manifest) ids.merge(with_field_of(node.name(), *manifest));
   }
   const NodeSpec* spec = with_released_->find(planned.node.spec->name);
   if (spec == nullptr) return;
   const ClusterView view{*with_released_, *spec, exports_, allow_management_change_, session_.options().secrets.get()};
   const DesiredState with = desired_state(view, planned.node.known.facts, session_.registry());
-  std::set<ResourceId> unlike = differing(with, without);
-  // A type may leave a resource out because it lacks data of the released node. The release does not cause that.
-  const auto is_unknown = [&](const ResourceId& id) {
-    const bool unresolved = with.incomplete_types.contains(id.type) || with.unresolved.contains(id);
-    return unresolved && find_resource(with.resources, id) == nullptr;
-  };
-  if (!whole) std::erase_if(unlike, is_unknown);
-  ids.merge(std::move(unlike));
+  ids.merge(due_to_release(with, without));
   planned.implied = with_needed(std::move(ids), without.resources);
 }
 
-/// The released node could otherwise decide by its failure how much is changed on the others.
+/// What such a node exports, such as its login keys, is then missing in the comparison.
 void PlanRun::remark_unread_release() {
   if (with_released_ == nullptr) return;
   for (const FleetNode& node : session_.nodes()) {
-    if (!node.leaving || with_released_->find(node.spec->name) == nullptr || is_read_whole(node)) continue;
+    if (!node.leaving || with_released_->find(node.spec->name) == nullptr) continue;
+    if (!is_unread(node, session_.exported_everywhere())) continue;
     session_.remark(node, Severity::kWarning, "release.unread",
                     node.name() + (node.error ? " could not be read" : " could not be read as a whole") +
                         ": what its release changes on the other nodes follows from the file and their manifests",

@@ -2,9 +2,11 @@
 #include "engine/fleet/planning/release_scope.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "engine/fleet/planning/status_run.h"
 #include "engine/load/load.h"
@@ -60,6 +62,33 @@ class ReleaseOfThird : public FleetBench {
 
  private:
   std::optional<Cluster> whole_;
+};
+
+/// The file before and after the release of n1. n2 has a pending mount, which only one node may have.
+class FileWithAndWithout {
+ public:
+  FileWithAndWithout() { exports["n1"]["mount"] = exports["n2"]["mount"] = volumes(0); }
+
+  static Value volumes(int number) {
+    Value::List names;
+    for (int i = 0; i < number; ++i) names.emplace_back("/dev/x" + std::to_string(i));
+    return Value::map({{"writes", std::move(names)}, {"places", Value::map()}});
+  }
+  DesiredState with() const { return of_second("  - {name: n1, address: a}\n"); }
+  DesiredState without() const { return of_second(""); }
+
+  std::map<std::string, NodeExports> exports;
+
+ private:
+  DesiredState of_second(const std::string& first) const {
+    const auto loaded = load_cluster(
+        "version: 1\nname: lab\nnodes:\n" + first +
+            "  - {name: n2, address: b, storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}}]}\n",
+        "cluster.yaml", builtin_registry());
+    REQUIRE(loaded.cluster);
+    const NodeSpec& second = loaded.cluster->nodes.back();
+    return desired_state(ClusterView{*loaded.cluster, second, exports}, Facts(), builtin_registry());
+  }
 };
 
 bool has_code(const Report& report, const std::string& code) {
@@ -183,6 +212,51 @@ TEST_CASE(
   CHECK(bench.root(2).read(kProfileFile) == profile);
   CHECK_FALSE(bench.root(1).exists("/etc/systemd/system/mnt-a.mount"));
   CHECK(has_code(report, "release.unread"));
+}
+
+TEST_CASE(
+    "release: a node that leaves out its data, or sends too much, does not have the pending changes of others made") {
+  FileWithAndWithout file;
+  const ResourceId mount{"mount", "/mnt/a"};
+  SECTION("it leaves out the export, and sends no error") { file.exports["n1"].erase("mount"); }
+  SECTION("it sends an export above the limit, which counts as none") {
+    file.exports["n1"]["mount"] = FileWithAndWithout::volumes(4097);
+  }
+  const DesiredState with = file.with();
+  const DesiredState without = file.without();
+  REQUIRE(with.unresolved.contains(mount));
+  REQUIRE(differing(with, without) == std::set<ResourceId>{mount});
+  CHECK(due_to_release(with, without).empty());
+}
+
+TEST_CASE("release: a value that was missing for lack of data is no consequence, and every other difference is one") {
+  const ResourceId resolved{"sysctl", "a"};
+  const ResourceId unresolved{"mount", "/mnt/a"};
+  const ResourceId of_incomplete_type{"netplan", "eth0"};
+  const ResourceId changed{"netplan", "eth1"};
+  const auto resource = [](const ResourceId& id, const Value& value) {
+    Resource made;
+    made.id = id;
+    made.desired = value;
+    return made;
+  };
+  DesiredState with;
+  with.unresolved = {unresolved};
+  with.incomplete_types = {"netplan"};
+  with.resources = {resource(changed, "before")};
+  Desired without;
+  without.resources = {resource(unresolved, "x"), resource(of_incomplete_type, "x"), resource(changed, "after"),
+                       resource(resolved, "x")};
+  CHECK(due_to_release(with, without) == std::set<ResourceId>{changed, resolved});
+}
+
+TEST_CASE("release: a node is read as a whole only with an export of each type that all nodes export") {
+  FactsReply known;
+  known.exports["mount"] = Value::map();
+  CHECK(is_read_whole(known, {"mount"}));
+  CHECK_FALSE(is_read_whole(known, {"mount", "other"}));
+  known.export_errors["ssh_trust"] = Error{ErrorCode::kFailed, "x", {}, {}, ""};
+  CHECK_FALSE(is_read_whole(known, {"mount"}));
 }
 
 TEST_CASE(

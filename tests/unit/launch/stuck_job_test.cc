@@ -124,6 +124,31 @@ TEST_CASE("nodes without an answer are named, and so is a job without a known ca
   CHECK(contains(quiet.text(), "  spark-02: no answer\n"));
 }
 
+TEST_CASE("while a node prints, only the quiet nodes are named, and only causes that no working rank shows") {
+  Quiet quiet;
+  quiet.view.quiet_nodes = {1};
+  quiet.rank(0).processes = {process(77, "T")};
+  quiet.rank(1).processes = {process(101, "R", 980)};
+  CHECK(quiet.first_cause().empty());
+  CHECK(contains(quiet.text(), "run: no output for 30 s from spark-02; other nodes print\n  spark-02 rank 1: running"));
+  CHECK_FALSE(contains(quiet.text(), "spark-01"));
+  quiet.rank(1).processes = {process(78, "T")};
+  CHECK(quiet.first_cause() == "spark-02 rank 1 is stopped");
+}
+
+TEST_CASE("while a node prints, the quiet nodes are news once, and again with another cause") {
+  Quiet quiet;
+  quiet.view.quiet_nodes = {1};
+  CHECK(is_news(quiet.job(), {}));
+  quiet.view.repeats = true;
+  CHECK_FALSE(is_news(quiet.job(), {}));
+  quiet.rank(1).processes = {process(78, "T")};
+  CHECK(is_news(quiet.job(), {}));
+  CHECK_FALSE(is_news(quiet.job(), quiet.job().causes));
+  quiet.view.quiet_nodes.clear();
+  CHECK(is_news(quiet.job(), quiet.job().causes));
+}
+
 TEST_CASE("the load of a GPU and the last line are shown, and nothing of a node controls the terminal") {
   Quiet quiet;
   quiet.context.gpus = {"96 %, 45.31 W\x1b[2J"};
