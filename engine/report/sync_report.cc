@@ -18,15 +18,24 @@
 namespace sparkplan {
 namespace {
 
+/// Of missing files: what an interrupted sync has left there.
+std::string unfinished_text(const Comparison& found) {
+  if (found.unfinished_bytes == 0) return "";
+  return fmt::format(", {} of them are there unfinished, {} are still to be sent",
+                     content_size_text(found.unfinished_bytes),
+                     content_size_text(found.missing_bytes - found.unfinished_bytes));
+}
+
 std::string lack_text(const Comparison& found) {
   std::vector<std::string> parts;
   if (!found.missing.empty()) {
-    parts.push_back(
-        fmt::format("{} missing ({})", content_size_text(found.missing_bytes), files_text(found.missing.size())));
+    parts.push_back(fmt::format("{} missing ({}){}", content_size_text(found.missing_bytes),
+                                files_text(found.missing.size()), unfinished_text(found)));
   }
   if (!found.differing.empty()) {
-    parts.push_back(
-        fmt::format("{} with other content: {}", files_text(found.differing.size()), first_names(found.differing)));
+    parts.push_back(fmt::format("{} {} ({}): {}", files_text(found.differing.size()),
+                                found.differing.size() == 1 ? "differs" : "differ",
+                                content_size_text(found.differing_bytes), first_names(found.differing)));
   }
   if (found.other_kind) {
     parts.push_back("to be moved by hand, because a directory is in the place of a file, or the reverse: " +
@@ -144,6 +153,7 @@ Value to_value(const ContentOfNode& node) {
                             {"bytes_missing", node.comparison.missing_bytes},
                             {"bytes_sent", node.bytes_received},
                             {"seconds", node.seconds}});
+  if (node.comparison.unfinished_bytes > 0) value.set("bytes_unfinished", node.comparison.unfinished_bytes);
   if (receives(node)) value.set("network", to_string(node.network));
   if (!node.comparison.differing.empty()) value.set("differing", list_of_texts(node.comparison.differing.kept()));
   if (!node.changed.empty()) value.set("changed", list_of_texts(node.changed));
@@ -248,6 +258,7 @@ Value to_json_value(const SyncReport& report) {
 std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress) {
   Value value = Value::map({{"name", item.name},
                             {"node", node},
+                            {"doing", to_string(progress.phase)},
                             {"bytes_done", progress.done_bytes},
                             {"bytes_total", progress.total_bytes},
                             {"bytes_per_second", progress.bytes_per_second}});
@@ -256,13 +267,15 @@ std::string progress_json(const ContentItem& item, const std::string& node, cons
 }
 
 std::string progress_text(const TransferProgress& progress) {
-  std::string text = content_size_text(progress.done_bytes) + " of " + content_size_text(progress.total_bytes);
+  const bool reads = progress.phase == TransferPhase::kReading;
+  const std::string text = (reads ? "read " : "") + content_size_text(progress.done_bytes) + " of " +
+                           content_size_text(progress.total_bytes);
   const auto left = seconds_left(progress);
-  if (!left) return text;
+  if (progress.finished || !left) return text;
   // A node's claim can be a rate that no integer holds.
   constexpr double kFastest = 1e18;
-  text += ", " + content_size_text(static_cast<std::int64_t>(std::min(progress.bytes_per_second, kFastest))) + "/s";
-  return text + fmt::format(", {:.0f} s left", *left);
+  const auto rate = static_cast<std::int64_t>(std::min(progress.bytes_per_second, kFastest));
+  return text + fmt::format(", {}/s, {:.0f} s left", content_size_text(rate), *left);
 }
 
 std::string question_text(const ContentReport& report) {

@@ -24,7 +24,8 @@ Value to_json_value(const SyncReport& report);
 /// arrive.
 std::string progress_json(const ContentItem& item, const std::string& node, const TransferProgress& progress);
 
-/// "41.3 of 141.2 GB, 2.31 GB/s, 43 s left"
+/// Of a node that receives: "41.3 GB of 141.2 GB, 2.3 GB/s, 43 s left"; of one that reads: "read 41.3 GB of ...".
+/// The last one has only the bytes.
 std::string progress_text(const TransferProgress& progress);
 
 /// The names that differ on the nodes, and what is lost, for the question.

@@ -1,5 +1,6 @@
 #include "engine/sync/comparison.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -85,6 +86,7 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
     if (entry.kind == CopyKind::kFile) compare_content(entry, other, found);
     if (!same_properties(entry, other, declared_owner)) found.properties.add(entry.path);
   }
+  found.unfinished_bytes = std::clamp<std::int64_t>(node.partial_bytes, 0, found.missing_bytes);
   return found;
 }
 

@@ -63,6 +63,8 @@ class NameList {
 struct Comparison {
   NameList missing;  ///< Names that are not there.
   std::int64_t missing_bytes = 0;
+  /// Of `missing_bytes`: the node has them in files that an interrupted sync has begun. The node's claim.
+  std::int64_t unfinished_bytes = 0;
   NameList differing;                ///< Files with other content, links with another target, names of another kind.
   std::int64_t differing_bytes = 0;  ///< As large as they are on the source.
   NameList unread;                   ///< Files of equal size whose content one of the two nodes has not read yet.
@@ -73,7 +75,7 @@ struct Comparison {
   std::size_t other_kinds = 0;  ///< The number of these names. They differ, too.
 
   bool in_sync() const { return missing.empty() && differing.empty() && unread.empty() && properties.empty(); }
-  std::int64_t bytes_to_send() const { return missing_bytes + differing_bytes; }
+  std::int64_t bytes_to_send() const { return missing_bytes - unfinished_bytes + differing_bytes; }
 };
 
 /// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.

@@ -17,6 +17,13 @@ namespace sparkplan {
 void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes, std::size_t source,
                       ContentReport& report);
 
+/// Pure. The names that any node has not compared yet, sorted. `is_cut`: a node has more of them than it keeps.
+struct UnreadNames {
+  std::vector<std::string> names;
+  bool is_cut = false;
+};
+UnreadNames unread_of_any(const ContentReport& report);
+
 /// Pure. Why nothing can be sent: no machine that was read has the item.
 Error no_source(const ContentItem& item);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/process/own_user.h"
+#include "engine/sync/reading_progress.h"
 #include "engine/sync/sync_run.h"
 
 namespace sparkplan {
@@ -46,6 +47,17 @@ std::int64_t bytes_to_read(const Listing& listing, const std::vector<std::string
   const std::set<std::string_view> wanted(names.begin(), names.end());
   std::int64_t bytes = 0;
   for (const CopyEntry& entry : listing.entries) bytes += wanted.contains(entry.path) ? entry.size : 0;
+  return bytes;
+}
+
+/// The bytes of them whose digests the node had not reported before: those that it reads.
+std::int64_t bytes_to_show(const Listing& listing, const std::vector<std::string>& names, bool ignore_known) {
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  std::int64_t bytes = 0;
+  for (const CopyEntry& entry : listing.entries) {
+    const bool is_read = entry.kind == CopyKind::kFile && (ignore_known || entry.sum.empty());
+    if (is_read && (names.empty() || wanted.contains(entry.path))) bytes += entry.size;
+  }
   return bytes;
 }
 
@@ -135,12 +147,18 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   const auto names = names_to_read(access.paths);
   SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names}));
   ListingParts parts;
+  const bool is_shown = access.read && access.progress;
+  ReadingProgress reading(is_shown ? bytes_to_show(node.listing, names, access.ignore_known) : 0);
   const auto take = [&](CopyAnswer& answer) {
     if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
+    const auto* progress = std::get_if<CopyProgress>(&answer);
+    if (progress == nullptr || !is_shown) return;
+    if (const auto shown = reading.note(progress->read_bytes)) access.progress(*shown);
   };
   const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
+  if (const auto last = reading.last(); last && is_shown) access.progress(*last);
   keep_few_names(looked.changed);
   listing.changed = std::move(looked.changed);
   return listing;

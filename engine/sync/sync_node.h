@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -18,6 +19,7 @@
 #include "engine/sync/comparison.h"
 #include "engine/sync/content_item.h"
 #include "engine/sync/pruning.h"
+#include "engine/sync/transfer.h"
 #include "engine/wire/copy_messages.h"
 
 namespace sparkplan {
@@ -86,6 +88,8 @@ struct TreeAccess {
   /// Bytes for whose reading a node gets time, whatever it claims to have.
   std::int64_t most_to_read = std::numeric_limits<std::int64_t>::max();
   std::string stage;  ///< Of an image: stage_of().
+  /// For `read`: how far the node is, at most twice a second. Empty: no one asks.
+  std::function<void(const TransferProgress& progress)> progress;
   AnswerPatience patience;
 };
 

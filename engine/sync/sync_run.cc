@@ -63,6 +63,10 @@ class SyncRun {
     show_node(run_, node, doing, activity);
   }
 
+  void tell(const ContentItem& item, const SyncNode& node, const TransferProgress& progress) const {
+    if (options_.progress) options_.progress(item, node.spec->name.str(), progress);
+  }
+
   void fail(SyncNode& node, Error error) const { fail_node(run_, node, std::move(error)); }
   static bool has_failed(const SyncNode& node) { return !node.is_read || node.shown->error.has_value(); }
 
@@ -187,26 +191,19 @@ class SyncRun {
   bool read_what_is_unread(ContentReport& report, std::size_t source) {
     // Also enough for an honest node with other large trees below the same directory.
     constexpr std::int64_t kMostTimesTheSource = 5;
-    std::vector<std::string> of_any;
-    bool any_is_cut = false;
-    for (const ContentOfNode& shown : report.nodes) {
-      const NameList& unread = shown.comparison.unread;
-      of_any.insert(of_any.end(), unread.kept().begin(), unread.kept().end());
-      any_is_cut = any_is_cut || unread.is_cut();
-    }
-    std::sort(of_any.begin(), of_any.end());
-    of_any.erase(std::unique(of_any.begin(), of_any.end()), of_any.end());
-    if (of_any.empty() && !options_.verify) return false;
+    const UnreadNames of_any = unread_of_any(report);
+    if (of_any.names.empty() && !options_.verify) return false;
     on_each([&](SyncNode& node) {
       if (has_failed(node) || !node.listing.exists) return;
       const bool is_source = &node == &nodes_[source];
       const NameList& unread = node.shown->comparison.unread;
-      const auto& paths = is_source ? of_any : unread.kept();
+      const auto& paths = is_source ? of_any.names : unread.kept();
       if (paths.empty() && !options_.verify) return;
       TreeAccess reading = access(true);
-      if (!options_.verify && !(is_source ? any_is_cut : unread.is_cut())) reading.paths = paths;
+      if (!options_.verify && !(is_source ? of_any.is_cut : unread.is_cut())) reading.paths = paths;
       // A node gets no time for files that it claims to have beside the source's tree.
       if (!is_source) reading.most_to_read = kMostTimesTheSource * nodes_[source].listing.bytes();
+      reading.progress = [&](const TransferProgress& progress) { tell(report.item, node, progress); };
       look(node, report.item, reading);
     });
     return !has_failed(nodes_[source]);
@@ -264,6 +261,7 @@ class SyncRun {
       if (is_among(places, node)) drop_stale_stages(node, stage, options_.patience);
     });
     show(nodes_[source], "saving " + report.item.name);
+    tell(report.item, nodes_[source], {0, 0, 0, 0, TransferPhase::kSaving});
     auto saved = save_image(nodes_[source], report.item, image, left_out, access_to_write(stage));
     if (saved) {
       nodes_[source].listing.entries = std::move(*saved);
@@ -286,6 +284,7 @@ class SyncRun {
   void load(SyncNode& node, const ContentItem& item, const std::string& id, std::size_t left_out,
             const std::string& stage) {
     show(node, "loading " + item.name);
+    tell(item, node, {0, 0, 0, 0, TransferPhase::kLoading});
     const auto begun = Clock::now();
     auto loaded = load_image(node, item, id, left_out, access_to_write(stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
@@ -329,7 +328,7 @@ class SyncRun {
     options.stop = run_.stop;
     options.patience = patience_for(listing.bytes(), members.size(), options_.rate, options.streams);
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
-      if (options_.progress) options_.progress(report.item, members[member].end.node->name.str(), progress);
+      tell(report.item, nodes_[places[member]], progress);
     };
     options.relay = [&](std::size_t member, const std::string& token) {
       return CopyRelay::open(*members[member].end.node, run_.agent, token);

@@ -232,6 +232,10 @@ void Transfer::take_complete(std::size_t i, const CopyComplete& complete) {
   state.done_bytes = total_bytes_;
   state.outcome.received_bytes = complete.received_bytes;
   state.outcome.seconds = std::chrono::duration<double>(Clock::now() - state.started).count();
+  if (options_.progress && total_bytes_ > 0) {
+    options_.progress(
+        i, {total_bytes_, total_bytes_, complete.received_bytes, state.rate, TransferPhase::kReceiving, true});
+  }
   changed_.notify_all();
 }
 

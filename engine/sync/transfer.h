@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/named_enum.h"
 #include "engine/model/cluster.h"
 #include "engine/remote/programs/copy_client.h"
 #include "engine/remote/programs/copy_relay.h"
@@ -16,12 +17,23 @@
 
 namespace sparkplan {
 
-/// How far a node is in a transfer.
+/// A node's part in a sync that can take long.
+enum class TransferPhase : std::uint8_t {
+  kReceiving,
+  kReading,  ///< Its files, before a transfer.
+  kSaving,   ///< The engine writes the archive of an image, and does not tell how far it is.
+  kLoading,  ///< As kSaving: the engine reads it.
+};
+constexpr EnumNames<4> names_of(TransferPhase /*phase*/) { return {"receiving", "reading", "saving", "loading"}; }
+
+/// How far a node is in its part.
 struct TransferProgress {
   std::int64_t done_bytes = 0;
   std::int64_t total_bytes = 0;
   std::int64_t received_bytes = 0;
   double bytes_per_second = 0;
+  TransferPhase phase = TransferPhase::kReceiving;
+  bool finished = false;  ///< The last progress of this phase: all bytes are done.
 };
 
 /// A node in a transfer, or the controller as the source. Its program has opened the tree for writing.

@@ -111,8 +111,8 @@ void add_sync(CLI::App& app, CommandLine& line) {
       "The data travels from node to node, and through this machine only with `from: here`.\n"
       "Each chunk is verified by SHA-256. A file gets its name only when it is whole. A sync\n"
       "that was interrupted continues where it ended. Files that only a receiver has are left\n"
-      "alone. On a node it writes only sparkplan-copy, the content, and records of what it\n"
-      "brought.");
+      "alone. On a node it writes only sparkplan-copy, the content, records of what it read or\n"
+      "brought, and archives of images while it sends them.");
   sync->callback([&] { line.command = [&](Console& c) { return run_sync(line.sync, line.global, c); }; });
 }
 

@@ -15,13 +15,16 @@ void TransferDisplay::tell(const ContentItem& item, const std::string& node, con
     const std::lock_guard lock(mutex_);
     return console_.remark(line);
   }
+  // RunOptions::progress has named these phases already.
+  if (progress.phase == TransferPhase::kSaving || progress.phase == TransferPhase::kLoading) return;
   {
     const std::lock_guard lock(mutex_);
     auto& next = next_line_[node];
-    if (!console_.live_progress() && now < next) return;
-    next = now + kLineInterval;
+    if (!console_.live_progress() && now < next && !progress.finished) return;
+    next = progress.finished ? now : now + kLineInterval;
   }
-  display_.tell(node, item.name + ": " + progress_text(progress), Activity::kWorking);
+  const auto activity = progress.finished ? Activity::kWaiting : Activity::kWorking;
+  display_.tell(node, item.name + ": " + progress_text(progress), activity);
 }
 
 }  // namespace sparkplan

@@ -12,7 +12,8 @@
 
 namespace sparkplan {
 
-/// Prints the progress of transfers: on live lines, as one line per node every ten seconds, or as JSON objects.
+/// Prints the progress of readings and transfers: on live lines, as one line per node every ten seconds and one at the
+/// end, or as JSON objects. Those alone also name the work of engines: RunOptions::progress names that elsewhere.
 class TransferDisplay {
  public:
   using Clock = std::chrono::steady_clock;

@@ -68,6 +68,31 @@ TEST_CASE("transfer display: without a terminal each node has a plain line every
         "n1: m: 3.0 GB of 5.0 GB, 2.0 GB/s, 1 s left\n");
 }
 
+TEST_CASE("transfer display: the last line of a phase comes at once, and the next phase need not wait") {
+  const ErrorInFile error;
+  const auto console = Console::open(0, false, false, "");
+  REQUIRE(console);
+  const Cluster cluster{};
+  ProgressDisplay display(*console, cluster);
+  TransferDisplay transfers(*console, display, false);
+  const auto item = item_named("m");
+  const TransferDisplay::Clock::time_point begin{seconds(1000)};
+  const auto tell = [&](const TransferProgress& progress, seconds after) {
+    transfers.tell(item, "n1", progress, begin + after);
+    display.clear();
+  };
+  tell({1'000'000'000, 5'000'000'000, 0, 2e9, TransferPhase::kReading}, seconds(0));
+  tell({5'000'000'000, 5'000'000'000, 0, 2e9, TransferPhase::kReading, true}, seconds(2));
+  tell({0, 5'000'000'000, 0, 0}, seconds(3));
+  // The run's own events name these.
+  tell({0, 0, 0, 0, TransferPhase::kSaving}, seconds(60));
+  tell({0, 0, 0, 0, TransferPhase::kLoading}, seconds(120));
+  CHECK(error.text() ==
+        "n1: m: read 1.0 GB of 5.0 GB, 2.0 GB/s, 2 s left\n"
+        "n1: m: read 5.0 GB of 5.0 GB\n"
+        "n1: m: 0 bytes of 5.0 GB\n");
+}
+
 TEST_CASE("transfer display: with JSON each progress is an object on its own line") {
   const ErrorInFile error;
   const auto console = Console::open(0, false, false, "");

@@ -94,9 +94,45 @@ TEST_CASE("sync text: a slow node is named") {
   CHECK(has(to_text(report, false, TextStyle{}), "slow, and the cables leave the nodes behind it no other way"));
 }
 
+TEST_CASE("sync text: what is there unfinished, and how large other content is") {
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
+  ContentOfNode& node = report.items[0].nodes[1];
+  node.status = ContentStatus::kMissing;
+  node.comparison.missing = {"a", "b"};
+  node.comparison.missing_bytes = 400'000'000'000;
+  const auto in_json = [&] {
+    return to_json_value(report).find("items")->list_items()->front().find("nodes")->list_items()->back();
+  };
+  CHECK(in_json().find("bytes_unfinished") == nullptr);
+  CHECK_FALSE(has(to_text(report, true, TextStyle{}), "unfinished"));
+  node.comparison.unfinished_bytes = 390'000'000'000;
+  CHECK(in_json().integer_or("bytes_unfinished", 0) == 390'000'000'000);
+  CHECK(in_json().integer_or("bytes_missing", 0) == 400'000'000'000);
+  const std::string missing =
+      "400 GB missing (2 files), 390 GB of them are there unfinished, 10.0 GB are still to be sent";
+  Report plan;
+  add_content(plan, report);
+  REQUIRE(plan.diagnostics.size() == 1);
+  CHECK(plan.diagnostics[0].message == "spark-02: /srv/models/one: " + missing);
+  node.status = ContentStatus::kDiffers;
+  node.comparison.differing = {"c"};
+  node.comparison.differing_bytes = 5'000'000'000;
+  Report other;
+  add_content(other, report);
+  CHECK(other.diagnostics[0].message == "spark-02: /srv/models/one: " + missing + "; 1 file differs (5.0 GB): c");
+  node.comparison.differing.add("d");
+  Report two;
+  add_content(two, report);
+  CHECK(has(two.diagnostics[0].message, "; 2 files differ (5.0 GB): c, d"));
+}
+
 TEST_CASE("sync text: progress has the rate and the time that is left") {
   CHECK(progress_text({1'000'000'000, 5'000'000'000, 0, 2e9}) == "1.0 GB of 5.0 GB, 2.0 GB/s, 2 s left");
   CHECK(progress_text({0, 5'000'000'000, 0, 0}) == "0 bytes of 5.0 GB");
+  CHECK(progress_text({1'000'000'000, 5'000'000'000, 0, 2e9, TransferPhase::kReading}) ==
+        "read 1.0 GB of 5.0 GB, 2.0 GB/s, 2 s left");
+  CHECK(progress_text({5'000'000'000, 5'000'000'000, 0, 2e9, TransferPhase::kReceiving, true}) == "5.0 GB of 5.0 GB");
   ContentItem item;
   item.name = "/srv/models/one";
   const auto line = progress_json(item, "spark-02", {1, 4, 1, 2});
@@ -107,7 +143,11 @@ TEST_CASE("sync text: progress has the rate and the time that is left") {
   for (const char* key : {"name", "bytes_done", "bytes_total", "bytes_per_second", "seconds_left"}) {
     CHECK(json->find(key) != nullptr);
   }
+  CHECK(json->text_or("doing", "") == "receiving");
   CHECK_FALSE(has(progress_json(item, "spark-02", {0, 4, 0, 0}), "seconds_left"));
+  CHECK(has(progress_json(item, "spark-02", {1, 4, 0, 2, TransferPhase::kReading}), "\"reading\""));
+  CHECK(has(progress_json(item, "spark-02", {0, 0, 0, 0, TransferPhase::kSaving}), "\"saving\""));
+  CHECK(has(progress_json(item, "spark-02", {0, 0, 0, 0, TransferPhase::kLoading}), "\"loading\""));
 }
 
 TEST_CASE("sync text: an image has its id, and another one is named") {

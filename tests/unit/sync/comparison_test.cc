@@ -1,5 +1,7 @@
 #include "engine/sync/comparison.h"
 
+#include <limits>
+
 #include "tests/support/catch.h"
 
 namespace sparkplan {
@@ -38,6 +40,21 @@ TEST_CASE("content: missing files are counted with their bytes") {
   CHECK(found.missing == std::vector<std::string>{"a", "b"});
   CHECK(found.missing_bytes == 30);
   CHECK_FALSE(found.in_sync());
+}
+
+TEST_CASE("content: of the missing bytes, those in unfinished files are not to be sent, whatever a node claims") {
+  const auto source = listing({file("a", 10, "1"), file("b", 20, "2"), file("c", 5, "3")});
+  auto node = listing({file("c", 5, "x")});
+  CHECK(compare_listings(source, node, "").unfinished_bytes == 0);
+  node.partial_bytes = 25;
+  const auto found = compare_listings(source, node, "");
+  CHECK(found.missing_bytes == 30);
+  CHECK(found.unfinished_bytes == 25);
+  CHECK(found.bytes_to_send() == 10);
+  node.partial_bytes = std::numeric_limits<std::int64_t>::max();
+  CHECK(compare_listings(source, node, "").bytes_to_send() == 5);
+  // Unfinished files of another tree, or of a file that differs.
+  CHECK(compare_listings(listing({file("c", 5, "3")}), node, "").unfinished_bytes == 0);
 }
 
 TEST_CASE("content: of a source's names, few are kept for each node, and all are counted") {

@@ -1,7 +1,10 @@
 // Whole runs with images, on nodes that answer as the case says.
 #include <chrono>
 #include <map>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/unit/sync/sync_bench.h"
@@ -74,6 +77,25 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   CHECK(removals_of(bench.nodes[2]) == 0);
   CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
   CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
+}
+
+TEST_CASE("image run: the work of the engines is reported as progress without bytes") {
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = with_image("", kFirst);
+  std::mutex mutex;
+  std::vector<std::pair<std::string, TransferPhase>> shown;
+  bench.options.progress = [&](const ContentItem&, const std::string& node, const TransferProgress& progress) {
+    const std::lock_guard lock(mutex);
+    if (progress.phase != TransferPhase::kReceiving) CHECK(progress.total_bytes == 0);
+    shown.emplace_back(node, progress.phase);
+  };
+  bench.run();
+  using enum TransferPhase;
+  const std::vector<std::pair<std::string, TransferPhase>> expected{
+      {"n1", kSaving}, {"n2", kReceiving}, {"n2", kLoading}};
+  CHECK(shown == expected);
 }
 
 namespace {

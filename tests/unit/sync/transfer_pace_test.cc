@@ -2,6 +2,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/unit/sync/transfer_bench.h"
@@ -115,6 +116,21 @@ void join_by_cables(TransferBench& bench, std::size_t cables) {
 }
 
 }  // namespace
+
+TEST_CASE("transfer: the last progress of a node that is complete has all bytes") {
+  TransferBench bench(2);
+  std::vector<TransferProgress> shown;
+  bench.options.progress = [&](std::size_t member, const TransferProgress& progress) {
+    CHECK(member == 1);
+    shown.push_back(progress);
+  };
+  bench.run();
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].finished);
+  CHECK(shown[0].done_bytes == kSize);
+  CHECK(shown[0].total_bytes == kSize);
+  CHECK(shown[0].phase == TransferPhase::kReceiving);
+}
 
 TEST_CASE("transfer: a node that falls far behind its sender goes to the end of the chain and is named") {
   TransferBench bench(4);
