@@ -64,7 +64,10 @@ Result<CommandOutput> reconfigure(FakeNode& node, const std::string& interface) 
   const auto text = node.text_of(kGenerated + kPrefix + interface + kSuffix);
   if (!link || !text) return netplan_failed("Failed to reconfigure: no such interface or file");
   const auto stanzas = netplan::parse_file(*text);
-  const netplan::Stanza& stanza = stanzas->at(interface);
+  if (!stanzas) return netplan_failed("Failed to reconfigure: no netplan file");
+  const auto found = stanzas->find(interface);
+  if (found == stanzas->end()) return netplan_failed("Failed to reconfigure: another interface's file");
+  const netplan::Stanza& stanza = found->second;
   link->up = true;
   if (stanza.mtu) link->mtu = *stanza.mtu;
   if (stanza.manages_addresses()) link->addresses = stanza.addresses;
