@@ -1,5 +1,7 @@
 #include "engine/wire/messages.h"
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "engine/core/bounded_text.h"
@@ -36,7 +38,8 @@ void list_fields(FieldVisitor& field, Hello& hello) {
 
 void list_fields(FieldVisitor& field, NumberedRequest& numbered) {
   field.tagged("request", numbered.request);
-  field("id", numbered.id);
+  // The range that decode_reply() accepts: each request gets a reply that its sender can read.
+  field("id", numbered.id, kOptional.within(0, std::numeric_limits<std::int64_t>::max()));
 }
 
 Result<NumberedRequest> decode_request(const Value& value) {

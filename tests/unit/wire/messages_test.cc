@@ -1,5 +1,8 @@
 #include "engine/wire/messages.h"
 
+#include <cstdint>
+#include <limits>
+
 #include "engine/wire/history_messages.h"
 #include "tests/unit/model/codec_checks.h"
 
@@ -100,6 +103,11 @@ TEST_CASE("facts and observe requests survive the wire") {
   CHECK_FALSE(decode_request(over_the_wire(encode(NumberedRequest{1, for_a_plan}))));
   const ObserveNodeRequest request{{{"hosts", {}}, {"sysctl", {"vm.swappiness", kNoText}}}};
   CHECK(sent_message(request).names == request.names);
+}
+
+TEST_CASE("a request with a negative number is refused, because no reader takes a reply with one") {
+  (void)sent_message(PingRequest{}, std::numeric_limits<std::int64_t>::max());
+  CHECK_FALSE(decode_request(over_the_wire(encode(NumberedRequest{-1, PingRequest{}}))));
 }
 
 TEST_CASE("offers of known rosters and their answers have bounds") {
