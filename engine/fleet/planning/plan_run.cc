@@ -152,6 +152,21 @@ void PlanRun::observe() {
   session_.on_each(nodes_, [&](PlannedNode& node) { observe_node(node); });
 }
 
+/// Without the exports of an excluded node, more resources may have a desired value than when the nodes were observed.
+void PlanRun::observe_added() {
+  session_.on_each(nodes_, [&](PlannedNode& planned) {
+    const auto& types = planned.observed.types;
+    const auto names = names_to_observe(planned.desired, manifest_of(planned.node));
+    const bool complete = std::ranges::all_of(names, [&](const auto& wanted) {
+      const auto found = types.find(wanted.first);
+      return found != types.end() && std::ranges::all_of(wanted.second, [&](const std::string& name) {
+               return found->second.resources.contains(name);
+             });
+    });
+    if (!complete) observe_node(planned);
+  });
+}
+
 /// The changes that may still make something known to other nodes: planned, in an apply also approved, and not ended.
 std::set<std::string> PlanRun::producers_at_work() const {
   const bool begun = std::ranges::any_of(nodes_, [](const PlannedNode& one) { return !one.outcomes.all().empty(); });
@@ -245,11 +260,12 @@ void PlanRun::plan() {
   observe();
   make_plans();
   refuse_unsafe_plans();
-  // The exports of a node that is excluded by now prove no absence any more. The new plans show the consequences for
-  // the other nodes, so that they do not stop the apply later.
-  while (!session_.exported_everywhere().empty() && count_excluded() != excluded) {
+  // The exports of a node that is excluded by now no longer count. The new plans show the consequences for the other
+  // nodes, so that they do not stop the apply later.
+  while (count_excluded() != excluded) {
     excluded = count_excluded();
     compile();
+    observe_added();
     make_plans();
     refuse_unsafe_plans();
   }
