@@ -15,6 +15,7 @@
 #include "engine/fleet/planning/release_scope.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/plan/desired_state.h"
+#include "engine/plan/fields_of_others.h"
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 
@@ -91,6 +92,7 @@ void PlanRun::compile() {
         node.known.facts, session_.registry());
     find_implied(planned, desired);
     planned.desired = std::move(desired.resources);
+    keep_fields(planned.desired, planned.kept_fields);
     if (const Manifest* manifest = manifest_of(node)) {
       for (Resource& resource : planned.desired) {
         const auto managed = manifest->resources.find(resource.id);
