@@ -1,9 +1,12 @@
 #include "engine/plan/change_comparison.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -66,6 +69,40 @@ std::string another(std::string_view what, std::string_view then, std::string_vi
          std::string(now) + ")";
 }
 
+bool has_attributes_of(const Value& wanted, const Value& value) {
+  const Value::Map* entries = value.entries();
+  const Value::Map* others = wanted.entries();
+  if (entries == nullptr || others == nullptr || entries->size() != others->size()) return same_shown(wanted, value);
+  return std::all_of(entries->begin(), entries->end(), [&](const MapEntry& entry) {
+    const Value* other = wanted.find(entry.key);
+    return other != nullptr && (entry.key == "content" || same_shown(*other, entry.value));
+  });
+}
+
+/// True if `now` does to the text of `before` a part of what `shown` does.
+bool does_part_of(const Observation& before, const Observation& shown, const Observation& now) {
+  if (same_state(shown, now)) return true;
+  const auto* present = std::get_if<Present>(&now);
+  const auto* like = std::get_if<Present>(std::holds_alternative<Present>(shown) ? &shown : &before);
+  if (present != nullptr && (like == nullptr || !has_attributes_of(like->value, present->value))) return false;
+  const auto text_before = content_of(before).value_or("");
+  const auto text_shown = content_of(shown).value_or("");
+  const auto text_now = content_of(now).value_or("");
+  const auto lines_of = [](const std::string& text) {
+    const auto lines = split_lines(std::string_view(text));
+    return std::set<std::string_view>(lines.begin(), lines.end());
+  };
+  const auto there = lines_of(text_before);
+  const auto displayed = lines_of(text_shown);
+  const auto written = lines_of(text_now);
+  const bool adds_no_more = std::all_of(written.begin(), written.end(), [&](std::string_view line) {
+    return there.contains(line) || displayed.contains(line);
+  });
+  return adds_no_more && std::all_of(there.begin(), there.end(), [&](std::string_view line) {
+           return written.contains(line) || !displayed.contains(line);
+         });
+}
+
 bool same_ids(std::vector<ResourceId> a, std::vector<ResourceId> b) {
   std::sort(a.begin(), a.end());
   std::sort(b.begin(), b.end());
@@ -105,6 +142,28 @@ std::optional<std::string> why_another_step(const Step& then, const Step& now) {
                     same_ids(then.resources, now.resources) && same_ids(then.needs, now.needs) &&
                     then.group == now.group && then.activates == now.activates && then.disruptive == now.disruptive &&
                     then.reversible == now.reversible;
+  if (!same) return artifact + " would be changed in another way than planned";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_rest_shown_otherwise(Change then, Change now, const std::set<std::string>& kept) {
+  const auto is_kept = [&](const FieldChange& field) { return kept.contains(field.path); };
+  const bool showed_more = std::erase_if(then.fields, is_kept) > 0;
+  std::erase_if(now.fields, is_kept);
+  if (showed_more && then.origin == Origin::kDrift) then.origin = now.origin;
+  return why_shown_otherwise(then, now);
+}
+
+std::optional<std::string> why_more_than_step(const Step& then, const Step& now) {
+  const std::string& artifact = now.artifact.name;
+  if (!same_state(then.before, now.before)) return artifact + " was changed since the plan was made";
+  if (!does_part_of(now.before, then.after, now.after)) return artifact + " would get another state than planned";
+  const bool fewer = std::all_of(now.resources.begin(), now.resources.end(), [&](const ResourceId& id) {
+    return std::find(then.resources.begin(), then.resources.end(), id) != then.resources.end();
+  });
+  const bool same = fewer && then.type == now.type && then.artifact == now.artifact && then.phase == now.phase &&
+                    same_ids(then.needs, now.needs) && then.group == now.group && then.activates == now.activates &&
+                    then.disruptive == now.disruptive && then.reversible == now.reversible;
   if (!same) return artifact + " would be changed in another way than planned";
   return std::nullopt;
 }

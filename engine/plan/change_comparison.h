@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "engine/model/plan.h"
@@ -23,6 +24,14 @@ std::optional<std::string> why_shown_otherwise(const Change& then, const Change&
 /// Why the second step differs from the first one: it has another state before or after, or is carried out in another
 /// way.
 std::optional<std::string> why_another_step(const Step& then, const Step& now);
+
+/// As why_shown_otherwise(), without the fields that `kept` names. Without them, a displayed drift may be none any
+/// more.
+std::optional<std::string> why_rest_shown_otherwise(Change then, Change now, const std::set<std::string>& kept);
+
+/// As why_another_step(), for a step that may do less than the displayed one: it may be for fewer resources. Each line
+/// that it writes is displayed or there already, and it removes no line that the displayed step leaves.
+std::optional<std::string> why_more_than_step(const Step& then, const Step& now);
 
 /// Compares the change of a later stage with the change displayed before the first stage. Displayed values must be
 /// unchanged. Unknown values may have become known, and the fields' old values are ignored. Returns why it exceeds the

@@ -56,37 +56,87 @@ bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& 
                     [](const Change* a, const Change* b) { return !why_shown_otherwise(*a, *b); });
 }
 
-std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+/// The resource's kept fields; empty for most.
+using KeptPaths = std::set<std::string>;
+
+const KeptPaths& kept_of(const KeptFields& kept, const ResourceId& id) {
+  static const KeptPaths none;
+  const auto found = kept.find(id);
+  return found == kept.end() ? none : found->second;
+}
+
+/// True if the resource waited for a kept field.
+bool waited_for(const KeptPaths& kept, const std::vector<const Change*>& changes) {
+  return any_of(changes, [&](const Change* change) {
+    return any_of(change->fields, [&](const FieldChange& field) {
+      return field.after.contains_unknown() && kept.contains(field.path);
+    });
+  });
+}
+
+/// True if the saved plan shows kept fields of the resource, and nothing else.
+bool is_kept_whole(const NodePlan& saved, const NodePlan& now, const ResourceId& id, const KeptPaths& kept) {
+  const auto then = changes_of(saved, id);
+  return !kept.empty() && !then.empty() && changes_of(now, id).empty() && !contains(now.waiting, id) &&
+         std::all_of(then.begin(), then.end(), [&](const Change* change) {
+           return std::all_of(change->fields.begin(), change->fields.end(),
+                              [&](const FieldChange& field) { return kept.contains(field.path); });
+         });
+}
+
+std::optional<std::string> why_changes_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id,
+                                              const KeptPaths& kept) {
   const auto then = changes_of(saved, id);
   const auto found = changes_of(now, id);
   if (found.empty()) return "it already has the planned state, without this plan";
   if (then.size() < found.size()) return "the plan does not show all that would be changed";
   if (then.size() > found.size()) return "the plan shows a change that is no longer needed";
   for (std::size_t i = 0; i < then.size(); ++i) {
-    if (auto why = why_shown_otherwise(*then[i], *found[i])) return why;
+    auto why =
+        kept.empty() ? why_shown_otherwise(*then[i], *found[i]) : why_rest_shown_otherwise(*then[i], *found[i], kept);
+    if (why) return why;
   }
   const bool waited = contains(saved.waiting, id);
-  if (waited && !contains(now.waiting, id)) return "the plan shows it as waiting, but it no longer waits";
+  if (waited && !contains(now.waiting, id) && !waited_for(kept, then))
+    return "the plan shows it as waiting, but it no longer waits";
   if (!waited && contains(now.waiting, id)) return "it would have to wait, which the plan does not show";
   if (!same_foreign(saved, now, id)) return "other files set it differently than the plan shows";
   return std::nullopt;
 }
 
+Value without(Value value, const KeptPaths& kept) {
+  if (Value::Map* entries = value.entries())
+    std::erase_if(*entries, [&](const MapEntry& entry) { return kept.contains(entry.key); });
+  return value;
+}
+
 /// The value for the manifest, which also determines how a change is displayed.
-bool same_outcome(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
+bool same_outcome(const NodePlan& saved, const NodePlan& now, const ResourceId& id, const KeptPaths& kept) {
   const auto then = saved.after_steps.find(id);
   const auto found = now.after_steps.find(id);
   if (then == saved.after_steps.end() || found == now.after_steps.end())
     return then == saved.after_steps.end() && found == now.after_steps.end();
-  return same_shown(then->second, found->second);
+  return kept.empty() ? same_shown(then->second, found->second)
+                      : same_shown(without(then->second, kept), without(found->second, kept));
 }
 
-std::optional<std::string> why_steps_differ(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
-  const auto then = steps_of(saved, id);
-  const auto found = steps_of(now, id);
-  const auto same_artifact = [](const Step* step) {
-    return [step](const Step* other) { return other->artifact == step->artifact; };
-  };
+auto same_artifact(const Step* step) {
+  return [step](const Step* other) { return other->artifact == step->artifact; };
+}
+
+/// The steps may be fewer: some were for kept fields only.
+std::optional<std::string> why_steps_do_more(const std::vector<const Step*>& then,
+                                             const std::vector<const Step*>& found) {
+  for (const Step* step : found) {
+    const auto twin = std::find_if(then.begin(), then.end(), same_artifact(step));
+    if (twin == then.end()) return step->artifact.name + " would have to be changed as well";
+    if (auto why = why_more_than_step(**twin, *step)) return why;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> why_steps_differ(const std::vector<const Step*>& then,
+                                            const std::vector<const Step*>& found) {
   for (const Step* step : then) {
     const auto twin = std::find_if(found.begin(), found.end(), same_artifact(step));
     if (twin == found.end()) return step->artifact.name + " no longer has to be changed for it";
@@ -99,14 +149,18 @@ std::optional<std::string> why_steps_differ(const NodePlan& saved, const NodePla
   for (std::size_t i = 0; i < then.size(); ++i) {
     if (auto why = why_another_step(*then[i], *found[i])) return why;
   }
-  if (!same_outcome(saved, now, id)) return "its new value would differ from the plan";
   return std::nullopt;
 }
 
 /// Why the change differs from the plan; nothing if it is the same.
-std::optional<Error> why_stale(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
-  if (auto why = why_changes_differ(saved, now, id)) return stale(std::move(*why));
-  if (auto why = why_steps_differ(saved, now, id)) return stale(std::move(*why));
+std::optional<Error> why_stale(const NodePlan& saved, const NodePlan& now, const ResourceId& id,
+                               const KeptPaths& kept) {
+  if (auto why = why_changes_differ(saved, now, id, kept)) return stale(std::move(*why));
+  const auto then = steps_of(saved, id);
+  const auto found = steps_of(now, id);
+  if (auto why = kept.empty() ? why_steps_differ(then, found) : why_steps_do_more(then, found))
+    return stale(std::move(*why));
+  if (!same_outcome(saved, now, id, kept)) return stale("its new value would differ from the plan");
   return std::nullopt;
 }
 
@@ -173,12 +227,14 @@ void withdraw_companions(const NodePlan& now, HeldPlan& held) {
 
 }  // namespace
 
-HeldPlan hold_to(const NodePlan& saved, const NodePlan& now) {
+HeldPlan hold_to(const NodePlan& saved, const NodePlan& now, const KeptFields& kept) {
   HeldPlan held;
   const auto then_ids = planned(saved);
   for (const ResourceId& id : then_ids) {
     if (any_of(now.blocked, [&](const BlockedResource& blocked) { return blocked.id == id; })) continue;
-    if (auto error = why_stale(saved, now, id)) {
+    const KeptPaths& kept_here = kept_of(kept, id);
+    if (is_kept_whole(saved, now, id, kept_here)) continue;
+    if (auto error = why_stale(saved, now, id, kept_here)) {
       held.stale.emplace(id, std::move(*error));
     } else {
       held.approved.insert(id);

@@ -6,6 +6,7 @@
 
 #include "engine/core/result.h"
 #include "engine/model/plan.h"
+#include "engine/plan/fields_of_others.h"
 
 namespace sparkplan {
 
@@ -23,7 +24,10 @@ struct HeldPlan {
 /// are done or undone with it must be approved.
 /// A change displayed as waiting must still wait for the same reason: the user has not read values that became known
 /// since. A change that is now blocked is neither approved nor stale.
-HeldPlan hold_to(const NodePlan& saved, const NodePlan& now);
+/// `kept`: `now` leaves these fields as they are on the node, because other nodes report other data. They are compared
+/// neither in the changes nor in the values, and the steps may do less than the saved ones. A change that displays no
+/// other field is neither approved nor stale.
+HeldPlan hold_to(const NodePlan& saved, const NodePlan& now, const KeptFields& kept = {});
 
 /// Pure. For the stages after the first: changes of `now` that `saved` displays, but with another result. A value
 /// displayed as Unknown may have become any value. Errors in the map: kStalePlan.

@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kType = "ssh_trust";
 
-/// Findings about all nodes are reported once, by the first node that has answered and is not in maintenance.
+/// Findings about all nodes are reported once, by the first node that has exports and is not in maintenance. A node
+/// with exports takes part in the run (FleetSession::exports()), so its desired values are made.
 bool speaks_for_all(const std::vector<Peer>& peers, const std::string& self) {
   const auto first = std::ranges::find_if(peers, [](const Peer& peer) {
     return !peer.spec->maintenance && (peer.exported != nullptr || !peer.excess.empty());
@@ -165,8 +166,8 @@ class TrustOfUser {
     if (auto note = root_on_all()) about_several.push_back(*std::move(note));
   }
 
-  /// Reported once, by the first listed node, while at least one key is still to be made. Nodes in maintenance are
-  /// excluded, whatever they have exported.
+  /// Reported once, by the first listed node with exports, while at least one key is still to be made. Nodes in
+  /// maintenance are excluded, whatever they have exported.
   std::optional<Diagnostic> root_on_all() const {
     std::vector<std::string> nodes;
     bool more_to_make = false;

@@ -95,7 +95,10 @@ void ApplyRun::begin() {
     for (const auto& change : planned.plan.changes) ids.insert(change.id);
     planned.outcomes.approve(ids);
   }
-  if (options_.saved_plan != nullptr) keep_to_saved_plan(*planning_, *options_.saved_plan);
+  if (options_.saved_plan != nullptr) {
+    keep_to_saved_plan(*planning_, *options_.saved_plan,
+                       options_.all_or_nothing ? FieldsOfOtherNodes::kRefuse : FieldsOfOtherNodes::kStay);
+  }
   for (PlannedNode& planned : planning_->nodes()) {
     planned.node.lock_purpose = {options_.saved_plan == nullptr ? "" : options_.saved_plan->id,
                                  planning_->undone_run(planned)};
@@ -293,6 +296,8 @@ bool ApplyRun::carry_out_stage() {
   session_.refresh();
   planning_->observe_again();
   planning_->make_plans();
+  if (options_.saved_plan != nullptr && !options_.all_or_nothing)
+    keep_fields_not_shown(*planning_, *options_.saved_plan);
   bool progress = false;
   for (auto& applied : nodes_) {
     if (!applied.node.active()) continue;

@@ -15,6 +15,7 @@
 #include "engine/fleet/planning/release_scope.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/plan/desired_state.h"
+#include "engine/plan/fields_of_others.h"
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 
@@ -91,6 +92,7 @@ void PlanRun::compile() {
         node.known.facts, session_.registry());
     find_implied(planned, desired);
     planned.desired = std::move(desired.resources);
+    keep_fields(planned.desired, planned.kept_fields);
     if (const Manifest* manifest = manifest_of(node)) {
       for (Resource& resource : planned.desired) {
         const auto managed = manifest->resources.find(resource.id);
@@ -150,6 +152,21 @@ void PlanRun::observe_node(PlannedNode& planned) const {
 
 void PlanRun::observe() {
   session_.on_each(nodes_, [&](PlannedNode& node) { observe_node(node); });
+}
+
+/// Without the exports of an excluded node, more resources may have a desired value than when the nodes were observed.
+void PlanRun::observe_added() {
+  session_.on_each(nodes_, [&](PlannedNode& planned) {
+    const auto& types = planned.observed.types;
+    const auto names = names_to_observe(planned.desired, manifest_of(planned.node));
+    const bool complete = std::ranges::all_of(names, [&](const auto& wanted) {
+      const auto found = types.find(wanted.first);
+      return found != types.end() && std::ranges::all_of(wanted.second, [&](const std::string& name) {
+               return found->second.resources.contains(name);
+             });
+    });
+    if (!complete) observe_node(planned);
+  });
 }
 
 /// The changes that may still make something known to other nodes: planned, in an apply also approved, and not ended.
@@ -245,11 +262,12 @@ void PlanRun::plan() {
   observe();
   make_plans();
   refuse_unsafe_plans();
-  // The exports of a node that is excluded by now prove no absence any more. The new plans show the consequences for
-  // the other nodes, so that they do not stop the apply later.
-  while (!session_.exported_everywhere().empty() && count_excluded() != excluded) {
+  // The exports of a node that is excluded by now no longer count. The new plans show the consequences for the other
+  // nodes, so that they do not stop the apply later.
+  while (count_excluded() != excluded) {
     excluded = count_excluded();
     compile();
+    observe_added();
     make_plans();
     refuse_unsafe_plans();
   }

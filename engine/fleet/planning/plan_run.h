@@ -41,6 +41,7 @@ class PlanRun : public Planning {
   void compile();
   void observe();
   void observe_node(PlannedNode& node) const;
+  void observe_added();
   void make_plan(PlannedNode& node) const { node.plan = plan_of(node, node.implied); }
   /// With `only`, the plan has no changes of other resources.
   NodePlan plan_of(const PlannedNode& node, const std::optional<std::set<ResourceId>>& only) const;

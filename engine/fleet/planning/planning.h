@@ -11,6 +11,7 @@
 
 #include "engine/fleet/planning/change_outcomes.h"
 #include "engine/fleet/session/fleet_session.h"
+#include "engine/plan/fields_of_others.h"
 #include "engine/plan/saved_plan.h"
 
 namespace sparkplan {
@@ -32,6 +33,8 @@ struct PlannedNode {
   ObservedState observed;
   NodePlan plan;
   ChangeOutcomes outcomes;
+  /// What other nodes report otherwise than a saved plan shows. These fields stay as the node has them.
+  KeptFields kept_fields = {};
 };
 
 /// Steps on trial, with the values that the manifest has after them.

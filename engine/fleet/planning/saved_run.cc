@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/text.h"
+#include "engine/plan/fields_of_others.h"
 #include "engine/plan/held_plan.h"
 
 namespace sparkplan {
@@ -134,9 +136,49 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
   planning.make_plans();
 }
 
+using CompareFields = FieldsOfOthers (*)(const NodePlan& saved, const NodePlan& now,
+                                         const std::vector<Resource>& desired, const OtherNodes& others);
+
+OtherNodes nodes_of(const FleetSession& session) {
+  OtherNodes nodes;
+  for (const FleetNode& node : session.nodes()) {
+    if (!node.leaving) (node.active() ? nodes.taking_part : nodes.excluded).insert(node.name());
+  }
+  return nodes;
+}
+
+void warn_of_kept(FleetSession& session, const std::string& name, const std::vector<std::string>& on) {
+  for (const FleetNode& node : session.nodes()) {
+    if (node.name() != name) continue;
+    const std::string why =
+        node.active() ? "it reports other data than when the plan was made" : "it takes no part in this apply";
+    warn(session, node, "plan.other_data", why + ": what follows from it stays as it is on " + fold_names(on));
+    return;
+  }
+}
+
+/// Another node's report must not keep the rest of a change from being carried out.
+void leave_fields_of_others(Planning& planning, const SavedPlan& saved, CompareFields compare) {
+  FleetSession& session = planning.session();
+  const OtherNodes all = nodes_of(session);
+  std::map<std::string, std::vector<std::string>> kept_on;  // By the node that the fields follow from.
+  for (PlannedNode& planned : planning.nodes()) {
+    const NodeReport* held = planned.node.active() ? find_node(saved, planned.node.name()) : nullptr;
+    if (held == nullptr) continue;
+    OtherNodes others = all;
+    others.taking_part.erase(planned.node.name());
+    auto found = compare(held->plan, planned.plan, planned.desired, others);
+    for (const std::string& name : found.nodes) kept_on[name].push_back(planned.node.name());
+    for (auto& [id, paths] : found.fields) planned.kept_fields[id].merge(paths);
+    keep_fields(planned.desired, planned.kept_fields);
+  }
+  for (const auto& [name, on] : kept_on) warn_of_kept(session, name, on);
+  if (!kept_on.empty()) planning.make_plans();
+}
+
 /// True if a change is newly found to be stale. It is blocked from now on, and with it all changes that need it.
 bool find_stale(PlannedNode& node, const NodePlan& saved) {
-  const auto held = hold_to(saved, node.plan);
+  const auto held = hold_to(saved, node.plan, node.kept_fields);
   node.outcomes.approve(held.approved);
   bool found = false;
   for (const auto& [id, error] : held.stale) {
@@ -147,7 +189,7 @@ bool find_stale(PlannedNode& node, const NodePlan& saved) {
 
 void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const NodePlan& saved) {
   NodePlan& plan = planned.plan;
-  const auto held = hold_to(saved, plan);
+  const auto held = hold_to(saved, plan, planned.kept_fields);
   for (const auto& id : held.not_held) {
     warn(session, planned.node, "plan.change_not_held",
          id.words() + " also differs, but is not in the plan: not changed");
@@ -172,7 +214,7 @@ void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const No
 
 }  // namespace
 
-void keep_to_saved_plan(Planning& planning, const SavedPlan& saved) {
+void keep_to_saved_plan(Planning& planning, const SavedPlan& saved, FieldsOfOtherNodes fields) {
   FleetSession& session = planning.session();
   // Each node decides for itself. For the others it takes more than half, so that no single node can spoil the plan.
   std::map<std::string, Error> applied;
@@ -194,6 +236,7 @@ void keep_to_saved_plan(Planning& planning, const SavedPlan& saved) {
     planned.plan = {};
     session.give_up(planned.node, own == applied.end() ? applied.begin()->second : own->second);
   }
+  if (fields == FieldsOfOtherNodes::kStay) leave_fields_of_others(planning, saved, fields_reported_otherwise);
   const auto held_plan = [&](const PlannedNode& planned) -> const NodePlan& {
     return find_node(saved, planned.node.name())->plan;  // Nodes without one are skipped by now.
   };
@@ -208,6 +251,10 @@ void keep_to_saved_plan(Planning& planning, const SavedPlan& saved) {
   for (auto& planned : planning.nodes()) {
     if (planned.node.active()) drop_changes_not_held(session, planned, held_plan(planned));
   }
+}
+
+void keep_fields_not_shown(Planning& planning, const SavedPlan& saved) {
+  leave_fields_of_others(planning, saved, fields_beyond);
 }
 
 void refuse_changes_not_shown(Planning& planning, const SavedPlan& saved) {

@@ -1,13 +1,25 @@
 #pragma once
 
+#include <cstdint>
+
 #include "engine/fleet/planning/planning.h"
 #include "engine/plan/saved_plan.h"
 
 namespace sparkplan {
 
+/// What becomes of fields that follow from another node's report, if that report differs from the saved plan.
+enum class FieldsOfOtherNodes : std::uint8_t {
+  kStay,   ///< They stay as they are, with a warning. The rest of the change is carried out.
+  kRefuse  ///< The change is refused: all or nothing.
+};
+
 /// Reduces the plans to the part that `saved` shows, and approves exactly that. Excludes nodes that are other machines
 /// than in `saved`, nodes on which it was applied before, and nodes with findings that it does not show.
-void keep_to_saved_plan(Planning& planning, const SavedPlan& saved);
+void keep_to_saved_plan(Planning& planning, const SavedPlan& saved, FieldsOfOtherNodes fields);
+
+/// For the stages after the first, before refuse_changes_not_shown(): makes new plans in which fields that follow from
+/// another node's report stay as they are, if they exceed `saved`.
+void keep_fields_not_shown(Planning& planning, const SavedPlan& saved);
 
 /// For the stages after the first. A stage may make known values that `saved` shows as unknown. Any other difference
 /// from `saved` makes the change stale, regardless of the node's data by then.

@@ -273,16 +273,16 @@ Rosters FleetSession::rosters() const {
 std::map<std::string, NodeExports> FleetSession::exports() const {
   std::map<std::string, NodeExports> all;
   for (const auto& node : nodes_) {
-    auto& exports = all[node.name()] = node.known.exports;
-    if (!node.error && !node.skipped) continue;
+    auto& exports = all[node.name()];
+    if (!node.error && !node.skipped) {
+      exports = node.known.exports;
+      continue;
+    }
+    // It may have been refused for what it reports. So the other nodes take nothing new from it.
     for (const auto& type : exported_everywhere_) {
-      const auto found = exports.find(type);
-      if (found == exports.end()) continue;
-      if (found->second.is_map()) {
-        found->second.set(std::string(kOutdatedExport), true);
-      } else {
-        exports.erase(found);
-      }
+      const auto found = node.known.exports.find(type);
+      if (found == node.known.exports.end() || !found->second.is_map()) continue;
+      exports.emplace(type, found->second).first->second.set(kOutdatedExport, true);
     }
   }
   return all;

@@ -172,8 +172,8 @@ class FleetSession {
   const LockHolder& holder() const { return holder_; }
   /// Types whose exports every node reports, even without the section.
   const std::set<std::string>& exported_everywhere() const { return exported_everywhere_; }
-  /// The exports by node. Those of an excluded node are marked as outdated: their content counts, their absence proves
-  /// nothing.
+  /// The exports by node. A node that is excluded or has an error exports nothing, as if it had not answered. Only the
+  /// types of exported_everywhere() stay, marked as outdated: their content counts, their absence proves nothing.
   std::map<std::string, NodeExports> exports() const;
   /// The roster that most of the manifests agree on.
   const Roster& roster() const { return roster_; }

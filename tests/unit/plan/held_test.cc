@@ -207,4 +207,77 @@ TEST_CASE("a displayed resource without a change that no longer holds is named")
   CHECK(hold_to(saved, NodePlan()).not_so_now == std::vector<ResourceId>{kA, kB, {"fake", "c"}});
 }
 
+namespace {
+
+/// kA has a field of the node n1 and one of n2; both have a line in its file.
+NodePlan with_lines_of(const std::string& first, const std::string& second) {
+  NodePlan plan = two_changes();
+  plan.changes[0].fields = {{"line.n1", "old 1", first}, {"line.n2", "old 2", second}};
+  std::erase_if(plan.changes[0].fields, [](const FieldChange& field) { return field.before == field.after; });
+  plan.steps[0] = step_of("/a", "old 1\nold 2\n", first + "\n" + second + "\n", {kA});
+  plan.after_steps[kA] = Value::map({{"line.n1", first}, {"line.n2", second}});
+  return plan;
+}
+
+const KeptFields kKeptOfFirst{{kA, {"line.n1"}}};
+
+}  // namespace
+
+TEST_CASE("a change of which some fields stay as they are is approved for the others") {
+  const NodePlan saved = with_lines_of("new 1", "new 2");
+  const NodePlan now = with_lines_of("old 1", "new 2");
+  CHECK(hold_to(saved, now).stale.contains(kA));
+  CHECK(hold_to(saved, now, kKeptOfFirst).approved == std::set<ResourceId>{kA, kB});
+  // A field of another node must be as displayed.
+  CHECK(hold_to(saved, with_lines_of("old 1", "other 2"), kKeptOfFirst).stale.contains(kA));
+  CHECK(hold_to(saved, with_lines_of("old 1", "old 2"), kKeptOfFirst).stale.contains(kA));
+}
+
+TEST_CASE("a step for fewer fields writes and removes nothing that the saved plan does not display") {
+  NodePlan saved = with_lines_of("new 1", "new 2");
+  NodePlan now = with_lines_of("old 1", "new 2");
+  SECTION("a line that is neither displayed nor there") { now.steps[0].after = file_present("other 1\nnew 2\n", 0644); }
+  SECTION("another mode") { now.steps[0].after = file_present("old 1\nnew 2\n", 0666); }
+  SECTION("a line that the displayed step leaves is removed") {
+    saved.steps[0] = step_of("/a", "old 1\nold 2\nrest\n", "new 1\nnew 2\nrest\n", {kA});
+    now.steps[0] = step_of("/a", "old 1\nold 2\nrest\n", "old 1\nnew 2\n", {kA});
+  }
+  SECTION("another state before it") { now.steps[0].before = file_present("touched", 0644); }
+  SECTION("one more step") { now.steps.push_back(step_of("/c", "old", "new", {kA})); }
+  SECTION("one more resource") { now.steps[0].resources.push_back(kB); }
+  SECTION("another value in the manifest") { now.after_steps[kA].set("line.n2", "other"); }
+  CHECK(hold_to(saved, now, kKeptOfFirst).stale.contains(kA));
+}
+
+TEST_CASE("a change of which all fields stay as they are is neither approved nor stale") {
+  const NodePlan saved = with_lines_of("new 1", "old 2");
+  NodePlan now = two_changes();
+  std::erase_if(now.changes, [](const Change& change) { return change.id == kA; });
+  std::erase_if(now.steps, [](const Step& step) { return step.resources == std::vector<ResourceId>{kA}; });
+  const HeldPlan held = hold_to(saved, now, kKeptOfFirst);
+  CHECK(held.approved == std::set<ResourceId>{kB});
+  CHECK(held.stale.empty());
+  CHECK(held.not_held.empty());
+}
+
+TEST_CASE("fields of another node differ if the node reports other data, and not if this node was changed") {
+  NodePlan saved = with_lines_of("new 1", "new 2");
+  Resource resource{kA, Value::map({{"line.n1", "x"}, {"line.n2", "y"}, {"size.n1", "z"}}), {}, {}};
+  resource.known_part_first = true;
+  const OtherNodes others{{"n1", "n2"}, {}};
+  const auto found = fields_reported_otherwise(saved, with_lines_of("other 1", "new 2"), {resource}, others);
+  CHECK(found.nodes == std::set<std::string>{"n1"});
+  CHECK(found.fields == KeptFields{{kA, {"line.n1", "size.n1"}}});
+  CHECK(fields_reported_otherwise(saved, saved, {resource}, others).nodes.empty());
+  // The node itself, and nodes that the file does not name, are no other nodes.
+  CHECK(fields_reported_otherwise(saved, with_lines_of("other 1", "new 2"), {resource}, {{"n2"}, {}}).nodes.empty());
+  CHECK(fields_reported_otherwise(saved, saved, {resource}, {{"n2"}, {"n1"}}).nodes == std::set<std::string>{"n1"});
+  NodePlan removing = saved;
+  removing.changes[0].fields[0].after = Value();
+  CHECK(fields_reported_otherwise(removing, removing, {resource}, {{"n2"}, {"n1"}}).nodes.empty());
+  NodePlan changed = with_lines_of("other 1", "new 2");
+  changed.steps[0].before = file_present("touched", 0644);
+  CHECK(fields_reported_otherwise(saved, changed, {resource}, others).nodes.empty());
+}
+
 }  // namespace sparkplan
