@@ -86,6 +86,8 @@ struct TreeAccess {
   /// Bytes for whose reading a node gets time, whatever it claims to have.
   std::int64_t most_to_read = std::numeric_limits<std::int64_t>::max();
   std::string stage;  ///< Of an image: stage_of().
+  /// Of an image: the engine's storage needs the space for an archive of so many bytes; 0: for none.
+  std::int64_t to_load = 0;
   AnswerPatience patience;
 };
 
