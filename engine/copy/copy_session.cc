@@ -217,6 +217,9 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
   switch (command.action) {
     case CopyImageAction::kLook:
       break;
+    case CopyImageAction::kSpace:
+      answers_.send(store.storage(*tree_));
+      return {};
     case CopyImageAction::kSave:
       SPARK_CHECK(store.save(*tree_, path_, command.id, static_cast<std::size_t>(command.left_out)));
       break;

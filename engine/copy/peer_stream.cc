@@ -80,6 +80,8 @@ struct PeerStream::Cipher {
   std::vector<char> arriving;  ///< The record that is being received.
   std::vector<char> plain;     ///< The last record that was opened ...
   std::size_t plain_at = 0;    ///< ... and how much of it was taken.
+  /// A record was not opened. `plain` may have bytes of a forged one, and nothing behind it counts.
+  bool broken = false;
 };
 
 PeerStream::PeerStream(FileDescriptor socket, std::string key, Side side, Traffic& traffic)
@@ -107,13 +109,18 @@ Result<void> PeerStream::send(std::string_view bytes) {
 }
 
 Result<void> PeerStream::receive(char* into, std::size_t size) {
+  if (cipher_ && cipher_->broken) return failure(ErrorCode::kVerifyFailed, "the stream ended at a wrong record");
   while (size > 0) {
     std::size_t count = std::min(size, kSlice);
     if (!cipher_) {
       traffic_->receiving.take(count);
       SPARK_CHECK(receive_raw(into, count));
     } else {
-      if (cipher_->plain_at == cipher_->plain.size()) SPARK_CHECK(open_record());
+      if (cipher_->plain_at == cipher_->plain.size()) {
+        cipher_->broken = true;
+        SPARK_CHECK(open_record());
+        cipher_->broken = false;
+      }
       count = std::min(size, cipher_->plain.size() - cipher_->plain_at);
       std::memcpy(into, cipher_->plain.data() + cipher_->plain_at, count);
       cipher_->plain_at += count;

@@ -35,7 +35,9 @@ class PeerStream {
 
   /// Errors: kUnreachable.
   Result<void> send(std::string_view bytes);
-  /// Fills `into`. Errors: kUnreachable, also at the end of the stream; kVerifyFailed (a record was forged).
+  /// Fills `into`. After an error, `into` may have the bytes of earlier records, and every further call fails if the
+  /// stream has a key.
+  /// Errors: kUnreachable, also at the end of the stream; kVerifyFailed (a record was forged).
   Result<void> receive(char* into, std::size_t size);
   /// False once the other node has ended the connection, or does not answer the kernel. Does not wait.
   bool is_connected() const;

@@ -10,6 +10,7 @@
 #include "engine/model/container_image.h"
 #include "engine/sync/answer_limits.h"
 #include "engine/sync/pruning.h"
+#include "engine/sync/sync_run.h"
 
 namespace sparkplan {
 namespace {
@@ -137,6 +138,25 @@ void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPat
 }
 
 bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
+
+void fail_to_begin(const RunOptions& run, SyncNode& node, Error error) {
+  node.shown->too_little_space = is_too_little_space(error);
+  fail_node(run, node, std::move(error));
+}
+
+Result<CopyOpened> open_to_begin(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+  SPARK_TRY(auto opened, open_tree(node, item, access));
+  if (access.to_load == 0) return opened;
+  SPARK_TRY(const auto found, ask(node, command_for(node, item, CopyImageAction::kSpace), access.patience));
+  // Compared without a sum, which the claim of a node could overflow.
+  const std::int64_t for_archive = found.store_shared ? access.to_load : 0;
+  if (found.store.empty() || found.store_free_bytes - for_archive >= access.to_load) return opened;
+  const auto megabytes = [](std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
+  const std::string both = found.store_shared ? " for the image, and as much for its archive" : "";
+  return failure(system_error("load " + item.name + " into " + found.store + ": " + megabytes(access.to_load) +
+                                  " are needed" + both + ", " + megabytes(found.store_free_bytes) + " are free",
+                              ENOSPC));
+}
 
 Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const CopyImageState& image,
                                           std::size_t left_out, const TreeAccess& access) {

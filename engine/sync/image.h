@@ -59,6 +59,13 @@ void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPat
 Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const CopyImageState& image,
                                           std::size_t left_out, const TreeAccess& access);
 bool is_too_little_space(const Error& error);
+/// As fail_node(), for an error before the transfer: it may be is_too_little_space().
+void fail_to_begin(const RunOptions& run, SyncNode& node, Error error);
+
+/// open_tree() for a transfer. Of an image that the node is to load, asks for the space in the storage of its engine:
+/// the load would fail after the whole transfer. A node that does not know its engine's storage passes.
+/// Errors: as open_tree(); is_too_little_space().
+Result<CopyOpened> open_to_begin(SyncNode& node, const ContentItem& item, const TreeAccess& access);
 
 /// Has the node check the archive in the stage and load it, if it contains the image with this id and no other name.
 /// Errors: as save_image(); kVerifyFailed (another image or name, or the image has another id after loading),

@@ -90,6 +90,8 @@ struct TreeAccess {
   std::string stage;  ///< Of an image: stage_of().
   /// For `read`: how far the node is, at most twice a second. Empty: no one asks.
   std::function<void(const TransferProgress& progress)> progress;
+  /// Of an image: the engine's storage needs the space for an archive of so many bytes; 0: for none.
+  std::int64_t to_load = 0;
   AnswerPatience patience;
 };
 

@@ -267,8 +267,7 @@ class SyncRun {
       nodes_[source].listing.entries = std::move(*saved);
       transfer_to(report, source, places, true, stage);
     } else {
-      report.nodes[source].too_little_space = is_too_little_space(saved.error());
-      fail(nodes_[source], std::move(saved).error());
+      fail_to_begin(run_, nodes_[source], std::move(saved).error());
     }
     on_each([&](SyncNode& node) {
       // A sync that was interrupted continues with the same archive.
@@ -302,9 +301,10 @@ class SyncRun {
                    const std::string& stage) {
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
-      const TreeAccess access = access_to_write(stage);
-      if (auto opened = open_tree(node, report.item, access); !opened) {
-        if (!holds(report, source, node)) return fail(node, std::move(opened).error());
+      TreeAccess access = access_to_write(stage);
+      if (!stage.empty() && !node.shown->comparison.in_sync()) access.to_load = nodes_[source].listing.bytes();
+      if (auto opened = open_to_begin(node, report.item, access); !opened) {
+        if (!holds(report, source, node)) return fail_to_begin(run_, node, std::move(opened).error());
         node.shown->stopped = std::move(opened).error();
       }
       if (&node != &nodes_[source]) return;

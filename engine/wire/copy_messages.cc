@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/model/resource.h"
@@ -37,6 +38,10 @@ bool is_image_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [&](char c) {
     return is_word(c) || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-' || c == '/' || c == ':';
   });
+}
+
+bool is_engine_folder(std::string_view path) {
+  return path.starts_with('/') && path.size() <= kLongestCopyPath && shown_text(path, kLongestCopyPath) == path;
 }
 
 bool is_path_below_tree(std::string_view path) {
@@ -195,8 +200,13 @@ void list_fields(FieldVisitor& field, CopyImageState& answer) {
   field("bytes", answer.bytes, kBytes);
   field("layers", answer.layers, kLayers);
   field("known_layers", answer.known_layers, kOptional.within(0, kMostImageLayers));
+  field("store", answer.store, kOptional.no_longer_than(kLongestCopyPath).unless(answer.store.empty()));
+  field("store_free_bytes", answer.store_free_bytes, kBytes);
+  field("store_shared", answer.store_shared, kOptional.unless(!answer.store_shared));
   if (!field.reading()) return;
   field.check("layers", are_layers(answer.layers), "expected digests");
+  field.check("store", answer.store.empty() || is_engine_folder(answer.store),
+              "expected an absolute path in plain text");
   field.check("id", answer.id.empty() || is_sha256(answer.id), "expected 64 hexadecimal digits");
 }
 

@@ -197,10 +197,11 @@ enum class CopyImageAction : std::uint8_t {
   /// Instead of CopyOpen, and repeatedly for one owner. The others need an open tree of kind kImage, which CopyPrune
   /// empties.
   kLook,
-  kSave,  ///< Writes the image's archive into the tree, unless it is there.
-  kLoad,  ///< Checks the archive and loads it.
+  kSave,   ///< Writes the image's archive into the tree, unless it is there.
+  kLoad,   ///< Checks the archive and loads it.
+  kSpace,  ///< Looks for the free space in the engine's storage, and not at the image.
 };
-constexpr EnumNames<3> names_of(CopyImageAction /*action*/) { return {"look", "save", "load"}; }
+constexpr EnumNames<4> names_of(CopyImageAction /*action*/) { return {"look", "save", "load", "space"}; }
 /// Asks the container engine of this machine for an image, as the user of the process.
 struct CopyImage {
   static constexpr std::string_view kName = "image";
@@ -223,6 +224,12 @@ struct CopyImageState {
   /// The digests of its unpacked layers: 64 hexadecimal digits each. Empty if they are not known.
   std::vector<std::string> layers = {};
   std::int64_t known_layers = 0;  ///< Of CopyImage::layers: so many, from the first one on, need not be sent.
+  /// For kSpace: the directory of the engine's storage; empty: not known.
+  std::string store = {};
+  /// On the file system of `store`. If `store_shared`, the archive is on it too, and what the node has of the archive
+  /// counts as free.
+  std::int64_t store_free_bytes = 0;
+  bool store_shared = false;
 };
 
 /// Listens for the peer's connections: one per token.
@@ -306,6 +313,8 @@ bool is_path_below_tree(std::string_view path);
 bool stays_in_tree(std::string_view path, std::string_view target);
 /// A name that no container engine takes for a flag or for a digest.
 bool is_image_name(std::string_view name);
+/// An absolute path that can be printed as it is.
+bool is_engine_folder(std::string_view path);
 /// The folder in a tree that keeps unfinished files.
 inline constexpr std::string_view kPartialFolder = ".sparkplan-partial";
 /// The only file in a tree of kind kImage.

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -187,6 +189,15 @@ Result<void> ImageStore::load(const Tree& tree, const std::string& path, const s
   return error;
 }
 
+CopyImageState ImageStore::storage(const Tree& stage) const {
+  if (!loads_parts()) return {};
+  const bool is_docker = engine_ == ContainerEngine::kDocker;
+  const auto ended =
+      run({"info", "--format", is_docker ? "{{.DockerRootDir}}" : "{{.Store.GraphRoot}}"}, kLookPatience);
+  if (!ended || ended->status != 0) return {};
+  return storage_at(std::string(trim(ended->output)), stage);
+}
+
 bool ImageStore::has(const std::string& id) const {
   const auto ended = run({"image", "inspect", "--format", "{{.Id}}", id}, kLookPatience);
   return !ended || ended->status == 0 || !says_no_such_image(ended->words);
@@ -240,6 +251,24 @@ bool is_path_of_stage(const std::string& path) {
   const auto stage = std::string_view(path).substr(end + 1);
   const bool is_stage = stage.size() == kLengthOfStage && stage.find_first_not_of("0123456789abcdef") == stage.npos;
   return is_stage && (folder == kStagesOfRoot || folder.ends_with(kStagesInHome));
+}
+
+CopyImageState storage_at(const std::string& folder, const Tree& stage) {
+  struct stat of_store {};
+  struct stat of_stage {};
+  struct statvfs space {};
+  const bool is_there = is_engine_folder(folder) && ::stat(folder.c_str(), &of_store) == 0 &&
+                        S_ISDIR(of_store.st_mode) && ::statvfs(folder.c_str(), &space) == 0;
+  CopyImageState state;
+  if (!is_there) return state;
+  state.store = folder;
+  state.store_free_bytes = static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize);
+  state.store_shared = ::fstat(stage.root(), &of_stage) == 0 && of_stage.st_dev == of_store.st_dev;
+  if (!state.store_shared) return state;
+  const auto archive = stage.status_of(std::string(kImageArchive));
+  const std::int64_t there = archive ? std::min<std::int64_t>(archive->st_size, kLargestCopyFile) : 0;
+  state.store_free_bytes += stage.partial_bytes() + there;
+  return state;
 }
 
 CopyPruned prune_archive(const Tree& tree, bool remove) {

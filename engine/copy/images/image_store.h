@@ -31,6 +31,9 @@ class ImageStore {
   /// Loads the archive from the tree at `path`, if it contains the image with this id alone.
   /// Errors: as check_archive() and look().
   Result<void> load(const Tree& tree, const std::string& path, const std::string& id, std::size_t left_out) const;
+  /// The space in the engine's storage, as storage_at() reports it. Empty also if the engine does not answer, and with
+  /// docker's store of containerd, whose directory docker does not name.
+  CopyImageState storage(const Tree& stage) const;
   /// Whether the engine has the image with this id, under any name or none. Also true if that cannot be told.
   bool has(const std::string& id) const;
   /// Counts the image with this id, and with `remove` removes it. It is kept if it also has another name than this one.
@@ -58,6 +61,10 @@ class ImageStore {
 /// "sha256:0123..." or "0123...", a number, and a JSON list of the layers, as the engines print them. Without a list of
 /// digests, the layers are not known. Errors: kFailed.
 Result<CopyImageState> image_state_from(const std::string& text);
+
+/// The free space for an image in the directory that an engine names as its storage. Empty if the text is no path in
+/// plain text, or if there is no such directory on this machine.
+CopyImageState storage_at(const std::string& folder, const Tree& stage);
 
 /// Counts the archive and what an interrupted run has left of it, and removes them with `remove`.
 CopyPruned prune_archive(const Tree& tree, bool remove);

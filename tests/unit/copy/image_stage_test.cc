@@ -1,6 +1,12 @@
 // Images in the store of an engine: how it names them, and the record of what a sync has loaded.
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "engine/copy/accounts.h"
+#include "engine/copy/chunk_digest.h"
+#include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/images/image_store.h"
 #include "tests/unit/agent/scratch.h"
@@ -61,6 +67,76 @@ TEST_CASE("copy prune: the record of a loaded image outlives its archive, until 
   CHECK(recorded());
   forget(true);
   CHECK_FALSE(recorded());
+}
+
+TEST_CASE(
+    "copy image: an unfinished archive stays in its stage, the next run continues it, and a prune leaves no stage") {
+  const ScratchDirectory folder;
+  const fs::path stage = folder.path() / ".local/state/sparkplan/images" / std::string(32, 'd');
+  const std::string archive = random_text(static_cast<std::size_t>(kCopyChunk) + 1000, 5);
+  const auto chunk = static_cast<std::size_t>(kCopyChunk);
+  CopyEntry entry;
+  entry.path = kImageArchive;
+  entry.size = static_cast<std::int64_t>(archive.size());
+  entry.mode = 0600;
+  entry.user = copy::user_name(::geteuid());
+  entry.group = copy::group_name(::getegid());
+  entry.digests = copy::packed({copy::digest_of(archive.data(), chunk), copy::digest_of(archive.data() + chunk, 1000)});
+  const auto opened = [&] {
+    Program program;
+    program.send(open_of(stage, CopyTreeKind::kImage));
+    const auto answer = program.await<CopyOpened>();
+    REQUIRE(answer);
+    return *answer;
+  };
+  // What one run fetches: so many chunks, and then it fails.
+  const auto fetch = [&](std::size_t chunks) {
+    auto tree = copy::Tree::open(stage.string(), CopyTreeKind::kImage);
+    auto index = copy::DigestIndex::open(stage.string(), true);
+    REQUIRE((tree && index));
+    copy::Content content(*tree, *index);
+    REQUIRE(content.expect({entry}));
+    const auto begun = content.begin(CopyBegin{false, true});
+    REQUIRE(begun);
+    for (std::size_t i = 0; i < chunks; ++i) {
+      const auto wanted = content.take_now();
+      REQUIRE(wanted);
+      const std::string bytes = archive.substr(wanted->id.chunk * chunk, chunk);
+      REQUIRE(content.deliver(*wanted, std::make_shared<std::vector<char>>(bytes.begin(), bytes.end())));
+    }
+    const bool all = begun->missing_bytes <= static_cast<std::int64_t>(chunks * chunk);
+    if (!all) content.fail(make_error(ErrorCode::kUnreachable, "the sender has gone"));
+    const auto end = Clock::now() + kEnough;
+    while (!content.ended() && Clock::now() < end) content.wait(std::chrono::milliseconds(100));
+    CHECK(content.complete() == all);
+    return begun->missing_bytes;
+  };
+
+  CHECK(opened().partial_bytes == 0);
+  CHECK(fetch(1) == entry.size);
+  CHECK_FALSE(fs::exists(stage / kImageArchive));
+  CHECK(fs::exists(stage / kPartialFolder));
+  CHECK(opened().exists);
+  // The first chunk was fetched first.
+  CHECK(fetch(1) == 1000);
+  CHECK(read_file(stage / kImageArchive) == archive);
+  CHECK_FALSE(fs::exists(stage / kPartialFolder));
+
+  {
+    Program program;
+    CopyOpen open = open_of(stage, CopyTreeKind::kImage);
+    open.existing = true;
+    program.send(open);
+    REQUIRE(program.await<CopyOpened>());
+    program.send(CopyPrune{true, false});
+    const auto pruned = program.await<CopyPruned>();
+    REQUIRE(pruned);
+    CHECK(pruned->files == 1);
+  }
+  Program program;
+  program.send(CopyForget{stage.string(), "", CopyTreeKind::kImage, false});
+  REQUIRE(program.await<CopyForgotten>());
+  CHECK_FALSE(fs::exists(stage));
 }
 
 TEST_CASE("copy image: the engines print the id with and without its algorithm") {
