@@ -44,7 +44,7 @@ class Content {
   /// Before begin(). Errors: kInvalidInput (too many, a name twice).
   Result<void> expect(std::vector<CopyEntry> entries);
   /// Errors: kRefused (a file with other content, without `replace`; a name of another kind), kStalePlan (a source's
-  /// file is not the one that was listed), kFailed.
+  /// file is not the one that was listed), kNotFound (this node lacks the owner of a name), kFailed.
   Result<CopyBegun> begin(const CopyBegin& command);
 
   /// Waits until this node has the chunk. Errors: kInterrupted (the transfer has ended), kInvalidInput (no such chunk),
@@ -118,6 +118,8 @@ class Content {
   ChunkBytes from_cache(ChunkId id) const;
 
   // content_begin.cc: what is there, and what is missing.
+  /// Errors: kNotFound: this node lacks the user or group of an entry that it is to give away.
+  Result<void> check_owners() const;
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_directory(const CopyEntry& entry);

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/file_bytes.h"
@@ -52,6 +55,7 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   begun.free_bytes = tree_.free_bytes();
   files_.resize(entries_.size());
   if (!source_) {
+    SPARK_CHECK(check_owners());
     SPARK_TRY(partial_, folder_of_unfinished(tree_));
     SPARK_CHECK(journal_.open(partial_.get()));
   }
@@ -63,11 +67,24 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
       SPARK_CHECK(begin_directory(entry));
     }
   }
+  if (!source_) SPARK_CHECK(journal_.confirm());
   const std::lock_guard lock(mutex_);
   wanted_ = in_turns(wanted_);
   if (!source_) SPARK_CHECK(start_keepers());
   begun_ = true;
   return begun;
+}
+
+/// Before anything is sent: without its owner, a file would fail only when all of its bytes are there.
+Result<void> Content::check_owners() const {
+  if (owner_ || ::geteuid() != 0) return {};
+  std::set<std::string_view> users;
+  std::set<std::string_view> groups;
+  for (const CopyEntry& entry : entries_) {
+    if (users.insert(entry.user).second) SPARK_CHECK(account_named(entry.user));
+    if (groups.insert(entry.group).second) SPARK_CHECK(group_named(entry.group));
+  }
+  return {};
 }
 
 Result<void> Content::begin_directory(const CopyEntry& entry) {
@@ -197,17 +214,23 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
   begun.needed_bytes += std::max<std::int64_t>(entry.size - status.st_blocks * kBlock, 0);
   if (!is_there) return {};
   std::vector<ChunkId> recorded;
-  for (const auto& [chunk, digest] : journal_.chunks_of_file(file.partial)) {
+  const Journal::Chunks journalled = journal_.chunks_of_file(file.partial);
+  for (const auto& [chunk, digest] : journalled) {
     if (chunk >= file.has.size() || file.digests[chunk] != digest) continue;
     recorded.push_back({number, static_cast<std::uint32_t>(chunk)});
   }
   const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
-  if (read_again) {
-    find_again(opened.get(), recorded);
-  } else {
+  if (!read_again) {
     for (const ChunkId id : recorded) file.has[id.chunk] = Has::kVerified;
+    return {};
   }
-  return {};
+  find_again(opened.get(), recorded);
+  // The next process must not count what the disk has lost, also if this one is killed before it is fetched again.
+  Journal::Chunks found;
+  for (const auto& one : journalled) {
+    if (one.first < file.has.size() && file.has[one.first] == Has::kVerified) found.insert(one);
+  }
+  return journal_.keep_only(file.partial, found);
 }
 
 /// With many readers: one alone would take minutes for a large model, and the other nodes do not wait that long.
