@@ -1,5 +1,7 @@
 #include "engine/sync/foresight.h"
 
+#include <algorithm>
+
 #include "engine/core/bounded_text.h"
 #include "engine/sync/route.h"
 
@@ -32,6 +34,24 @@ void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes
     const bool is_joined = sender != nullptr && !fabric_paths(cluster, *sender, *places[place].node).empty();
     shown.network = sender == nullptr ? Network::kSsh : is_joined ? Network::kFabric : Network::kManagement;
   }
+}
+
+ContentStatus status_of(const Comparison& found) {
+  if (!found.differing.empty()) return ContentStatus::kDiffers;
+  if (!found.missing.empty() || !found.properties.empty()) return ContentStatus::kMissing;
+  return found.unread.empty() ? ContentStatus::kPresent : ContentStatus::kUnread;
+}
+
+UnreadNames unread_names(const ContentReport& report) {
+  UnreadNames all;
+  for (const ContentOfNode& shown : report.nodes) {
+    const NameList& unread = shown.comparison.unread;
+    all.names.insert(all.names.end(), unread.kept().begin(), unread.kept().end());
+    all.is_cut = all.is_cut || unread.is_cut();
+  }
+  std::sort(all.names.begin(), all.names.end());
+  all.names.erase(std::unique(all.names.begin(), all.names.end()), all.names.end());
+  return all;
 }
 
 Error no_source(const ContentItem& item) {

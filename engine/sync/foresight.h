@@ -17,6 +17,16 @@ namespace sparkplan {
 void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes, std::size_t source,
                       ContentReport& report);
 
+/// Pure. Of a node that was compared with the source.
+ContentStatus status_of(const Comparison& found);
+
+struct UnreadNames {
+  std::vector<std::string> names;  ///< Each once.
+  bool is_cut = false;             ///< There are more.
+};
+/// Pure. The files that any node has to read before it is compared.
+UnreadNames unread_names(const ContentReport& report);
+
 /// Pure. Why nothing can be sent: no machine that was read has the item.
 Error no_source(const ContentItem& item);
 

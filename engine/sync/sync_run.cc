@@ -175,11 +175,7 @@ class SyncRun {
       shown.comparison = is_model(report.item)
                              ? compare_listings(right, nodes_[i].listing, owner_on(nodes_[i], report.item))
                              : compare_images(report.item.name, nodes_[source].image, nodes_[i].image);
-      const Comparison& found = shown.comparison;
-      shown.status = !found.differing.empty()                              ? ContentStatus::kDiffers
-                     : !found.missing.empty() || !found.properties.empty() ? ContentStatus::kMissing
-                     : !found.unread.empty()                               ? ContentStatus::kUnread
-                                                                           : ContentStatus::kPresent;
+      shown.status = status_of(shown.comparison);
     }
   }
 
@@ -187,24 +183,16 @@ class SyncRun {
   bool read_what_is_unread(ContentReport& report, std::size_t source) {
     // Also enough for an honest node with other large trees below the same directory.
     constexpr std::int64_t kMostTimesTheSource = 5;
-    std::vector<std::string> of_any;
-    bool any_is_cut = false;
-    for (const ContentOfNode& shown : report.nodes) {
-      const NameList& unread = shown.comparison.unread;
-      of_any.insert(of_any.end(), unread.kept().begin(), unread.kept().end());
-      any_is_cut = any_is_cut || unread.is_cut();
-    }
-    std::sort(of_any.begin(), of_any.end());
-    of_any.erase(std::unique(of_any.begin(), of_any.end()), of_any.end());
-    if (of_any.empty() && !options_.verify) return false;
+    const UnreadNames of_any = unread_names(report);
+    if (of_any.names.empty() && !options_.verify) return false;
     on_each([&](SyncNode& node) {
       if (has_failed(node) || !node.listing.exists) return;
       const bool is_source = &node == &nodes_[source];
       const NameList& unread = node.shown->comparison.unread;
-      const auto& paths = is_source ? of_any : unread.kept();
+      const auto& paths = is_source ? of_any.names : unread.kept();
       if (paths.empty() && !options_.verify) return;
       TreeAccess reading = access(true);
-      if (!options_.verify && !(is_source ? any_is_cut : unread.is_cut())) reading.paths = paths;
+      if (!options_.verify && !(is_source ? of_any.is_cut : unread.is_cut())) reading.paths = paths;
       // A node gets no time for files that it claims to have beside the source's tree.
       if (!is_source) reading.most_to_read = kMostTimesTheSource * nodes_[source].listing.bytes();
       look(node, report.item, reading);
@@ -240,7 +228,10 @@ class SyncRun {
       // others.
       if (i == source || lacks || is_model(report.item) || !cluster_.cables.empty()) places.push_back(i);
     }
-    if (!any_lacks) return;
+    if (!any_lacks) {
+      if (!is_model(report.item)) drop_unneeded_stages(nodes_, source, report.item, options_.patience);
+      return;
+    }
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
       report.error = not_spread(report, nodes_[source].spec->name.str());
       return;
@@ -273,10 +264,14 @@ class SyncRun {
       report.nodes[source].too_little_space = is_too_little_space(saved.error());
       fail(nodes_[source], std::move(saved).error());
     }
+    const bool is_awaited =
+        saved && std::ranges::any_of(places, [&](std::size_t i) {
+          return i != source && !report.nodes[i].comparison.in_sync() && report.nodes[i].status != ContentStatus::kSent;
+        });
     on_each([&](SyncNode& node) {
-      // A sync that was interrupted continues with the same archive.
+      // A sync that was interrupted continues with the same archive, and with the source's digests of it.
       const bool is_source = &node == &nodes_[source];
-      if (!is_among(places, node) || run_.stop.stop_requested() || (has_failed(node) && !is_source)) return;
+      if (!is_among(places, node) || run_.stop.stop_requested() || (is_source ? is_awaited : has_failed(node))) return;
       if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, left_out, stage);
       if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
