@@ -120,6 +120,9 @@ class Content {
   // content_begin.cc: what is there, and what is missing.
   /// Errors: kNotFound: this node lacks the user or group of an entry that it is to give away.
   Result<void> check_owners() const;
+  /// A directory that a sync has made and that is still empty gets its owner and rights before its first file, so that
+  /// no other user enters it and no interruption leaves it without them. True if it got them.
+  Result<bool> begin_root();
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_directory(const CopyEntry& entry);
@@ -148,6 +151,7 @@ class Content {
   Result<void> check_may_give(int directory, const CopyEntry& entry) const;
   Result<void> finish();
   Result<void> finish_directories();
+  Result<void> finish_root();
 
   Tree& tree_;
   DigestIndex& index_;
@@ -155,6 +159,7 @@ class Content {
   std::vector<CopyEntry> entries_;
   std::map<std::string, std::uint32_t> places_;
   std::atomic<std::int64_t> checked_bytes_{0};
+  std::optional<CopyEntry> root_;  ///< The directory itself, as on the source.
   bool source_ = false;
   bool replace_ = false;
   FileDescriptor partial_;

@@ -23,6 +23,19 @@
 namespace sparkplan::copy {
 namespace {
 
+constexpr int kOwnerDoesAll = 0700;
+
+CopyEntry entry_of(const CopyRoot& root) {
+  CopyEntry entry;
+  entry.path = kRootPath;
+  entry.kind = CopyKind::kDirectory;
+  entry.mode = root.mode;
+  entry.mtime_ns = root.mtime_ns;
+  entry.user = root.user;
+  entry.group = root.group;
+  return entry;
+}
+
 /// True if no other user can give a name in this directory to another file.
 bool is_private_folder(int directory) {
   struct stat status {};
@@ -55,9 +68,15 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   begun.free_bytes = tree_.free_bytes();
   files_.resize(entries_.size());
   if (!source_) {
+    if (command.root) root_ = entry_of(*command.root);
     SPARK_CHECK(check_owners());
+    SPARK_TRY(const bool is_new, begin_root());
     SPARK_TRY(partial_, folder_of_unfinished(tree_));
     SPARK_CHECK(journal_.open(partial_.get()));
+    if (is_new) {
+      SPARK_TRY(const auto id, Journal::id_of(tree_.root()));
+      SPARK_CHECK(journal_.add_directory(kRootPath, id));
+    }
   }
   for (std::uint32_t number = 0; number < entries_.size(); ++number) {
     const CopyEntry& entry = entries_[number];
@@ -73,6 +92,16 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   if (!source_) SPARK_CHECK(start_keepers());
   begun_ = true;
   return begun;
+}
+
+Result<bool> Content::begin_root() {
+  const auto origin = index_.origin();
+  // Another user may have moved an own directory here since a sync has made it.
+  if (!root_ || !origin || !origin->made || !tree_.is_new()) return false;
+  CopyEntry usable = *root_;
+  usable.mode |= kOwnerDoesAll;
+  SPARK_CHECK(give_properties(tree_.root(), usable));
+  return true;
 }
 
 /// Before anything is sent: without its owner, a file would fail only when all of its bytes are there.

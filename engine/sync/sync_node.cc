@@ -141,6 +141,7 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
+  listing.root = std::move(looked.root);
   keep_few_names(looked.changed);
   listing.changed = std::move(looked.changed);
   return listing;
@@ -155,7 +156,7 @@ Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAcce
     if (part != nullptr) take_digests_of(std::move(*part), entries);
   };
   SPARK_TRY(const auto looked, await<CopyLooked>(*node.client, access.patience, 0, take));
-  return check_to_send(node.listing.entries, owner_on(node, item));
+  return check_to_send(node.listing.entries, owner_on(node, item), node.listing.root);
 }
 
 Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {

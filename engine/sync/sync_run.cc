@@ -320,6 +320,7 @@ class SyncRun {
     }
     TransferOptions options;
     options.encrypt = options_.encrypt;
+    options.root = listing.root;
     // Connections share the rate, and a chunk is passed on when it is whole: with many, each hop would wait longer.
     if (options_.rate > 0) options.streams = 2;
     options.stop = run_.stop;

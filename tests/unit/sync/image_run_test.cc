@@ -32,7 +32,7 @@ CopyReaction with_image(const std::string& id, const std::string& after_load, co
       part.entries[0].mode = 0600;
       part.entries[0].size = 100;
       say(self, part);
-      say(self, CopyLooked{});
+      say(self, CopyLooked{{}, CopyRoot{0777, 0, "root", "root"}});
     } else if (std::holds_alternative<CopyListTrees>(command)) {
       say(self, CopyTrees{left});
     } else if (std::holds_alternative<CopyPrune>(command)) {
@@ -74,6 +74,15 @@ TEST_CASE("image run: the archive travels, is loaded and dropped") {
   CHECK(removals_of(bench.nodes[2]) == 0);
   CHECK(bench.nodes[1].all<CopyImage>()[1].id == kFirst);
   CHECK(actions[2] == std::vector<CopyImageAction>{kLook});
+}
+
+TEST_CASE("image run: no source makes the directory of the archive writable for others") {
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = with_image("", kFirst);
+  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
+  CHECK_FALSE(bench.nodes[1].all<CopyBegin>().at(0).root);
 }
 
 namespace {
