@@ -44,7 +44,7 @@ class Content {
   /// Before begin(). Errors: kInvalidInput (too many, a name twice).
   Result<void> expect(std::vector<CopyEntry> entries);
   /// Errors: kRefused (a file with other content, without `replace`; a name of another kind), kStalePlan (a source's
-  /// file is not the one that was listed), kFailed.
+  /// file is not the one that was listed), kNotFound (this node lacks the owner of a name), kFailed.
   Result<CopyBegun> begin(const CopyBegin& command);
 
   /// Waits until this node has the chunk. Errors: kInterrupted (the transfer has ended), kInvalidInput (no such chunk),
@@ -121,6 +121,11 @@ class Content {
   ChunkBytes from_cache(ChunkId id) const;
 
   // content_begin.cc: what is there, and what is missing.
+  /// Errors: kNotFound: this node lacks the user or group of an entry that it is to give away.
+  Result<void> check_owners() const;
+  /// A directory that a sync has made and that is still empty gets its owner and rights before its first file, so that
+  /// no other user enters it and no interruption leaves it without them. True if it got them.
+  Result<bool> begin_root();
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_directory(const CopyEntry& entry);
@@ -149,6 +154,7 @@ class Content {
   Result<void> check_may_give(int directory, const CopyEntry& entry) const;
   Result<void> finish();
   Result<void> finish_directories();
+  Result<void> finish_root();
 
   Tree& tree_;
   DigestIndex& index_;
@@ -156,6 +162,7 @@ class Content {
   std::vector<CopyEntry> entries_;
   std::map<std::string, std::uint32_t> places_;
   std::atomic<std::int64_t> checked_bytes_{0};
+  std::optional<CopyEntry> root_;  ///< The directory itself, as on the source.
   bool source_ = false;
   bool replace_ = false;
   FileDescriptor partial_;

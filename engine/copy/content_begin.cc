@@ -6,9 +6,12 @@
 #include <atomic>
 #include <cerrno>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/file_bytes.h"
@@ -20,6 +23,19 @@
 /// The beginning of Content: what is there, and what is missing.
 namespace sparkplan::copy {
 namespace {
+
+constexpr int kOwnerDoesAll = 0700;
+
+CopyEntry entry_of(const CopyRoot& root) {
+  CopyEntry entry;
+  entry.path = kRootPath;
+  entry.kind = CopyKind::kDirectory;
+  entry.mode = root.mode;
+  entry.mtime_ns = root.mtime_ns;
+  entry.user = root.user;
+  entry.group = root.group;
+  return entry;
+}
 
 /// True if no other user can give a name in this directory to another file.
 bool is_private_folder(int directory) {
@@ -77,8 +93,15 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
   begun.free_bytes = tree_.free_bytes();
   files_.resize(entries_.size());
   if (!source_) {
+    if (command.root) root_ = entry_of(*command.root);
+    SPARK_CHECK(check_owners());
+    SPARK_TRY(const bool is_new, begin_root());
     SPARK_TRY(partial_, folder_of_unfinished(tree_));
     SPARK_CHECK(journal_.open(partial_.get()));
+    if (is_new) {
+      SPARK_TRY(const auto id, Journal::id_of(tree_.root()));
+      SPARK_CHECK(journal_.add_directory(kRootPath, id));
+    }
   }
   for (std::uint32_t number = 0; number < entries_.size(); ++number) {
     const CopyEntry& entry = entries_[number];
@@ -90,11 +113,34 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
       SPARK_CHECK(status_of_name(tree_, entry.path));
     }
   }
+  if (!source_) SPARK_CHECK(journal_.confirm());
   const std::lock_guard lock(mutex_);
   wanted_ = in_turns(wanted_);
   if (!source_) SPARK_CHECK(start_keepers());
   begun_ = true;
   return begun;
+}
+
+Result<bool> Content::begin_root() {
+  const auto origin = index_.origin();
+  // Another user may have moved an own directory here since a sync has made it.
+  if (!root_ || !origin || !origin->made || !tree_.is_new()) return false;
+  CopyEntry usable = *root_;
+  usable.mode |= kOwnerDoesAll;
+  SPARK_CHECK(give_properties(tree_.root(), usable));
+  return true;
+}
+
+/// Before anything is sent: without its owner, a file would fail only when all of its bytes are there.
+Result<void> Content::check_owners() const {
+  if (owner_ || ::geteuid() != 0) return {};
+  std::set<std::string_view> users;
+  std::set<std::string_view> groups;
+  for (const CopyEntry& entry : entries_) {
+    if (users.insert(entry.user).second) SPARK_CHECK(account_named(entry.user));
+    if (groups.insert(entry.group).second) SPARK_CHECK(group_named(entry.group));
+  }
+  return {};
 }
 
 Result<void> Content::begin_directory(const CopyEntry& entry) {
@@ -231,17 +277,23 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
   begun.needed_bytes += std::max<std::int64_t>(bytes_on_disk(opened.get(), entry) - status.st_blocks * kBlock, 0);
   if (!is_there) return {};
   std::vector<ChunkId> recorded;
-  for (const auto& [chunk, digest] : journal_.chunks_of_file(file.partial)) {
+  const Journal::Chunks journalled = journal_.chunks_of_file(file.partial);
+  for (const auto& [chunk, digest] : journalled) {
     if (chunk >= file.has.size() || file.digests[chunk] != digest) continue;
     recorded.push_back({number, static_cast<std::uint32_t>(chunk)});
   }
   const bool read_again = journal_.of_earlier_boot() || status.st_size != entry.size;
-  if (read_again) {
-    find_again(opened.get(), recorded);
-  } else {
+  if (!read_again) {
     for (const ChunkId id : recorded) file.has[id.chunk] = Has::kVerified;
+    return {};
   }
-  return {};
+  find_again(opened.get(), recorded);
+  // The next process must not count what the disk has lost, also if this one is killed before it is fetched again.
+  Journal::Chunks found;
+  for (const auto& one : journalled) {
+    if (one.first < file.has.size() && file.has[one.first] == Has::kVerified) found.insert(one);
+  }
+  return journal_.keep_only(file.partial, found);
 }
 
 /// With many readers: one alone would take minutes for a large model, and the other nodes do not wait that long.

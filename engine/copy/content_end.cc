@@ -260,8 +260,16 @@ Result<void> Content::finish_directories() {
     SPARK_CHECK(give_properties(opened.get(), *entry));
     SPARK_CHECK(synced(opened.get(), entry->path));
   }
-  tree_.remove_partial_folder();
+  SPARK_CHECK(finish_root());
   return synced(tree_.root(), "the tree");
+}
+
+/// Last: each name that comes or goes changes the directory's time.
+Result<void> Content::finish_root() {
+  tree_.remove_partial_folder();
+  if (!root_) return {};
+  SPARK_TRY(const auto id, Journal::id_of(tree_.root()));
+  return journal_.has_made(kRootPath, id) ? give_properties(tree_.root(), *root_) : Result<void>();
 }
 
 }  // namespace sparkplan::copy

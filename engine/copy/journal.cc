@@ -27,6 +27,10 @@ std::string boot_id() {
 /// One word, whatever the path has in it. No line of a boot can begin in it: hexadecimal digits are small letters.
 std::string word_of_path(const std::string& path) { return sha256(path).substr(0, 32); }
 
+std::string line_of(const std::string& partial_name, std::size_t chunk, const Digest& digest) {
+  return "C " + partial_name + " " + std::to_string(chunk) + " " + hex(digest) + "\n";
+}
+
 }  // namespace
 
 Result<Journal::DirectoryId> Journal::id_of(int directory) {
@@ -57,9 +61,30 @@ Result<void> Journal::open(int partial_folder) {
   const auto last_boot = text.rfind("B ");
   earlier_boot_ = !text.empty() && (last_boot == std::string::npos || text.compare(last_boot, own.size(), own) != 0);
   read(text);
-  // Also ends a line that a crash has cut off.
-  const std::string begin = (text.empty() ? "" : "\n") + own + "\n";
+  // Also ends a line that a crash has cut off. The line of a new boot comes with confirm().
+  const std::string begin = (text.empty() ? "" : "\n") + (earlier_boot_ ? "" : own + "\n");
   return write(begin);
+}
+
+Result<void> Journal::keep_only(const std::string& partial_name, const Chunks& found) {
+  std::string lines;
+  for (const auto& [chunk, digest] : chunks_of_file(partial_name)) {
+    const auto kept = found.find(chunk);
+    if (kept == found.end() || kept->second != digest) lines += line_of(partial_name, chunk, Digest{});
+  }
+  kept_.insert(partial_name);
+  if (lines.empty()) return {};
+  chunks_[partial_name] = found;
+  return write(lines);
+}
+
+Result<void> Journal::confirm() {
+  if (!earlier_boot_) return {};
+  std::string lines;
+  for (const auto& [partial_name, chunks] : chunks_) {
+    if (!kept_.contains(partial_name)) lines += "R " + partial_name + "\n";
+  }
+  return write(lines + "B " + boot_id() + "\n");
 }
 
 void Journal::read(const std::string& text) {
@@ -89,7 +114,7 @@ Journal::Chunks Journal::chunks_of_file(const std::string& partial_name) const {
 }
 
 Result<void> Journal::add(const std::string& partial_name, std::size_t chunk, const Digest& digest) {
-  return write("C " + partial_name + " " + std::to_string(chunk) + " " + hex(digest) + "\n");
+  return write(line_of(partial_name, chunk, digest));
 }
 
 Result<void> Journal::forget(const std::string& partial_name, std::size_t chunk) {

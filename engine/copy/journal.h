@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,12 @@ class Journal {
 
   /// Errors: kFailed.
   Result<void> open(int partial_folder);
+  /// Of the recorded chunks of an unfinished file, only `found` are on the disk: the others are forgotten.
+  /// Errors: kFailed.
+  Result<void> keep_only(const std::string& partial_name, const Chunks& found);
+  /// After the last keep_only(). Until then, each process reads again what is of an earlier boot. Files that no call of
+  /// keep_only() has named are forgotten, if they are of an earlier boot. Errors: kFailed.
+  Result<void> confirm();
   /// The chunks of an unfinished file, as an earlier process has recorded them.
   Chunks chunks_of_file(const std::string& partial_name) const;
   /// The node has restarted since then: the disk may lack what the lines say.
@@ -53,6 +60,7 @@ class Journal {
   std::mutex mutex_;
   std::map<std::string, Chunks> chunks_;
   std::map<std::string, DirectoryId> directories_;  ///< By the digest of their path.
+  std::set<std::string> kept_;                      ///< Files of keep_only().
   bool earlier_boot_ = false;
   FileDescriptor file_;
 };

@@ -1,13 +1,16 @@
 #include "engine/copy/look.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/threads.h"
@@ -97,6 +100,13 @@ std::vector<std::string> changed_since_received(const DigestIndex& index, const 
   return changed;
 }
 
+Result<CopyRoot> root_of(const Tree& tree) {
+  struct stat status {};
+  if (::fstat(tree.root(), &status) != 0) return failure(system_error("read the directory", errno));
+  return CopyRoot{static_cast<int>(status.st_mode & 0777U), stamp_of(status).mtime_ns, user_name(status.st_uid),
+                  group_name(status.st_gid)};
+}
+
 void emit_all(const std::vector<FoundEntry>& found, const std::vector<std::vector<Digest>>& digests, bool chunks,
               const std::function<void(CopyEntries)>& emit) {
   CopyEntries part;
@@ -132,7 +142,8 @@ Result<CopyLooked> look(const Tree& tree, DigestIndex& index, const CopyLook& co
       if (command.ignore_known || !is_known(digests[i][chunk])) parts.push_back({i, chunk});
     }
   }
-  CopyLooked looked{changed_since_received(index, found)};
+  SPARK_TRY(const CopyRoot root, root_of(tree));
+  CopyLooked looked{changed_since_received(index, found), root};
   SPARK_CHECK(Reading(tree, index, found, digests, read_bytes).run(std::move(parts)));
   emit_all(found, digests, command.chunks, emit);
   return looked;

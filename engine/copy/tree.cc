@@ -244,6 +244,8 @@ Result<bool> Tree::make(const std::string& path, uid_t user, gid_t group, CopyTr
   return true;
 }
 
+bool Tree::is_new() const { return copy::is_new(root()); }
+
 Result<FileDescriptor> Tree::open_file(const std::string& path, int flags, mode_t mode) const {
   // The kernel refuses the two flags together with O_PATH.
   const bool of_any_kind = (flags & O_PATH) != 0;

@@ -48,6 +48,8 @@ class Tree {
                            CopyTreeKind kind = CopyTreeKind::kDirectory);
 
   int root() const { return root_.get(); }
+  /// True if the directory belongs to the user of this process and is empty, as one that make() has made.
+  bool is_new() const;
   /// As open(2), beneath the tree, for a regular file; with O_DIRECTORY for a directory, with O_PATH for any kind. It
   /// never waits for the other end of a FIFO. Errors: kNotFound, kRefused (a link, a mount point, another kind),
   /// kFailed.
@@ -97,6 +99,9 @@ Result<FileStamp> stamp_of_open(int file, const std::string& path);
 
 /// In the folder of unfinished files: a directory that root makes there before its name in the tree.
 inline constexpr const char* kNewDirectory = "new-directory";
+
+/// The directory of a tree, as no entry is named.
+inline constexpr const char* kRootPath = ".";
 
 /// The last part of a path.
 std::string name_of(const std::string& path);

@@ -34,9 +34,10 @@ bool fits_its_sum(const CopyEntry& entry) {
   return sha256(entry.digests) == entry.sum;
 }
 
+constexpr int kReadsAndEnters = 0500;
+
 bool can_be_read_by_owner(const CopyEntry& entry) {
   constexpr int kReads = 0400;
-  constexpr int kReadsAndEnters = 0500;
   if (entry.kind == CopyKind::kLink) return true;
   const int needed = entry.kind == CopyKind::kDirectory ? kReadsAndEnters : kReads;
   return (entry.mode & needed) == needed;
@@ -144,7 +145,12 @@ void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries) {
   }
 }
 
-Result<void> check_to_send(const std::vector<CopyEntry>& entries, const std::string& owner) {
+Result<void> check_to_send(const std::vector<CopyEntry>& entries, const std::string& owner,
+                           const std::optional<CopyRoot>& root) {
+  if (root && (owner.empty() ? root->user : owner) != "root" && (root->mode & kReadsAndEnters) != kReadsAndEnters) {
+    return failure(ErrorCode::kUnsupported, "the owner of the directory could not read it",
+                   "give the owner the right to read it");
+  }
   for (const CopyEntry& entry : entries) {
     if (!fits_its_sum(entry)) {
       return failure(ErrorCode::kFailed, "the node has digests of " + shown_text(entry.path) +

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,10 +78,11 @@ void keep_few_names(std::vector<std::string>& names);
 /// path.
 void take_digests_of(CopyEntries part, std::vector<CopyEntry>& entries);
 
-/// Pure. Checks the source's entries before a transfer: else receivers would fail under their own names.
-/// `owner`: of all entries; empty: each belongs to its own user. Root reads whatever the mode.
-/// Errors: kFailed (digests of another sum), kUnsupported (the owner could not read a file or directory).
-Result<void> check_to_send(const std::vector<CopyEntry>& entries, const std::string& owner);
+/// Pure. Checks the source's entries and its directory before a transfer: else receivers would fail under their own
+/// names. `owner`: of all entries; empty: each belongs to its own user. Root reads whatever the mode. Errors: kFailed
+/// (digests of another sum), kUnsupported (the owner could not read a file or directory).
+Result<void> check_to_send(const std::vector<CopyEntry>& entries, const std::string& owner,
+                           const std::optional<CopyRoot>& root = std::nullopt);
 
 /// The answers of a transfer that bring nothing new: a node has an allowance, and more with the time.
 class AnswerBudget {

@@ -45,6 +45,20 @@ std::string_view changed_rights(const CopyEntry& source, const CopyEntry& node, 
   return other_rights ? " (with other rights)" : "";
 }
 
+/// A node without the directory would get one that more users can write to, as on no other node.
+bool root_is_unshared(const std::vector<NamedListing>& listings, std::size_t source) {
+  const auto& root = listings[source].listing->root;
+  const int writers = root ? root->mode & (kGroupWrites | kOthersWrite) : 0;
+  bool any_lacks = false;
+  for (std::size_t i = 0; i < listings.size(); ++i) {
+    if (i == source || listings[i].listing == nullptr) continue;
+    const auto& other = listings[i].listing->root;
+    if (other && (writers & ~other->mode) == 0) return false;
+    any_lacks = any_lacks || !listings[i].listing->exists;
+  }
+  return any_lacks && writers != 0;
+}
+
 /// Compares a file with the node's file of the same name and size.
 void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison& found) {
   if (source.sum.empty() || node.sum.empty()) {
@@ -138,6 +152,7 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
     }
   }
   NameList unshared;
+  if (root_is_unshared(listings, source)) unshared.add("." + std::string(kMoreWriters));
   for (std::size_t at = 0; at < entries.size(); ++at) {
     const CopyEntry& entry = entries[at];
     const bool is_new_directory = entry.kind == CopyKind::kDirectory && !on_others[at];

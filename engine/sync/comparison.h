@@ -19,6 +19,7 @@ struct Listing {
   std::int64_t partial_bytes = 0;
   std::vector<CopyEntry> entries;
   std::vector<std::string> changed;  ///< Files that changed since a sync brought them.
+  std::optional<CopyRoot> root;      ///< The directory itself, if it exists.
 
   std::int64_t bytes() const;
 };
@@ -95,7 +96,8 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
 
 /// Pure. Files and links of the source that no other node has with the same content. Also names that every other node
 /// has with another owner or with other rights: there the reason follows the name. So it does for a directory that
-/// no other node has and that more users than its owner can write to. A node that has other content vouches only for
+/// no other node has and that more users than its owner can write to, also for the tree's own directory (".") if a node
+/// lacks it. A node that has other content vouches only for
 /// its own. `by_name`: names alone count, after a consent to replace such files.
 NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name,
                         bool owner_is_declared);

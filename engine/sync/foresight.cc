@@ -36,6 +36,12 @@ void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes
   }
 }
 
+ContentStatus status_of(const Comparison& found) {
+  if (!found.differing.empty()) return ContentStatus::kDiffers;
+  if (!found.missing.empty() || !found.properties.empty()) return ContentStatus::kMissing;
+  return found.unread.empty() ? ContentStatus::kPresent : ContentStatus::kUnread;
+}
+
 UnreadNames unread_of_any(const ContentReport& report) {
   UnreadNames all;
   for (const ContentOfNode& node : report.nodes) {

@@ -17,6 +17,9 @@ namespace sparkplan {
 void foresee_networks(const Cluster& cluster, const std::vector<SyncNode>& nodes, std::size_t source,
                       ContentReport& report);
 
+/// Pure. Of a node that was compared with the source.
+ContentStatus status_of(const Comparison& found);
+
 /// Pure. The names that any node has not compared yet, sorted. `is_cut`: a node has more of them than it keeps.
 struct UnreadNames {
   std::vector<std::string> names;

@@ -137,6 +137,17 @@ void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPat
       *node.client, [&](const std::string& other) { return is_stale_stage(other, stage); }, patience);
 }
 
+void drop_unneeded_stages(std::vector<SyncNode>& nodes, std::size_t source, const ContentItem& item,
+                          const AnswerPatience& patience) {
+  const std::string& id = nodes[source].image.id;
+  for (const SyncNode& node : nodes) {
+    const bool has_it = !node.skipped && node.is_read && node.image.id == id;
+    if (!node.is_controller && !has_it) return;
+  }
+  // Of no id: each stage of the image is another one.
+  drop_stale_stages(nodes[source], stage_of(item, ""), patience);
+}
+
 bool is_too_little_space(const Error& error) { return error.sys_errno == ENOSPC; }
 
 void fail_to_begin(const RunOptions& run, SyncNode& node, Error error) {

@@ -53,6 +53,11 @@ std::size_t layers_to_leave_out(std::vector<SyncNode>& nodes, const RunOptions& 
 /// Removes the archives of the same image with another id, or with other layers.
 void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPatience& patience);
 
+/// Removes the source's archives of the image, if every node of the cluster has the image: an archive stays for nodes
+/// that failed, and they may be left out of this run.
+void drop_unneeded_stages(std::vector<SyncNode>& nodes, std::size_t source, const ContentItem& item,
+                          const AnswerPatience& patience);
+
 /// Writes the image's archive into the stage, and lists that. It needs the space of the unpacked image.
 /// The archive lacks the content of the first `left_out` layers.
 /// Errors: as open_tree(); those of the engine; is_too_little_space().

@@ -159,6 +159,7 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
   if (const auto last = reading.last(); last && is_shown) access.progress(*last);
+  listing.root = std::move(looked.root);
   keep_few_names(looked.changed);
   listing.changed = std::move(looked.changed);
   return listing;
@@ -173,7 +174,7 @@ Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAcce
     if (part != nullptr) take_digests_of(std::move(*part), entries);
   };
   SPARK_TRY(const auto looked, await<CopyLooked>(*node.client, access.patience, 0, take));
-  return check_to_send(node.listing.entries, owner_on(node, item));
+  return check_to_send(node.listing.entries, owner_on(node, item), node.listing.root);
 }
 
 Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {

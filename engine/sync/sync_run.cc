@@ -179,11 +179,7 @@ class SyncRun {
       shown.comparison = is_model(report.item)
                              ? compare_listings(right, nodes_[i].listing, owner_on(nodes_[i], report.item))
                              : compare_images(report.item.name, nodes_[source].image, nodes_[i].image);
-      const Comparison& found = shown.comparison;
-      shown.status = !found.differing.empty()                              ? ContentStatus::kDiffers
-                     : !found.missing.empty() || !found.properties.empty() ? ContentStatus::kMissing
-                     : !found.unread.empty()                               ? ContentStatus::kUnread
-                                                                           : ContentStatus::kPresent;
+      shown.status = status_of(shown.comparison);
     }
   }
 
@@ -236,7 +232,10 @@ class SyncRun {
       // others.
       if (i == source || lacks || is_model(report.item) || !cluster_.cables.empty()) places.push_back(i);
     }
-    if (!any_lacks) return;
+    if (!any_lacks) {
+      if (!is_model(report.item)) drop_unneeded_stages(nodes_, source, report.item, options_.patience);
+      return;
+    }
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
       report.error = not_spread(report, nodes_[source].spec->name.str());
       return;
@@ -269,10 +268,14 @@ class SyncRun {
     } else {
       fail_to_begin(run_, nodes_[source], std::move(saved).error());
     }
+    const bool is_awaited =
+        saved && std::ranges::any_of(places, [&](std::size_t i) {
+          return i != source && !report.nodes[i].comparison.in_sync() && report.nodes[i].status != ContentStatus::kSent;
+        });
     on_each([&](SyncNode& node) {
-      // A sync that was interrupted continues with the same archive.
+      // A sync that was interrupted continues with the same archive, and with the source's digests of it.
       const bool is_source = &node == &nodes_[source];
-      if (!is_among(places, node) || run_.stop.stop_requested() || (has_failed(node) && !is_source)) return;
+      if (!is_among(places, node) || run_.stop.stop_requested() || (is_source ? is_awaited : has_failed(node))) return;
       if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, left_out, stage);
       if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
@@ -323,6 +326,7 @@ class SyncRun {
     }
     TransferOptions options;
     options.encrypt = options_.encrypt;
+    options.root = listing.root;
     // Connections share the rate, and a chunk is passed on when it is whole: with many, each hop would wait longer.
     if (options_.rate > 0) options.streams = 2;
     options.stop = run_.stop;

@@ -119,7 +119,9 @@ bool Transfer::introduce(std::size_t i) {
     bytes = 0;
   }
   if (!part.entries.empty() && !send(i, std::move(part))) return false;
-  if (!send(i, CopyBegin{is_source(i), members_[i].replace})) return false;
+  CopyBegin begin{is_source(i), members_[i].replace};
+  if (!begin.source) begin.root = options_.root;
+  if (!send(i, begin)) return false;
   const std::lock_guard lock(mutex_);
   states_[i].last_sign = Clock::now();
   return true;

@@ -78,6 +78,7 @@ TransferPatience patience_for(std::int64_t bytes, std::size_t members, std::int6
 struct TransferOptions {
   bool encrypt = false;
   int streams = 0;  ///< Connections from one node to the next. 0: copy_streams_for() the slower one of the two.
+  std::optional<CopyRoot> root;  ///< The source's directory, for receivers whose own a sync has made.
   std::stop_token stop;
   TransferPatience patience;
   std::function<void(std::size_t member, const TransferProgress& progress)> progress;

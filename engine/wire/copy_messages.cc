@@ -115,6 +115,13 @@ void list_fields(FieldVisitor& field, CopyEntry& entry) {
               "expected one digest per chunk");
 }
 
+void list_fields(FieldVisitor& field, CopyRoot& root) {
+  field("mode", root.mode, kRequired.within(0, 0777));
+  field("mtime_ns", root.mtime_ns);
+  field("user", root.user, kShortText);
+  field("group", root.group, kShortText);
+}
+
 void list_fields(FieldVisitor& field, CopyLook& command) {
   field("read", command.read);
   field("ignore_known", command.ignore_known);
@@ -128,6 +135,7 @@ void list_fields(FieldVisitor& field, CopyEntries& answer) {
 
 void list_fields(FieldVisitor& field, CopyLooked& answer) {
   field("changed", answer.changed, kOptional.no_longer_than(kLongestCopyPath).at_most(100));
+  field("root", answer.root);
 }
 
 void list_fields(FieldVisitor& field, CopyExpect& command) {
@@ -137,6 +145,7 @@ void list_fields(FieldVisitor& field, CopyExpect& command) {
 void list_fields(FieldVisitor& field, CopyBegin& command) {
   field("source", command.source);
   field("replace", command.replace);
+  field("root", command.root);
 }
 
 void list_fields(FieldVisitor& field, CopyBegun& answer) {

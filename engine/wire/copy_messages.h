@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -93,6 +94,14 @@ struct CopyEntry {
   std::string digests;  ///< The digests of all chunks, one after another; a zero digest is not known.
 };
 
+/// The directory itself, which is no entry of its tree.
+struct CopyRoot {
+  int mode = 0;  ///< As of CopyEntry.
+  std::int64_t mtime_ns = 0;
+  std::string user;
+  std::string group;
+};
+
 /// Lists the tree. `read` computes digests that are not known; `ignore_known` computes all of them again.
 struct CopyLook {
   static constexpr std::string_view kName = "look";
@@ -109,7 +118,8 @@ struct CopyEntries {
 /// The end of the answer to CopyLook.
 struct CopyLooked {
   static constexpr std::string_view kName = "looked";
-  std::vector<std::string> changed;  ///< Files that changed or vanished after a sync brought them; the first 100.
+  std::vector<std::string> changed;   ///< Files that changed or vanished after a sync brought them; the first 100.
+  std::optional<CopyRoot> root = {};  ///< The directory of the tree.
 };
 
 /// A part of the tree that this process is to serve or to receive: the source's entries.
@@ -122,6 +132,8 @@ struct CopyBegin {
   static constexpr std::string_view kName = "begin";
   bool source = false;
   bool replace = false;  ///< Files with other content may be replaced.
+  /// For a receiver: the source's directory. One that a sync has made here gets its owner, mode and time.
+  std::optional<CopyRoot> root = {};
 };
 struct CopyBegun {
   static constexpr std::string_view kName = "begun";
@@ -326,6 +338,7 @@ constexpr std::int64_t chunks_of(std::int64_t size) { return (size + kCopyChunk 
 void list_fields(FieldVisitor& field, CopyOpen& command);
 void list_fields(FieldVisitor& field, CopyOpened& answer);
 void list_fields(FieldVisitor& field, CopyEntry& entry);
+void list_fields(FieldVisitor& field, CopyRoot& root);
 void list_fields(FieldVisitor& field, CopyLook& command);
 void list_fields(FieldVisitor& field, CopyEntries& answer);
 void list_fields(FieldVisitor& field, CopyLooked& answer);

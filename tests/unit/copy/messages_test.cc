@@ -98,6 +98,26 @@ TEST_CASE("copy: only a sparse file has holes, and at most as many bytes of them
   CHECK_FALSE(is_taken());
 }
 
+TEST_CASE("copy: the directory of a tree has a mode without setuid, or is not named") {
+  CopyLooked looked;
+  const auto without = decode<CopyAnswer>(encode(CopyAnswer(looked)));
+  REQUIRE(without);
+  CHECK_FALSE(std::get<CopyLooked>(*without).root);
+  looked.root = CopyRoot{0750, 5, "nvidia", "video"};
+  const auto with = decode<CopyAnswer>(encode(CopyAnswer(looked)));
+  REQUIRE(with);
+  REQUIRE(std::get<CopyLooked>(*with).root);
+  CHECK(std::get<CopyLooked>(*with).root->mode == 0750);
+  CHECK(std::get<CopyLooked>(*with).root->group == "video");
+  looked.root->mode = 04750;
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(looked))));
+  CopyBegin begin;
+  begin.root = looked.root;
+  CHECK_FALSE(decode<CopyCommand>(encode(CopyCommand(begin))));
+  begin.root->mode = 0750;
+  CHECK(decode<CopyCommand>(encode(CopyCommand(begin))));
+}
+
 TEST_CASE("copy: machines with many processors have more connections, small ones not fewer than eight") {
   CHECK(copy_streams_for(0) == 8);
   CHECK(copy_streams_for(2) == 8);

@@ -216,6 +216,10 @@ TEST_CASE("copy processes: a forged chunk is not written") {
   REQUIRE(receiver.await<CopyOpened>());
   // The receiver has other digests than those of the bytes that it will get: the controller's count.
   std::vector<CopyEntry> entries(4);
+  for (CopyEntry& entry : entries) {
+    entry.user = copy::user_name(::geteuid());
+    entry.group = copy::group_name(::getegid());
+  }
   entries[0].path = "empty";
   entries[1].path = "large";
   entries[1].size = 30 << 20;

@@ -109,12 +109,13 @@ TEST_CASE("copy: an unfinished file that is another file's name is not written")
   const std::string partial = sha256(std::string("file") + '\0' + "3").substr(0, 32);
   fs::create_hard_link(folder.path() / "victim", folder.path() / "tree" / kPartialFolder / partial);
   auto tree = Tree::open((folder.path() / "tree").string());
-  REQUIRE(tree);
   auto index = DigestIndex::open((folder.path() / "tree").string(), false);
-  REQUIRE(index);
+  REQUIRE((tree && index));
   std::vector<CopyEntry> entries(1);
   entries[0].path = "file";
   entries[0].size = 3;
+  entries[0].user = user_name(::geteuid());
+  entries[0].group = group_name(::getegid());
   entries[0].digests = packed({digest_of("abc", 3)});
   Content content(*tree, *index);
   REQUIRE(content.expect(entries));

@@ -130,6 +130,20 @@ TEST_CASE("content: rights other than on every other node are the source's alone
   CHECK(own_of(0644, 0755, "mallory", true).empty());
 }
 
+TEST_CASE("content: the tree's own directory counts if a node would get it with rights that no other node gives") {
+  auto source = listing({file("a", 10, "1")});
+  source.root = CopyRoot{0777, 0, "nvidia", "nvidia"};
+  auto usual = source;
+  usual.root->mode = 0755;
+  const Listing none;
+  const std::vector<std::string> named{". (writable by more users)"};
+  CHECK(unshared_files({{"n1", &source}, {"n2", &usual}, {"n3", &none}}, 0, false, true) == named);
+  // Each node keeps the one that it has.
+  CHECK(unshared_files({{"n1", &source}, {"n2", &usual}}, 0, false, true).empty());
+  CHECK(unshared_files({{"n1", &source}, {"n2", &source}, {"n3", &none}}, 0, false, true).empty());
+  CHECK(unshared_files({{"n1", &usual}, {"n2", &source}, {"n3", &none}}, 0, false, true).empty());
+}
+
 TEST_CASE("content: a directory that no other node has and that more users can write to is the source's alone") {
   auto folder = file("sub", 0, "");
   folder.kind = CopyKind::kDirectory;

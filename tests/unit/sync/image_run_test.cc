@@ -35,7 +35,7 @@ CopyReaction with_image(const std::string& id, const std::string& after_load, co
       part.entries[0].mode = 0600;
       part.entries[0].size = 100;
       say(self, part);
-      say(self, CopyLooked{});
+      say(self, CopyLooked{{}, CopyRoot{0777, 0, "root", "root"}});
     } else if (std::holds_alternative<CopyListTrees>(command)) {
       say(self, CopyTrees{left});
     } else if (std::holds_alternative<CopyPrune>(command)) {
@@ -96,6 +96,62 @@ TEST_CASE("image run: the work of the engines is reported as progress without by
   const std::vector<std::pair<std::string, TransferPhase>> expected{
       {"n1", kSaving}, {"n2", kReceiving}, {"n2", kLoading}};
   CHECK(shown == expected);
+}
+
+TEST_CASE("image run: no source makes the directory of the archive writable for others") {
+  Bench bench(2);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = with_image("", kFirst);
+  CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
+  CHECK_FALSE(bench.nodes[1].all<CopyBegin>().at(0).root);
+}
+
+namespace {
+
+/// Lacks the image, and fails when it is to receive.
+CopyReaction failing_receiver() {
+  return [usual = with_image("", kFirst)](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyBegin>(command)) return usual(command, self);
+    say(self, CopyFailure{make_error(ErrorCode::kFailed, "the disk is broken")});
+    self.ended = true;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("image run: while a receiver has failed, the source keeps its archive for the next run") {
+  Bench bench(3);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "");
+  bench.nodes[1].reaction = with_image("", kFirst);
+  bench.nodes[2].reaction = failing_receiver();
+  const auto report = bench.run();
+  CHECK(report.items[0].nodes[1].status == ContentStatus::kSent);
+  CHECK(report.items[0].nodes[2].status == ContentStatus::kFailed);
+  CHECK(removals_of(bench.nodes[0]) == 0);
+  CHECK(bench.nodes[0].all<CopyForget>().empty());
+  CHECK(removals_of(bench.nodes[1]) == 1);
+  CHECK(removals_of(bench.nodes[2]) == 0);
+}
+
+TEST_CASE("image run: an archive that was kept goes once every node has the image") {
+  const std::string stage = "/var/lib/sparkplan/images/" + stage_with(kFirst);
+  Bench bench(3);
+  bench.declare("images", image());
+  bench.nodes[0].reaction = with_image(kFirst, "", {{stage, stage, "root", CopyTreeKind::kImage}});
+  for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = with_image(kFirst, "");
+  SECTION("all are there") {
+    (void)bench.run();
+    CHECK(removals_of(bench.nodes[0]) == 1);
+    REQUIRE(bench.nodes[0].all<CopyForget>().size() == 1);
+    CHECK(bench.nodes[0].all<CopyForget>()[0].path == stage);
+  }
+  SECTION("one is in maintenance") {
+    bench.cluster.nodes[2].maintenance = true;
+    (void)bench.run();
+    CHECK(removals_of(bench.nodes[0]) == 0);
+  }
 }
 
 namespace {

@@ -168,6 +168,9 @@ TEST_CASE("listing: what its own owner could not read is not sent, unless the ow
   listed[1].kind = CopyKind::kDirectory;
   listed[1].mode = 0500;
   CHECK(check_to_send(listed, "operator"));
+  CHECK_FALSE(check_to_send(listed, "operator", CopyRoot{0300, 0, "root", "root"}));
+  CHECK(check_to_send(listed, "operator", CopyRoot{0700, 0, "root", "root"}));
+  CHECK(check_to_send({}, "", CopyRoot{0300, 0, "root", "root"}));
   CHECK(check_to_send(listed, ""));
   listed[0].mode = 0;
   CHECK_FALSE(check_to_send(listed, "operator"));

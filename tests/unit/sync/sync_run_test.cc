@@ -43,7 +43,7 @@ test::CopyReaction with_files(std::vector<CopyEntry> entries) {
                             entries.begin() + static_cast<std::ptrdiff_t>(end));
         say(self, part);
       }
-      say(self, CopyLooked{});
+      say(self, CopyLooked{{}, CopyRoot{0700, 0, "root", "root"}});
     } else {
       honest(command, self);
     }
@@ -194,6 +194,17 @@ TEST_CASE("sync run: digests are asked for only of the source, and only to send"
   for (const CopyLook& look : bench.nodes[0].all<CopyLook>()) of_source.push_back(look.chunks);
   CHECK(of_source == std::vector<bool>{false, true});
   for (const CopyLook& look : bench.nodes[1].all<CopyLook>()) CHECK_FALSE(look.chunks);
+}
+
+TEST_CASE("sync run: a receiver gets the mode and owner of the source's own directory") {
+  RunBench bench(2, "n1");
+  bench.nodes[0].reaction = with_files({copied_file("a", 1, "s")});
+  bench.nodes[1].reaction = with_files({});
+  (void)bench.run();
+  REQUIRE(bench.nodes[1].all<CopyBegin>().size() == 1);
+  const auto root = bench.nodes[1].all<CopyBegin>()[0].root;
+  CHECK((root && root->mode == 0700 && root->user == "root"));
+  CHECK_FALSE(bench.nodes[0].all<CopyBegin>().at(0).root);
 }
 
 TEST_CASE("sync run: with verify every node computes all of its digests again, and a changed one is found") {
