@@ -14,7 +14,7 @@ namespace sparkplan {
 namespace {
 
 using std::chrono::milliseconds;
-using Nodes = std::set<std::size_t>;
+using NodePlaces = std::set<std::size_t>;
 
 /// Three nodes, each with a rank. All have started, and answer each look.
 class Watched {
@@ -28,7 +28,7 @@ class Watched {
   }
 
   /// The first node prints all the time, until a view of the quiet nodes `wanted` comes.
-  bool sees(const Nodes& wanted, std::optional<bool> repeats = {}) {
+  bool sees(const NodePlaces& wanted, std::optional<bool> repeats = {}) {
     return test::eventually([&] {
       watch_.note_output(0);
       answer();
@@ -36,7 +36,7 @@ class Watched {
     });
   }
   /// The first node prints only when it is asked what its ranks do.
-  bool sees_while_it_prints_at_looks(const Nodes& wanted) {
+  bool sees_while_it_prints_at_looks(const NodePlaces& wanted) {
     return test::eventually([&] {
       if (answer()) watch_.note_output(0);
       return has_view(wanted, {});
@@ -56,7 +56,7 @@ class Watched {
     for (std::size_t node = 0; node < 3; ++node) watch_.put(node, JobSeen());
     return true;
   }
-  bool has_view(const Nodes& wanted, std::optional<bool> repeats) {
+  bool has_view(const NodePlaces& wanted, std::optional<bool> repeats) {
     const std::lock_guard lock(mutex_);
     return std::any_of(views_.begin(), views_.end(), [&](const JobView& view) {
       return view.quiet_nodes == wanted && (!repeats || view.repeats == *repeats);
