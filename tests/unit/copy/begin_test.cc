@@ -69,6 +69,8 @@ CopyEntry to_receive(const std::string& path, CopyKind kind) {
 CopyEntry sparse_gigabyte(std::int64_t holes) {
   CopyEntry entry;
   entry.path = "sparse";
+  entry.user = user_name(::geteuid());
+  entry.group = group_name(::getegid());
   entry.size = kGigabyte;
   entry.sparse = true;
   entry.holes = holes;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/tree.h"
@@ -97,7 +98,11 @@ TEST_CASE("copy: a connection that waits for a chunk waits on if another one tak
   std::vector<CopyEntry> entries(2);
   entries[0].path = "circulates";
   entries[1].path = "held";
-  for (CopyEntry& entry : entries) entry.size = 3;
+  for (CopyEntry& entry : entries) {
+    entry.size = 3;
+    entry.user = user_name(::geteuid());
+    entry.group = group_name(::getegid());
+  }
   Content receiver(*tree, *index);
   REQUIRE(receiver.expect(entries));
   REQUIRE(receiver.begin(CopyBegin{false, false}));
