@@ -139,11 +139,13 @@ std::string text_of(const ContentReport& item, const TextStyle& style) {
   }
   std::vector<NodeLine> lines;
   for (const ContentOfNode& node : item.nodes) add_line(lines, item.item, node);
+  std::string below;
   for (const NodeLine& line : lines) {
     if (style.quiet && line.symbol != '!') continue;
-    text += line_text(line, style);
+    below += line_text(line, style);
   }
-  return text + warning_of(item, style);
+  below += warning_of(item, style);
+  return style.quiet && below.empty() ? "" : text + below;
 }
 
 Value to_value(const ContentOfNode& node) {
@@ -227,6 +229,8 @@ std::string to_text(const SyncReport& report, bool dry_run, const TextStyle& sty
   if (!failed.empty()) parts.push_back(counted(failed.size(), "node") + " failed");
   if (without_consent > 0) parts.push_back(counted(without_consent, "item") + " without consent");
   if (without_source > 0) parts.push_back(counted(without_source, "item") + " without a source");
+  const bool needs_attention = !failed.empty() || !lacking.empty() || without_consent + without_source > 0;
+  if (style.quiet && text.empty() && !needs_attention) return "";
   return text + "Sync: " + (parts.empty() ? "nothing to do" : join(parts, ", ")) + ".\n";
 }
 

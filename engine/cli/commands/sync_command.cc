@@ -30,7 +30,8 @@ void add_content_of(const Cluster& cluster, const RunOptions& run, Report& repor
 }
 
 Result<ExitCode> run_sync(const SyncCommandOptions& options, const GlobalOptions& global, Console& console) {
-  const Interrupts interrupts(console);
+  const Interrupts interrupts(console, {"ending the transfers; the next sync continues with what has arrived",
+                                        "sparkplan-copy ends on each node with its connection"});
   SPARK_TRY(const auto rate, bytes_per_second(options.limit));
   auto input = load_to_run("sync", options.file, options.json, console);
   if (!input.loaded) return input.exit_code;

@@ -112,7 +112,7 @@ void add_sync(CLI::App& app, CommandLine& line) {
       "Each chunk is verified by SHA-256. A file gets its name only when it is whole. A sync\n"
       "that was interrupted continues where it ended. Files that only a receiver has are left\n"
       "alone. On a node it writes only sparkplan-copy, the content, records of what it read or\n"
-      "brought, and archives of images while it sends them.");
+      "brought, and archives of images until the nodes have them.");
   sync->callback([&] { line.command = [&](Console& c) { return run_sync(line.sync, line.global, c); }; });
 }
 

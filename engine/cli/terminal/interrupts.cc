@@ -18,10 +18,10 @@ sigset_t watched_signals() {
 
 }  // namespace
 
-Interrupts::Interrupts(const Console& console) {
+Interrupts::Interrupts(const Console& console, InterruptWords words) {
   const auto set = watched_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  watcher_ = std::jthread([this, set, &console](const std::stop_token& ended) {
+  watcher_ = std::jthread([this, set, words, &console](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
       int signal = 0;
       if (::sigwait(&set, &signal) != 0) continue;
@@ -33,10 +33,10 @@ Interrupts::Interrupts(const Console& console) {
       }
       if (source_.stop_requested()) {
         const Screen::Hold nothing_is_left_behind(console.screen());
-        console.interject("sparkplan: stopped at once; the agents finish the current steps on the nodes\n");
+        console.interject("sparkplan: stopped at once; " + std::string(words.second) + "\n");
         ::_exit(static_cast<int>(ExitCode::kUsage));
       }
-      console.interject("sparkplan: stopping after the current step (Ctrl-C again: at once)\n");
+      console.interject("sparkplan: " + std::string(words.first) + " (Ctrl-C again: at once)\n");
       source_.request_stop();
     }
   });

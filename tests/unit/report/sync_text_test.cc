@@ -69,6 +69,23 @@ TEST_CASE("sync text: without a source, the reason of each node that was not rea
   CHECK(exit_code(report) == ExitCode::kRefused);
 }
 
+TEST_CASE("sync text: with quiet, only what needs attention is printed") {
+  TextStyle quiet;
+  quiet.quiet = true;
+  SyncReport report;
+  report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/llama"));
+  ContentOfNode& node = report.items[0].nodes[1];
+  node.status = ContentStatus::kSent;
+  node.bytes_received = 30'000'000;
+  CHECK(to_text(report, false, quiet).empty());
+  CHECK(has(to_text(report, false, TextStyle{}), "1 node received 30.0 MB"));
+  node.error = make_error(ErrorCode::kFailed, "the disk is broken");
+  const std::string failed = to_text(report, false, quiet);
+  CHECK(has(failed, "/srv/models/llama"));
+  CHECK(has(failed, "the disk is broken"));
+  CHECK(has(failed, "1 node failed"));
+}
+
 TEST_CASE("sync text: a slow node is named") {
   SyncReport report;
   report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
