@@ -1,6 +1,8 @@
 #include "engine/plan/fields_of_others.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 #include "engine/plan/change_comparison.h"
 #include "engine/resource/artifact.h"
@@ -48,27 +50,91 @@ bool was_changed(const NodePlan& saved, const NodePlan& now, const std::set<std:
   });
 }
 
-/// Adds the nodes of which a field of the resource differs, and these fields' paths.
-void find_differing(const Change* then, const Change* now, const Resource& resource, const OtherNodes& others,
-                    FieldsOfOthers& result) {
-  const auto shown = fields_by_path(then);
-  const auto found = fields_by_path(now);
-  const auto add = [&](std::string_view path) {
-    std::string node(node_of_field(path));
-    if (!is_other(others, node)) return;
-    result.nodes.insert(std::move(node));
-    result.fields[resource.id].emplace(path);
-  };
-  for (const auto& [path, field] : shown) {
-    const auto twin = found.find(path);
-    const bool same = twin != found.end() && same_shown(field->before, twin->second->before) &&
-                      same_shown(field->after, twin->second->after);
-    if (!same) add(path);
+bool is_blocked(const NodePlan& plan, const ResourceId& id) {
+  return std::any_of(plan.blocked.begin(), plan.blocked.end(),
+                     [&](const BlockedResource& blocked) { return blocked.id == id; });
+}
+
+/// Why a field is not as in the saved plan.
+enum class Cause : std::uint8_t { kNone, kItsNode, kUnclear };
+
+/// Compares the desired values of one resource's fields. Their state on this node is this node's own matter.
+class DesiredThenAndNow {
+ public:
+  DesiredThenAndNow(const NodePlan& saved, const NodePlan& now, const Resource& resource)
+      : shown_(fields_by_path(own_change(saved, resource.id))), change_(own_change(now, resource.id)) {
+    found_ = fields_by_path(change_);
+    if (const auto planned = saved.after_steps.find(resource.id); planned != saved.after_steps.end())
+      planned_ = values_of(planned->second);
+    if (!shown_.empty() || !found_.empty()) wanted_ = values_of(resource.desired).value_or(Values());
   }
-  for (const auto& [path, field] : found) {
-    // What cluster.yaml alone removes does not follow from a report.
-    const bool of_excluded = others.excluded.contains(std::string(node_of_field(path))) && !field->after.is_null();
-    if (of_excluded || !shown.contains(path)) add(path);
+
+  std::set<std::string_view> paths() const {
+    std::set<std::string_view> paths;
+    for (const auto& [path, field] : shown_) paths.insert(path);
+    for (const auto& [path, field] : found_) paths.insert(path);
+    return paths;
+  }
+
+  /// True if a value is to be written. What cluster.yaml alone removes does not follow from a report.
+  bool writes(std::string_view path) const {
+    const auto field = found_.find(path);
+    return field != found_.end() && !field->second->after.is_null();
+  }
+
+  /// A node's own report changes a value. Whether there is one at all also follows from the reports of others.
+  Cause cause(std::string_view path) const {
+    const Value* wanted = value_in(wanted_, path);
+    const auto shown = shown_.find(path);
+    if (shown == shown_.end() && !planned_) {
+      // The plan does not have the value that was desired then.
+      return change_->origin == Origin::kDrift || wanted == nullptr ? Cause::kUnclear : Cause::kItsNode;
+    }
+    const Value* then = shown == shown_.end() ? value_in(*planned_, path) : &shown->second->after;
+    if (then != nullptr && then->is_null()) then = nullptr;
+    if (then != nullptr && wanted != nullptr) return same_shown(*then, *wanted) ? Cause::kNone : Cause::kItsNode;
+    if (then == wanted) return Cause::kNone;
+    // A value that is not shown may also be missing because its node did not report it.
+    return wanted != nullptr && shown == shown_.end() ? Cause::kItsNode : Cause::kUnclear;
+  }
+
+ private:
+  using Values = std::map<std::string_view, const Value*>;
+
+  static std::optional<Values> values_of(const Value& value) {
+    const Value::Map* entries = value.entries();
+    if (entries == nullptr) return std::nullopt;
+    Values values;
+    for (const MapEntry& entry : *entries) values.emplace(entry.key, &entry.value);
+    return values;
+  }
+
+  static const Value* value_in(const Values& values, std::string_view path) {
+    const auto found = values.find(path);
+    return found == values.end() ? nullptr : found->second;
+  }
+
+  std::map<std::string_view, const FieldChange*> shown_;
+  std::map<std::string_view, const FieldChange*> found_;
+  const Change* change_;
+  std::optional<Values> planned_;
+  Values wanted_;
+};
+
+/// Adds the nodes of which a field of the resource is desired otherwise than in `saved`, and these fields' paths.
+void find_differing(const NodePlan& saved, const NodePlan& now, const Resource& resource, const OtherNodes& others,
+                    FieldsOfOthers& result) {
+  if (is_blocked(saved, resource.id) || is_blocked(now, resource.id)) return;  // Nothing to compare.
+  const DesiredThenAndNow values(saved, now, resource);
+  for (const std::string_view path : values.paths()) {
+    std::string node(node_of_field(path));
+    if (!is_other(others, node)) continue;
+    const bool excluded = others.excluded.contains(node);
+    const Cause cause = excluded && values.writes(path) ? Cause::kItsNode : values.cause(path);
+    if (cause == Cause::kNone) continue;
+    result.fields[resource.id].emplace(path);
+    // Why a node that takes no part reports nothing is clear.
+    (cause == Cause::kItsNode || excluded ? result.nodes : result.unclear).insert(std::move(node));
   }
 }
 
@@ -99,9 +165,9 @@ FieldsOfOthers fields_reported_otherwise(const NodePlan& saved, const NodePlan& 
   for (const Resource& resource : desired) {
     if (!resource.known_part_first || !shown.contains(resource.id.type)) continue;
     types.insert(resource.id.type);
-    find_differing(own_change(saved, resource.id), own_change(now, resource.id), resource, others, result);
+    find_differing(saved, now, resource, others, result);
   }
-  if (result.nodes.empty() || was_changed(saved, now, types)) return {};
+  if (result.fields.empty() || was_changed(saved, now, types)) return {};
   add_all_fields(desired, types, result);
   return result;
 }
@@ -122,7 +188,7 @@ FieldsOfOthers fields_beyond(const NodePlan& saved, const NodePlan& now, const s
       one.fields = {field};
       if (!why_beyond(*then, one)) continue;
       result.fields[resource.id].insert(field.path);
-      result.nodes.insert(std::move(node));
+      (field.after.is_null() ? result.unclear : result.nodes).insert(std::move(node));
     }
   }
   add_all_fields(desired, types, result);

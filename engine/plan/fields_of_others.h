@@ -27,20 +27,23 @@ struct OtherNodes {
 
 /// Fields to keep, and the nodes that they follow from.
 struct FieldsOfOthers {
-  std::set<std::string> nodes;
+  std::set<std::string> nodes;    ///< They report other data, or take no part.
+  std::set<std::string> unclear;  ///< Another node's data or an edit on this node may be the cause, too.
   KeptFields fields;
 };
 
 /// The other node that the field follows from; empty for other fields.
 std::string_view node_of_field(std::string_view path);
 
-/// All fields of each node of which one field differs between the displayed plan and the current one, and of each
-/// excluded node with a planned value. Only for types of which `saved` shows a change. Nothing if an artifact of these
-/// types has another state than in `saved`: then the node itself was changed.
+/// All fields of each node that has one field with another desired value than in `saved`, and of each excluded node
+/// with a planned value. Where the cause is unclear, only the fields that differ. Only for types of which `saved` shows
+/// a change, and not for blocked resources. Nothing if an artifact of these types has another state than in `saved`:
+/// then the node itself was changed.
 FieldsOfOthers fields_reported_otherwise(const NodePlan& saved, const NodePlan& now,
                                          const std::vector<Resource>& desired, const OtherNodes& others);
 
-/// For the stages after the first: all fields of each node of which one field exceeds the displayed plan.
+/// For the stages after the first: all fields of each node of which one field exceeds the displayed plan. Of a removal,
+/// whose cause is unclear, only the field itself.
 FieldsOfOthers fields_beyond(const NodePlan& saved, const NodePlan& now, const std::vector<Resource>& desired,
                              const OtherNodes& others);
 

@@ -59,8 +59,12 @@ bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& 
 /// The resource's kept fields; empty for most.
 using KeptPaths = std::set<std::string>;
 
+/// A displayed file contains the fields of all resources of its type. Its content is compared by its lines, as a step.
 const KeptPaths& kept_of(const KeptFields& kept, const ResourceId& id) {
   static const KeptPaths none;
+  static const KeptPaths content{"content"};
+  if (id.name == kWholeFileName)
+    return any_of(kept, [&](const auto& one) { return one.first.type == id.type; }) ? content : none;
   const auto found = kept.find(id);
   return found == kept.end() ? none : found->second;
 }
@@ -77,8 +81,8 @@ bool waited_for(const KeptPaths& kept, const std::vector<const Change*>& changes
 /// True if the saved plan shows kept fields of the resource, and nothing else.
 bool is_kept_whole(const NodePlan& saved, const NodePlan& now, const ResourceId& id, const KeptPaths& kept) {
   const auto then = changes_of(saved, id);
-  return !kept.empty() && !then.empty() && changes_of(now, id).empty() && !contains(now.waiting, id) &&
-         std::all_of(then.begin(), then.end(), [&](const Change* change) {
+  return id.name != kWholeFileName && !kept.empty() && !then.empty() && changes_of(now, id).empty() &&
+         !contains(now.waiting, id) && std::all_of(then.begin(), then.end(), [&](const Change* change) {
            return std::all_of(change->fields.begin(), change->fields.end(),
                               [&](const FieldChange& field) { return kept.contains(field.path); });
          });
@@ -114,8 +118,12 @@ Value without(Value value, const KeptPaths& kept) {
 bool same_outcome(const NodePlan& saved, const NodePlan& now, const ResourceId& id, const KeptPaths& kept) {
   const auto then = saved.after_steps.find(id);
   const auto found = now.after_steps.find(id);
-  if (then == saved.after_steps.end() || found == now.after_steps.end())
-    return then == saved.after_steps.end() && found == now.after_steps.end();
+  if (found == now.after_steps.end()) {
+    // Without its kept fields, the resource may have nothing left to do in this stage.
+    const bool only_waits = !kept.empty() && contains(saved.waiting, id) && contains(now.waiting, id);
+    return then == saved.after_steps.end() || only_waits;
+  }
+  if (then == saved.after_steps.end()) return false;
   return kept.empty() ? same_shown(then->second, found->second)
                       : same_shown(without(then->second, kept), without(found->second, kept));
 }
@@ -152,6 +160,21 @@ std::optional<std::string> why_steps_differ(const std::vector<const Step*>& then
   return std::nullopt;
 }
 
+/// True if the displayed contents of files are those of the steps. Else an edited plan could display another one.
+bool shows_contents(const std::vector<const Change*>& changes, const std::vector<const Step*>& steps) {
+  const auto is_content = [](const Value& shown, const Observation& state) {
+    const auto content = content_of(state);
+    return shown == (content ? Value(std::string(*content)) : Value());
+  };
+  return std::all_of(changes.begin(), changes.end(), [&](const Change* change) {
+    return any_of(change->fields, [&](const FieldChange& field) {
+      return field.path == "content" && any_of(steps, [&](const Step* step) {
+               return is_content(field.before, step->before) && is_content(field.after, step->after);
+             });
+    });
+  });
+}
+
 /// Why the change differs from the plan; nothing if it is the same.
 std::optional<Error> why_stale(const NodePlan& saved, const NodePlan& now, const ResourceId& id,
                                const KeptPaths& kept) {
@@ -160,6 +183,8 @@ std::optional<Error> why_stale(const NodePlan& saved, const NodePlan& now, const
   const auto found = steps_of(now, id);
   if (auto why = kept.empty() ? why_steps_differ(then, found) : why_steps_do_more(then, found))
     return stale(std::move(*why));
+  if (id.name == kWholeFileName && !kept.empty() && !shows_contents(changes_of(saved, id), then))
+    return stale("the plan shows another content than it writes");
   if (!same_outcome(saved, now, id, kept)) return stale("its new value would differ from the plan");
   return std::nullopt;
 }

@@ -26,7 +26,8 @@ struct HeldPlan {
 /// since. A change that is now blocked is neither approved nor stale.
 /// `kept`: `now` leaves these fields as they are on the node, because other nodes report other data. They are compared
 /// neither in the changes nor in the values, and the steps may do less than the saved ones. A change that displays no
-/// other field is neither approved nor stale.
+/// other field is neither approved nor stale. Of a displayed file of the same type (TYPE/@file), only the steps are
+/// compared, which must have the displayed content in `saved`.
 HeldPlan hold_to(const NodePlan& saved, const NodePlan& now, const KeptFields& kept = {});
 
 /// Pure. For the stages after the first: changes of `now` that `saved` displays, but with another result. A value

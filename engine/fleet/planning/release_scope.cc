@@ -10,11 +10,28 @@
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/plan/desired_state.h"
+#include "engine/plan/fields_of_others.h"
 
 namespace sparkplan {
 namespace {
 
-bool same(const Resource& a, const Resource& b) { return a.id == b.id && a.desired == b.desired && a.after == b.after; }
+/// Two fields that wait for the same step, or stay as they are, are equal.
+bool same_field(const MapEntry& a, const MapEntry& b) {
+  const Value::Unknown* one = a.value.unknown();
+  const Value::Unknown* other = b.value.unknown();
+  const bool same = one != nullptr && other != nullptr ? one->producer == other->producer : a.value == b.value;
+  return same && a.key == b.key;
+}
+
+/// The file gives both the same order of fields.
+bool same_fields(const Value& a, const Value& b) {
+  if (a.is_map() && b.is_map()) return std::ranges::equal(entries_of(a), entries_of(b), same_field) || a == b;
+  return a == b;
+}
+
+bool same(const Resource& a, const Resource& b) {
+  return a.id == b.id && same_fields(a.desired, b.desired) && a.after == b.after;
+}
 
 /// The resources, and all that they need: a change whose need is left out is blocked.
 std::set<ResourceId> with_needed(std::set<ResourceId> ids, const std::vector<Resource>& resources) {
@@ -66,12 +83,11 @@ std::set<ResourceId> due_to_release(const DesiredState& with, const Desired& wit
 }
 
 std::set<ResourceId> with_field_of(std::string_view node, const Manifest& manifest) {
-  const std::string ending = "." + std::string(node);
   std::set<ResourceId> ids;
   for (const auto& [id, managed] : manifest.resources) {
     const auto& fields = entries_of(managed.last_applied);
-    const bool has_field =
-        std::any_of(fields.begin(), fields.end(), [&](const MapEntry& field) { return field.key.ends_with(ending); });
+    const bool has_field = std::any_of(fields.begin(), fields.end(),
+                                       [&](const MapEntry& field) { return node_of_field(field.key) == node; });
     if (has_field) ids.insert(id);
   }
   return ids;

@@ -147,13 +147,19 @@ OtherNodes nodes_of(const FleetSession& session) {
   return nodes;
 }
 
-void warn_of_kept(FleetSession& session, const std::string& name, const std::vector<std::string>& on) {
+/// The nodes on which fields stay, by the node that these fields follow from.
+using KeptOn = std::map<std::string, std::vector<std::string>>;
+
+void warn_of_kept(FleetSession& session, const KeptOn& kept_on, bool clear) {
   for (const FleetNode& node : session.nodes()) {
-    if (node.name() != name) continue;
-    const std::string why =
-        node.active() ? "it reports other data than when the plan was made" : "it takes no part in this apply";
-    warn(session, node, "plan.other_data", why + ": what follows from it stays as it is on " + fold_names(on));
-    return;
+    const auto kept = kept_on.find(node.name());
+    if (kept == kept_on.end()) continue;
+    std::string why = "it or another node reports other data than when the plan was made, or its lines were edited";
+    if (clear)
+      why = node.active() ? "it reports other data than when the plan was made" : "it takes no part in this apply";
+    warn(session, node, "plan.other_data",
+         why + (clear ? ": what follows from it stays as it is on " : ": what differs stays as it is on ") +
+             fold_names(kept->second));
   }
 }
 
@@ -161,7 +167,8 @@ void warn_of_kept(FleetSession& session, const std::string& name, const std::vec
 void leave_fields_of_others(Planning& planning, const SavedPlan& saved, CompareFields compare) {
   FleetSession& session = planning.session();
   const OtherNodes all = nodes_of(session);
-  std::map<std::string, std::vector<std::string>> kept_on;  // By the node that the fields follow from.
+  KeptOn kept_on;
+  KeptOn unclear_on;
   for (PlannedNode& planned : planning.nodes()) {
     const NodeReport* held = planned.node.active() ? find_node(saved, planned.node.name()) : nullptr;
     if (held == nullptr) continue;
@@ -169,11 +176,13 @@ void leave_fields_of_others(Planning& planning, const SavedPlan& saved, CompareF
     others.taking_part.erase(planned.node.name());
     auto found = compare(held->plan, planned.plan, planned.desired, others);
     for (const std::string& name : found.nodes) kept_on[name].push_back(planned.node.name());
+    for (const std::string& name : found.unclear) unclear_on[name].push_back(planned.node.name());
     for (auto& [id, paths] : found.fields) planned.kept_fields[id].merge(paths);
     keep_fields(planned.desired, planned.kept_fields);
   }
-  for (const auto& [name, on] : kept_on) warn_of_kept(session, name, on);
-  if (!kept_on.empty()) planning.make_plans();
+  warn_of_kept(session, kept_on, true);
+  warn_of_kept(session, unclear_on, false);
+  if (!kept_on.empty() || !unclear_on.empty()) planning.make_plans();
 }
 
 /// True if a change is newly found to be stale. It is blocked from now on, and with it all changes that need it.

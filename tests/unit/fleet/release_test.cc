@@ -243,10 +243,13 @@ TEST_CASE("release: a value that was missing for lack of data is no consequence,
   DesiredState with;
   with.unresolved = {unresolved};
   with.incomplete_types = {"netplan"};
-  with.resources = {resource(changed, "before")};
+  // Two values that are unknown for the same reason are equal.
+  const Resource of_silent =
+      resource({"ssh_trust", "a"}, Value::map({{"authorized.n2", Value::Unknown{"not told", {}}}}));
+  with.resources = {resource(changed, "before"), of_silent};
   Desired without;
-  without.resources = {resource(unresolved, "x"), resource(of_incomplete_type, "x"), resource(changed, "after"),
-                       resource(resolved, "x")};
+  without.resources = {of_silent, resource(unresolved, "x"), resource(of_incomplete_type, "x"),
+                       resource(changed, "after"), resource(resolved, "x")};
   CHECK(due_to_release(with, without) == std::set<ResourceId>{changed, resolved});
 }
 
@@ -267,6 +270,7 @@ TEST_CASE(
   };
   trust("root") = Value::map({{"key", "ssh-ed25519"}, {"authorized.n3", "ssh-ed25519 AAAA"}});
   trust("user") = Value::map({{"authorized.n31", "ssh-ed25519 AAAA"}, {"n3", true}});
+  trust("of a.n3") = Value::map({{"authorized.a.n3", "ssh-ed25519 AAAA"}});
   manifest.resources[{"sysctl", "vm.swappiness"}].last_applied = "10";
   CHECK(with_field_of("n3", manifest) == std::set<ResourceId>{{"ssh_trust", "root"}});
   CHECK(with_field_of("n1", manifest).empty());

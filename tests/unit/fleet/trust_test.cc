@@ -172,6 +172,52 @@ TEST_CASE("trust: another key in a later stage of a saved plan does not keep the
   CHECK(finding_in(report, "plan.other_data") != nullptr);
 }
 
+TEST_CASE("trust: a node that takes back a host key of a saved plan does not stop another node's new key") {
+  TrustBench bench(4);
+  REQUIRE(bench.apply().nodes[1].status == NodeStatus::kApplied);
+  const std::string old_second = bench.line_of("n2", 1, kAuthorizedKeys);
+  bench.fleet.at(2).node.erase(kKeyFile);
+  install_fake_ssh_keygen(bench.fleet.at(2).node, "second");
+  bench.lies[3] = [](Value truth) {
+    Value keys = *truth.find("host_keys");
+    keys.list_items()->emplace_back(fake_public_key("one more"));
+    return truth.set("host_keys", keys);
+  };
+  const SavedPlan saved = bench.saved_plan();
+  REQUIRE(planned_fields(saved.report, 1) == std::set<std::string>{"authorized.n2", "known_hosts.n3"});
+  bench.options.saved_plan = &saved;
+  bench.lies.clear();
+  SECTION("it reports its old data") {}
+  SECTION("it is silent") { bench.silent = {3}; }
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  for (const int number : {1, 4}) {
+    INFO(number);
+    CHECK_FALSE(bench.line_of("n2", number, kAuthorizedKeys).empty());
+    CHECK(bench.line_of("n2", number, kAuthorizedKeys) != old_second);
+  }
+  const Diagnostic* warning = finding_in(report, "plan.other_data");
+  REQUIRE(warning != nullptr);
+  CHECK(warning->node == "n3");
+}
+
+TEST_CASE("trust: a change of a saved plan that another run has made accuses no node") {
+  TrustBench bench(4);
+  set_up(bench);
+  bench.lies[1] = with_other_keys;
+  const SavedPlan saved = bench.saved_plan();
+  REQUIRE(planned_fields(saved.report, 2).contains("authorized.n1"));
+  bench.apply();
+  check_fourth_is_revoked(bench, 2);
+  bench.options.saved_plan = &saved;
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(finding_in(report, "plan.other_data") == nullptr);
+  TextStyle wide;
+  wide.width = 1000;
+  CHECK(to_text(report, wide).find("without this plan") != std::string::npos);
+}
+
 TEST_CASE("trust: with all or nothing, another key than in a saved plan is a difference from the plan") {
   TrustBench bench(4);
   set_up(bench);
