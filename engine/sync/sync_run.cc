@@ -212,7 +212,13 @@ class SyncRun {
   }
 
   void send(ContentReport& report, std::size_t source) {
+    // It may have failed while it read its files. Nothing can be compared with it then.
+    if (has_failed(nodes_[source])) return;
     for (SyncNode& node : nodes_) node.looks_for.reset();  // From here on, programs work on a tree.
+    const std::string source_name = nodes_[source].spec->name.str();
+    // Before the nodes that differ fail: they may be the ones whose content is right.
+    report.error = no_common_kind(report.item, listings(), source);
+    if (report.error) return;
     const bool any_differs = std::ranges::any_of(report.nodes, &ContentOfNode::needs_consent);
     const bool replace = any_differs && options_.may_replace && options_.may_replace(report);
     // Before nodes are left out because their files may not be replaced: they share the others.
@@ -223,7 +229,7 @@ class SyncRun {
       ContentOfNode& shown = report.nodes[i];
       if (has_failed(nodes_[i]) || nodes_[i].skipped) continue;
       if (shown.status == ContentStatus::kDiffers && !(replace && shown.needs_consent())) {
-        fail(nodes_[i], not_replaced(report.item, shown.comparison));
+        fail(nodes_[i], not_replaced(report.item, shown.comparison, source_name));
         continue;
       }
       const bool lacks = i != source && !shown.comparison.in_sync();
@@ -237,7 +243,7 @@ class SyncRun {
       return;
     }
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
-      report.error = not_spread(report, nodes_[source].spec->name.str());
+      report.error = not_spread(report, source_name);
       return;
     }
     if (is_model(report.item)) return transfer_to(report, source, places, replace, "");
