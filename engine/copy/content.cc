@@ -274,6 +274,7 @@ Result<void> Content::put_in_file(ChunkId id, const std::vector<char>& bytes, co
   SPARK_TRY(const auto opened, open_partial(file, O_WRONLY));
   const CopyEntry& entry = entries_[id.file];
   const std::lock_guard one_writer(writing_[id.file % writing_.size()]);
+  SPARK_CHECK(check_space(opened.get(), id));
   SPARK_CHECK(of_file(entry.sparse ? write_without_zeros(opened.get(), bytes, offset_of(id))
                                    : write_at(opened.get(), bytes, offset_of(id)),
                       entry.path));

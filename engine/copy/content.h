@@ -34,9 +34,16 @@ using ChunkBytes = std::shared_ptr<const std::vector<char>>;
 /// transfer.
 class Content {
  public:
+  /// Bytes that are free for this user on the tree's file system.
+  using FreeBytes = std::function<std::int64_t()>;
+  /// A transfer writes nothing more when about so many bytes are free. Half of what has to be free beside the needed
+  /// bytes at its beginning: a file system takes space of its own for what it stores.
+  static constexpr std::int64_t kLeastFree = std::int64_t{32} << 20;
+
   /// `owner`: of all files; without one they belong to the owners on the source, if this process is root.
-  Content(Tree& tree, DigestIndex& index, const std::optional<Account>& owner = std::nullopt)
-      : tree_(tree), index_(index), owner_(owner) {}
+  /// `free_bytes`: asked while the transfer writes; empty: Tree::free_bytes().
+  Content(Tree& tree, DigestIndex& index, const std::optional<Account>& owner = std::nullopt, FreeBytes free_bytes = {})
+      : tree_(tree), index_(index), owner_(owner), free_bytes_(std::move(free_bytes)) {}
   Content(const Content&) = delete;
   Content& operator=(const Content&) = delete;
   ~Content();
@@ -131,6 +138,10 @@ class Content {
   Result<void> begin_directory(const CopyEntry& entry);
   Result<bool> make_directory_in_private(const CopyEntry& entry);
   Result<void> begin_partial(std::uint32_t number, CopyBegun& begun);
+  /// Before the chunk is written to its unfinished file. Errors: kFailed with ENOSPC: it would take from the last free
+  /// bytes. That ends the transfer.
+  Result<void> check_space(int unfinished, ChunkId id);
+  Error no_space_for(ChunkId id, std::int64_t free);
   void find_again(int partial, const std::vector<ChunkId>& recorded);
   Result<bool> is_in_place(std::uint32_t number, bool replace);
   Result<FileDescriptor> open_partial(const File& file, int flags) const;
@@ -159,6 +170,7 @@ class Content {
   Tree& tree_;
   DigestIndex& index_;
   const std::optional<Account> owner_;
+  const FreeBytes free_bytes_;
   std::vector<CopyEntry> entries_;
   std::map<std::string, std::uint32_t> places_;
   std::atomic<std::int64_t> checked_bytes_{0};
@@ -169,6 +181,8 @@ class Content {
   Journal journal_;
   /// The kernel lets one thread at a time write to a file. Those that wait for it there keep a processor busy.
   std::array<std::mutex, 16> writing_;
+  std::mutex space_mutex_;
+  std::int64_t may_write_ = 0;  ///< Bytes, until the free space is asked for again.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

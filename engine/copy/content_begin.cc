@@ -25,6 +25,7 @@ namespace sparkplan::copy {
 namespace {
 
 constexpr int kOwnerDoesAll = 0700;
+constexpr std::int64_t kStatBlock = 512;  // Of st_blocks.
 
 CopyEntry entry_of(const CopyRoot& root) {
   CopyEntry entry;
@@ -69,6 +70,14 @@ bool keeps_holes(int file, std::int64_t size) {
 std::int64_t bytes_on_disk(int unfinished, const CopyEntry& entry) {
   if (!entry.sparse || !keeps_holes(unfinished, entry.size)) return entry.size;
   return entry.size - std::clamp<std::int64_t>(entry.holes, 0, entry.size);
+}
+
+std::string in_megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
+/// True if the file takes more than its entry lists, beyond blocks that are larger here than on the source.
+bool has_false_holes(int unfinished, const CopyEntry& entry, const struct stat& status) {
+  const auto chunks = (entry.size + kCopyChunk - 1) / kCopyChunk;
+  return status.st_blocks * kStatBlock > bytes_on_disk(unfinished, entry) + chunks * status.st_blksize;
 }
 
 /// The status of what has the path, and of a link itself. Nothing: the path is free. Errors: kRefused (a directory,
@@ -273,8 +282,7 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
   if (::fstat(opened.get(), &status) != 0 || ::ftruncate(opened.get(), entry.size) != 0) {
     return failure(system_error("write an unfinished file", errno));
   }
-  constexpr std::int64_t kBlock = 512;
-  begun.needed_bytes += std::max<std::int64_t>(bytes_on_disk(opened.get(), entry) - status.st_blocks * kBlock, 0);
+  begun.needed_bytes += std::max<std::int64_t>(bytes_on_disk(opened.get(), entry) - status.st_blocks * kStatBlock, 0);
   if (!is_there) return {};
   std::vector<ChunkId> recorded;
   const Journal::Chunks journalled = journal_.chunks_of_file(file.partial);
@@ -294,6 +302,57 @@ Result<void> Content::begin_partial(std::uint32_t number, CopyBegun& begun) {
     if (one.first < file.has.size() && file.has[one.first] == Has::kVerified) found.insert(one);
   }
   return journal_.keep_only(file.partial, found);
+}
+
+Result<void> Content::check_space(int unfinished, ChunkId id) {
+  // Without a look at the file system for each chunk: other programs write little meanwhile.
+  constexpr std::int64_t kMostBetweenLooks = 8 * kCopyChunk;
+  const auto bytes = static_cast<std::int64_t>(size_of(id));
+  std::int64_t free = 0;
+  {
+    const std::lock_guard lock(space_mutex_);
+    if (may_write_ < bytes) {
+      free = free_bytes_ ? free_bytes_() : tree_.free_bytes();
+      may_write_ = std::min(free - kLeastFree, kMostBetweenLooks);
+    }
+    if (may_write_ >= bytes) {
+      may_write_ -= bytes;
+      return {};
+    }
+  }
+  // What an interrupted sync has written has its space already.
+  struct stat status {};
+  if (::fstat(unfinished, &status) == 0 && status.st_blocks * kStatBlock >= entries_[id.file].size) return {};
+  return failure(no_space_for(id, free));
+}
+
+/// Ends the transfer. Removes unfinished files that take more than listed: else they would fill the disk of this node
+/// until someone finds them.
+Error Content::no_space_for(ChunkId id, std::int64_t free) {
+  std::vector<std::uint32_t> false_ones;
+  std::string what;
+  for (std::uint32_t number = 0; number < entries_.size(); ++number) {
+    const CopyEntry& entry = entries_[number];
+    if (!entry.sparse || files_[number].partial.empty()) continue;
+    const auto opened = open_partial(files_[number], O_RDWR);
+    struct stat status {};
+    if (!opened || ::fstat(opened->get(), &status) != 0 || !has_false_holes(opened->get(), entry, status)) continue;
+    false_ones.push_back(number);
+    if (!what.empty()) continue;
+    what = ", and the source lists holes that " + shown_text(entry.path) + " does not have here: it took " +
+           in_megabytes(status.st_blocks * kStatBlock) + " of the listed " +
+           in_megabytes(bytes_on_disk(opened->get(), entry));
+  }
+  Error error = make_error(
+      ErrorCode::kFailed,
+      "no space for " + shown_text(entries_[id.file].path) + ": " + in_megabytes(free) + " are free" + what,
+      what.empty() ? "make room on this node: the next sync continues"
+                   : "look at the file on the source, which may compress it; the unfinished file was removed");
+  error.sys_errno = ENOSPC;
+  // Before the removal: another connection that misses its file must not be the first to say why the transfer ends.
+  fail(error);
+  for (const std::uint32_t number : false_ones) (void)::unlinkat(partial_.get(), files_[number].partial.c_str(), 0);
+  return error;
 }
 
 /// With many readers: one alone would take minutes for a large model, and the other nodes do not wait that long.

@@ -38,8 +38,9 @@ std::string lack_text(const Comparison& found) {
                                 content_size_text(found.differing_bytes), first_names(found.differing)));
   }
   if (found.other_kind) {
-    parts.push_back("to be moved by hand, because a directory is in the place of a file, or the reverse: " +
-                    first_names({*found.other_kind}, found.other_kinds));
+    parts.push_back(
+        "to be moved by hand, here or on the source, because a directory is in the place of a file, or the reverse: " +
+        first_names({*found.other_kind}, found.other_kinds));
   }
   if (!found.unread.empty()) {
     parts.push_back(fmt::format("{} not compared yet ({})", content_size_text(found.unread_bytes),

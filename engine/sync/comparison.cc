@@ -133,6 +133,29 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
   return best;
 }
 
+std::optional<LoneKind> lone_kind(const std::vector<NamedListing>& listings, std::size_t source) {
+  const auto& entries = listings[source].listing->entries;
+  std::vector<bool> shared(entries.size(), false);
+  std::vector<std::size_t> others(entries.size(), listings.size());  ///< The first one with another kind.
+  for (std::size_t i = 0; i < listings.size(); ++i) {
+    if (i == source || listings[i].listing == nullptr) continue;
+    auto other = listings[i].listing->entries.begin();
+    for (std::size_t at = 0; at < entries.size(); ++at) {
+      if (!advance_to(entries[at].path, other, *listings[i].listing)) continue;
+      if ((entries[at].kind == CopyKind::kDirectory) == (other->kind == CopyKind::kDirectory)) {
+        shared[at] = true;
+      } else {
+        others[at] = std::min(others[at], i);
+      }
+    }
+  }
+  for (std::size_t at = 0; at < entries.size(); ++at) {
+    if (shared[at] || others[at] == listings.size()) continue;
+    return LoneKind{entries[at].path, entries[at].kind == CopyKind::kDirectory, listings[others[at]].node};
+  }
+  return std::nullopt;
+}
+
 NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name,
                         bool owner_is_declared) {
   const auto& entries = listings[source].listing->entries;

@@ -94,6 +94,16 @@ struct NamedListing {
 };
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
 
+/// A name that is a directory on the source alone, or the reverse.
+struct LoneKind {
+  std::string path;
+  bool is_directory = false;  ///< On the source.
+  std::string other;          ///< The first node that has it as another kind.
+};
+/// Pure. The first name that other nodes have, and each of them as a directory where the source has none, or the
+/// reverse.
+std::optional<LoneKind> lone_kind(const std::vector<NamedListing>& listings, std::size_t source);
+
 /// Pure. Files and links of the source that no other node has with the same content. Also names that every other node
 /// has with another owner or with other rights: there the reason follows the name. So it does for a directory that
 /// no other node has and that more users than its owner can write to, also for the tree's own directory (".") if a node

@@ -60,7 +60,7 @@ Error no_source(const ContentItem& item) {
   return make_error(ErrorCode::kNotFound, item.from + " does not have it, or was not read");
 }
 
-Error not_replaced(const ContentItem& item, const Comparison& found) {
+Error not_replaced(const ContentItem& item, const Comparison& found, const std::string& source) {
   if (item.kind == ContentKind::kImage) {
     return make_error(ErrorCode::kRefused, "another image of this name: " + found.differing.front(),
                       "look at the image; `sparkplan sync --yes` replaces it");
@@ -68,13 +68,28 @@ Error not_replaced(const ContentItem& item, const Comparison& found) {
   if (found.other_kind) {
     const std::string others = found.other_kinds > 1 ? " (and " + std::to_string(found.other_kinds - 1) + " more)" : "";
     return make_error(ErrorCode::kRefused,
-                      shown_text(*found.other_kind) + others +
-                          ": a directory cannot take the place of a file or link, nor the reverse",
-                      "remove it on this node, or move it out of the directory");
+                      shown_text(*found.other_kind) + others + ": it is of another kind on the source " + source +
+                          ", and a directory cannot take the place of a file or link, nor the reverse",
+                      "compare it with the one on " + source + ", and move the wrong one out of the directory");
   }
   return make_error(ErrorCode::kRefused,
                     counted_files(found.differing.size()) + " with other content: " + found.differing.front(),
                     "look at the files; `sparkplan sync --yes` replaces them");
+}
+
+std::optional<Error> no_common_kind(const ContentItem& item, const std::vector<NamedListing>& listings,
+                                    std::size_t source) {
+  if (!item.from.empty()) return std::nullopt;
+  const auto found = lone_kind(listings, source);
+  if (!found) return std::nullopt;
+  const std::string name = shown_text(found->path);
+  const std::string as_directory = " as a directory";
+  const std::string as_other = " as a file or link";
+  return make_error(ErrorCode::kRefused,
+                    "without `from`, only the source " + listings[source].node + " has " + name +
+                        (found->is_directory ? as_directory : as_other) + ", and " + found->other + " has it" +
+                        (found->is_directory ? as_other : as_directory),
+                    "look at " + name + " on both nodes, and name the right one in `from`");
 }
 
 Error not_spread(const ContentReport& report, const std::string& source) {

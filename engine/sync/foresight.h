@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,11 @@ UnreadNames unread_of_any(const ContentReport& report);
 Error no_source(const ContentItem& item);
 
 /// Pure. Why a node with other content is left as it is: there is no consent, or none would be enough.
-Error not_replaced(const ContentItem& item, const Comparison& found);
+Error not_replaced(const ContentItem& item, const Comparison& found, const std::string& source);
+
+/// Pure. Why nothing is sent without `from`, if it is so: the source alone has a name as a directory, or the reverse.
+std::optional<Error> no_common_kind(const ContentItem& item, const std::vector<NamedListing>& listings,
+                                    std::size_t source);
 
 /// Pure. Why ContentReport::unshared is not sent.
 Error not_spread(const ContentReport& report, const std::string& source);

@@ -19,6 +19,25 @@ namespace {
 constexpr std::size_t kHalfOfStage = 16;
 /// Its size decides how long the nodes may take.
 constexpr std::int64_t kLargestArchive = 1'000'000'000'000;
+/// docker's store of containerd reports and writes packed layers; other stores do both unpacked. In an unpacked layer,
+/// each file has a header beside its bytes, and its last block is filled up: that counts for many small files.
+constexpr std::int64_t kMostTimesTheImage = 3;
+constexpr std::int64_t kMostBesideTheImage = std::int64_t{1} << 30U;
+
+std::string megabytes_of(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
+/// The size of the archive that the source lists decides what all receivers need.
+Result<void> check_archive_size(const ContentItem& item, const ImageToSave& image, std::int64_t bytes) {
+  if (bytes > kLargestArchive) return failure(ErrorCode::kUnsupported, "the archive has more than 1 TB");
+  // Compared without a product, which the claim of a node could overflow.
+  if ((bytes - kMostBesideTheImage) / kMostTimesTheImage <= image.bytes) return {};
+  return failure(
+      ErrorCode::kVerifyFailed,
+      "its archive of " + item.name + " has " + megabytes_of(bytes) + ", but the nodes that have the image report " +
+          megabytes_of(image.bytes) + " for it",
+      "look at the image on this node" +
+          (image.other.empty() ? std::string() : ", or name another node with it: `from: " + image.other + "`"));
+}
 
 /// An engine takes minutes for an archive, and its program gives signs of life meanwhile.
 AnswerPatience patience_for_engine() {
@@ -79,6 +98,25 @@ NameList unshared_image(const std::string& name, const std::vector<NamedImage>& 
   const auto has_it = std::ranges::count_if(
       images, [&](const NamedImage& one) { return one.image != nullptr && one.image->id == images[source].image->id; });
   return has_it == 1 ? NameList{name} : NameList();
+}
+
+std::int64_t bytes_of_image(const std::vector<NamedImage>& images, std::size_t source) {
+  std::vector<std::int64_t> reported;
+  for (const NamedImage& one : images) {
+    if (one.image != nullptr && one.image->id == images[source].image->id) reported.push_back(one.image->bytes);
+  }
+  const auto middle = reported.begin() + static_cast<std::ptrdiff_t>(reported.size() / 2);
+  std::nth_element(reported.begin(), middle, reported.end());
+  return *middle;
+}
+
+std::string other_holder(const std::vector<NamedImage>& images, std::size_t source) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (i != source && images[i].image != nullptr && images[i].image->id == images[source].image->id) {
+      return images[i].node;
+    }
+  }
+  return "";
 }
 
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node) {
@@ -162,30 +200,29 @@ Result<CopyOpened> open_to_begin(SyncNode& node, const ContentItem& item, const 
   // Compared without a sum, which the claim of a node could overflow.
   const std::int64_t for_archive = found.store_shared ? access.to_load : 0;
   if (found.store.empty() || found.store_free_bytes - for_archive >= access.to_load) return opened;
-  const auto megabytes = [](std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
   const std::string both = found.store_shared ? " for the image, and as much for its archive" : "";
-  return failure(system_error("load " + item.name + " into " + found.store + ": " + megabytes(access.to_load) +
-                                  " are needed" + both + ", " + megabytes(found.store_free_bytes) + " are free",
+  return failure(system_error("load " + item.name + " into " + found.store + ": " + megabytes_of(access.to_load) +
+                                  " are needed as " + access.archive_of + " lists its archive" + both + ", " +
+                                  megabytes_of(found.store_free_bytes) + " are free",
                               ENOSPC));
 }
 
-Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const CopyImageState& image,
-                                          std::size_t left_out, const TreeAccess& access) {
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const ImageToSave& image,
+                                          const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, access));
   if (opened.free_bytes < image.bytes) {
     return failure(system_error(
-        "write the archive of " + item.name + " (" + std::to_string(image.bytes / 1'000'000) + " MB) to " + opened.path,
-        ENOSPC));
+        "write the archive of " + item.name + " (" + megabytes_of(image.bytes) + ") to " + opened.path, ENOSPC));
   }
   CopyImage command = command_for(node, item, CopyImageAction::kSave);
-  command.left_out = static_cast<std::int64_t>(left_out);
-  if (left_out > 0) command.id = image.id;
+  command.left_out = static_cast<std::int64_t>(image.left_out);
+  if (image.left_out > 0) command.id = image.id;
   SPARK_TRY(const auto saved, ask(node, command, patience_for_engine()));
   SPARK_TRY(auto listing, list_open_tree(node, access));
   const auto& entries = listing.entries;
   const bool is_archive = entries.size() == 1 && entries[0].kind == CopyKind::kFile && entries[0].path == kImageArchive;
   if (!is_archive) return failure(ErrorCode::kFailed, "there are other files beside the archive in " + opened.path);
-  if (entries[0].size > kLargestArchive) return failure(ErrorCode::kUnsupported, "the archive has more than 1 TB");
+  SPARK_CHECK(check_archive_size(item, image, entries[0].size));
   return std::move(listing.entries);
 }
 

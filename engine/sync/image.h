@@ -27,6 +27,14 @@ std::optional<std::size_t> choose_image(const std::vector<NamedImage>& images, c
 /// Pure. The image's name, if no other node has the source's; else nothing.
 NameList unshared_image(const std::string& name, const std::vector<NamedImage>& images, std::size_t source);
 
+/// Pure. The size of the source's image, as most nodes with the same id report it: the middle one of their
+/// numbers, and of two middle ones the larger. So no single one of three decides, and no other node can make the
+/// archive of an honest source too large.
+std::int64_t bytes_of_image(const std::vector<NamedImage>& images, std::size_t source);
+
+/// Pure. The first node beside the source that has the same image; empty: there is none.
+std::string other_holder(const std::vector<NamedImage>& images, std::size_t source);
+
 /// Pure. Images are equal if their ids are.
 Comparison compare_images(const std::string& name, const CopyImageState& source, const CopyImageState& node);
 
@@ -58,11 +66,18 @@ void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPat
 void drop_unneeded_stages(std::vector<SyncNode>& nodes, std::size_t source, const ContentItem& item,
                           const AnswerPatience& patience);
 
+/// What the source is to write as an archive.
+struct ImageToSave {
+  const std::string& id;
+  std::int64_t bytes = 0;    ///< bytes_of_image().
+  std::size_t left_out = 0;  ///< The archive lacks the content of so many layers, from the first one on.
+  std::string other = {};    ///< other_holder().
+};
 /// Writes the image's archive into the stage, and lists that. It needs the space of the unpacked image.
-/// The archive lacks the content of the first `left_out` layers.
-/// Errors: as open_tree(); those of the engine; is_too_little_space().
-Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const CopyImageState& image,
-                                          std::size_t left_out, const TreeAccess& access);
+/// Errors: as open_tree(); those of the engine; is_too_little_space(); kVerifyFailed (the archive is far larger than
+/// the image).
+Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const ImageToSave& image,
+                                          const TreeAccess& access);
 bool is_too_little_space(const Error& error);
 /// As fail_node(), for an error before the transfer: it may be is_too_little_space().
 void fail_to_begin(const RunOptions& run, SyncNode& node, Error error);

@@ -110,6 +110,15 @@ NodeSpec controller_as_node() {
   return {*NodeName::parse(kControllerName), 0, {}, {}, TransportKind::kLocal, {}, false, {}, {}, {}};
 }
 
+TreeAccess access_for(const SyncOptions& options, const std::string& stage) {
+  TreeAccess access;
+  access.write = true;
+  access.rate = options.rate;
+  access.stage = stage;
+  access.patience = options.patience;
+  return access;
+}
+
 std::string owner_on(const SyncNode& node, const ContentItem& item) {
   // The controller is only read, with the rights of the user who runs sparkplan.
   if (node.is_controller) return "";

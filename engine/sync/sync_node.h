@@ -25,6 +25,7 @@
 namespace sparkplan {
 
 struct ContentOfNode;
+struct SyncOptions;
 
 /// One node in a run of `sync`, or the controller as a source. Used from one thread at a time.
 struct SyncNode {
@@ -92,8 +93,12 @@ struct TreeAccess {
   std::function<void(const TransferProgress& progress)> progress;
   /// Of an image: the engine's storage needs the space for an archive of so many bytes; 0: for none.
   std::int64_t to_load = 0;
+  std::string archive_of;  ///< The node that says how large the archive is.
   AnswerPatience patience;
 };
+
+/// To write. `stage`: of an image; empty: of none.
+TreeAccess access_for(const SyncOptions& options, const std::string& stage);
 
 /// The declared owner of the item's files on a node; empty: the owners on the source.
 std::string owner_on(const SyncNode& node, const ContentItem& item);

@@ -212,7 +212,13 @@ class SyncRun {
   }
 
   void send(ContentReport& report, std::size_t source) {
+    // It may have failed while it read its files. Nothing can be compared with it then.
+    if (has_failed(nodes_[source])) return;
     for (SyncNode& node : nodes_) node.looks_for.reset();  // From here on, programs work on a tree.
+    const std::string source_name = nodes_[source].spec->name.str();
+    // Before the nodes that differ fail: they may be the ones whose content is right.
+    report.error = no_common_kind(report.item, listings(), source);
+    if (report.error) return;
     const bool any_differs = std::ranges::any_of(report.nodes, &ContentOfNode::needs_consent);
     const bool replace = any_differs && options_.may_replace && options_.may_replace(report);
     // Before nodes are left out because their files may not be replaced: they share the others.
@@ -223,7 +229,7 @@ class SyncRun {
       ContentOfNode& shown = report.nodes[i];
       if (has_failed(nodes_[i]) || nodes_[i].skipped) continue;
       if (shown.status == ContentStatus::kDiffers && !(replace && shown.needs_consent())) {
-        fail(nodes_[i], not_replaced(report.item, shown.comparison));
+        fail(nodes_[i], not_replaced(report.item, shown.comparison, source_name));
         continue;
       }
       const bool lacks = i != source && !shown.comparison.in_sync();
@@ -237,7 +243,7 @@ class SyncRun {
       return;
     }
     if (!report.unshared.empty() && !(options_.may_spread && options_.may_spread(report))) {
-      report.error = not_spread(report, nodes_[source].spec->name.str());
+      report.error = not_spread(report, source_name);
       return;
     }
     if (is_model(report.item)) return transfer_to(report, source, places, replace, "");
@@ -255,13 +261,14 @@ class SyncRun {
     const std::size_t left_out =
         options_.verify ? 0 : layers_to_leave_out(nodes_, run_, {report.item, image, places, options_.patience});
     const std::string stage = stage_of(report.item, image.id, left_out);
+    const ImageToSave to_save{image.id, bytes_of_image(images(), source), left_out, other_holder(images(), source)};
     // Files of interrupted syncs take the space that this one needs.
     on_each([&](SyncNode& node) {
       if (is_among(places, node)) drop_stale_stages(node, stage, options_.patience);
     });
     show(nodes_[source], "saving " + report.item.name);
     tell(report.item, nodes_[source], {0, 0, 0, 0, TransferPhase::kSaving});
-    auto saved = save_image(nodes_[source], report.item, image, left_out, access_to_write(stage));
+    auto saved = save_image(nodes_[source], report.item, to_save, access_to_write(stage));
     if (saved) {
       nodes_[source].listing.entries = std::move(*saved);
       transfer_to(report, source, places, true, stage);
@@ -305,6 +312,7 @@ class SyncRun {
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
       TreeAccess access = access_to_write(stage);
+      access.archive_of = nodes_[source].spec->name.str();
       if (!stage.empty() && !node.shown->comparison.in_sync()) access.to_load = nodes_[source].listing.bytes();
       if (auto opened = open_to_begin(node, report.item, access); !opened) {
         if (!holds(report, source, node)) return fail_to_begin(run_, node, std::move(opened).error());
@@ -369,14 +377,7 @@ class SyncRun {
     return access;
   }
 
-  TreeAccess access_to_write(const std::string& stage) const {
-    TreeAccess access;
-    access.write = true;
-    access.rate = options_.rate;
-    access.stage = stage;
-    access.patience = options_.patience;
-    return access;
-  }
+  TreeAccess access_to_write(const std::string& stage) const { return access_for(options_, stage); }
 
   const Cluster& cluster_;
   const RunOptions& run_;

@@ -1,6 +1,7 @@
 #include "engine/sync/transfer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <semaphore>
 #include <string_view>
 #include <thread>
@@ -38,10 +39,14 @@ class Turn {
   std::counting_semaphore<2>& turns_;
 };
 
-Error too_little_space(const CopyBegun& begun) {
-  const auto gigabytes = [](std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
-  return make_error(ErrorCode::kFailed, "too little space: " + gigabytes(begun.needed_bytes) + " are needed, " +
-                                            gigabytes(begun.free_bytes) + " are free");
+/// `source`: the node that says how large the files are.
+Error too_little_space(const CopyBegun& begun, const std::string& source) {
+  const auto megabytes = [](std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
+  Error error =
+      make_error(ErrorCode::kFailed, "too little space: " + megabytes(begun.needed_bytes) + " are needed as " + source +
+                                         " lists the files, " + megabytes(begun.free_bytes) + " are free");
+  error.sys_errno = ENOSPC;
+  return error;
 }
 
 Error too_late() { return make_error(ErrorCode::kUnreachable, "the node takes too long"); }
@@ -221,8 +226,7 @@ void Transfer::take_begun(std::size_t i, const CopyBegun& begun) {
     return link_all();
   }
   if (begun.needed_bytes > begun.free_bytes - kReserve && begun.needed_bytes > 0) {
-    states_[i].outcome.too_little_space = true;
-    return fail_locked(i, too_little_space(begun));
+    return fail_locked(i, too_little_space(begun, name(source_)));
   }
   link_all();
 }
@@ -301,7 +305,11 @@ void Transfer::fail_locked(std::size_t i, Error error) {
   State& state = states_[i];
   if (state.left()) return;
   state.gone = state.complete;
-  if (!state.complete || members_[i].holds()) state.outcome.error = std::move(error);
+  if (!state.complete || members_[i].holds()) {
+    // Also in the middle: a source may have listed too little, and other programs write.
+    state.outcome.too_little_space = error.sys_errno == ENOSPC;
+    state.outcome.error = std::move(error);
+  }
   state.to_send.clear();
   if (i == source_ && !can_do_without_source()) {
     for (std::size_t k = 0; k < states_.size(); ++k) {

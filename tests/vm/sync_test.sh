@@ -77,7 +77,7 @@ fills_up() {
   on 2 "dd if=/dev/zero of=$tree/others bs=1M 2>/dev/null"
   wait "$sync" || code=$?
   cat "$work/report"
-  same "exit status" "$code" 4 && grep -q 'No space left on device' "$work/report" && nothing_torn
+  same "exit status" "$code" 8 && grep -q 'No space left on device' "$work/report" && nothing_torn
 }
 
 resumes() {

@@ -1,17 +1,23 @@
-// The records of a sync on a full disk. A limit of the size of files stands for it.
+// A sync on a full disk: its records, for which a limit of the size of files stands, and its files.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
+#include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/journal.h"
+#include "engine/copy/tree.h"
 #include "engine/core/digest.h"
 #include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
@@ -148,6 +154,99 @@ TEST_CASE("copy: a journal that a full disk cuts off says why, and its last whol
   Journal journal;
   REQUIRE(journal.open(directory.get()));
   CHECK(journal.chunks_of_file("file") == Journal::Chunks{{0, digest}});
+}
+
+namespace {
+
+constexpr std::int64_t kSecondChunk = 64 << 10;
+
+/// A file of one whole chunk and a small one, without zeros, that belongs to this user.
+CopyEntry file_of_two_chunks() {
+  const std::string first(static_cast<std::size_t>(kCopyChunk), 'x');
+  const std::string second(static_cast<std::size_t>(kSecondChunk), 'x');
+  CopyEntry entry;
+  entry.path = "weights";
+  entry.size = kCopyChunk + kSecondChunk;
+  entry.mode = 0600;
+  entry.user = user_name(::geteuid());
+  entry.group = group_name(::getegid());
+  entry.digests = packed({text_digest(first), text_digest(second)});
+  return entry;
+}
+
+/// A receiver of the file, on a disk that has this space beside the least that is to stay free.
+struct SmallDisk {
+  SmallDisk(const CopyEntry& entry, std::int64_t space)
+      : tree(*Tree::open(folder.path().string())),
+        index(*DigestIndex::open(folder.path().string(), false)),
+        unfinished(folder.path() / kPartialFolder /
+                   sha256(entry.path + '\0' + std::to_string(entry.size)).substr(0, 32)),
+        left(space),
+        content(tree, index, std::nullopt, [this] { return Content::kLeastFree + left; }) {
+    REQUIRE(content.expect({entry}));
+    REQUIRE(content.begin(CopyBegin{false, false}));
+  }
+
+  /// Delivers the next chunk, which takes its bytes of the disk.
+  Result<void> deliver_next() {
+    const auto wanted = content.take_now();
+    REQUIRE(wanted);
+    SPARK_CHECK(content.deliver(*wanted, std::make_shared<std::vector<char>>(wanted->bytes, 'x')));
+    left -= static_cast<std::int64_t>(wanted->bytes);
+    return {};
+  }
+
+  const test::ScratchDirectory folder;
+  Tree tree;
+  DigestIndex index;
+  const fs::path unfinished;
+  std::int64_t left = 0;
+  Content content;
+};
+
+}  // namespace
+
+TEST_CASE("copy: a receiver stops before it writes into the last free space, and the next sync continues") {
+  const CopyEntry entry = file_of_two_chunks();
+  for (const std::int64_t lacking : {0, 1}) {
+    INFO(lacking);
+    SmallDisk disk(entry, entry.size - lacking);
+    REQUIRE(disk.deliver_next());
+    const auto last = disk.deliver_next();
+    CHECK(last.has_value() == (lacking == 0));
+    if (last) continue;
+    CHECK(last.error().sys_errno == ENOSPC);
+    CHECK(last.error().message.find("weights") != std::string::npos);
+    CHECK(last.error().message.find("holes") == std::string::npos);
+    REQUIRE(disk.content.error());
+    CHECK(disk.content.error()->sys_errno == ENOSPC);
+    CHECK(fs::exists(disk.unfinished));
+  }
+}
+
+TEST_CASE("copy: holes that a file does not have fill no disk: its receiver stops, says so, and removes the file") {
+  CopyEntry entry = file_of_two_chunks();
+  entry.sparse = true;
+  entry.holes = entry.size;
+  SmallDisk disk(entry, entry.size - 1);
+  REQUIRE(disk.deliver_next());
+  REQUIRE(fs::exists(disk.unfinished));
+  const auto last = disk.deliver_next();
+  REQUIRE_FALSE(last);
+  REQUIRE(disk.content.error());
+  CHECK(disk.content.error()->sys_errno == ENOSPC);
+  CHECK(disk.content.error()->message.find("the source lists holes that weights does not have") != std::string::npos);
+  CHECK_FALSE(fs::exists(disk.unfinished));
+}
+
+TEST_CASE("copy: a file whose source saves bytes by compression arrives where there is space for all of them") {
+  CopyEntry entry = file_of_two_chunks();
+  entry.sparse = true;
+  entry.holes = entry.size / 2;
+  SmallDisk disk(entry, entry.size);
+  CHECK(disk.deliver_next());
+  CHECK(disk.deliver_next());
+  CHECK_FALSE(disk.content.error());
 }
 
 }  // namespace sparkplan::copy
