@@ -141,11 +141,29 @@ bool Transfer::send_part(std::size_t i, CopyExpect part, std::size_t bytes) {
 bool Transfer::send(std::size_t i, const CopyCommand& command) {
   if (options_.stop.stop_requested()) return fail(i, make_error(ErrorCode::kInterrupted, "stopped"));
   auto sent = members_[i].client->send(command);
-  if (!sent) return fail(i, std::move(sent).error());
+  if (!sent) {
+    take_last_answers(i);
+    return fail(i, std::move(sent).error());
+  }
   // A node that reads its commands slowly gets no more time than one that answers slowly.
   const std::lock_guard lock(mutex_);
   if (!states_[i].left() && is_too_late(i, Clock::now())) fail_locked(i, too_late());
   return !states_[i].left();
+}
+
+/// Of a program that takes no more commands: it says why before it ends.
+void Transfer::take_last_answers(std::size_t i) {
+  for (int count = 0; count < kMostAnswers; ++count) {
+    auto answer = members_[i].client->receive(milliseconds(0));
+    if (!answer) {
+      fail(i, std::move(answer).error());
+      return;
+    }
+    if (!*answer) return;
+    const std::lock_guard lock(mutex_);
+    if (over_ || states_[i].left()) return;
+    take(i, **answer);
+  }
 }
 
 bool Transfer::exchange(std::size_t i, const std::deque<CopyCommand>& commands) {

@@ -102,6 +102,7 @@ class Transfer {
   /// As send(). A part with the digests of a large file takes several times its size while it is encoded.
   bool send_part(std::size_t i, CopyExpect part, std::size_t bytes);
   bool send(std::size_t i, const CopyCommand& command);
+  void take_last_answers(std::size_t i);
   /// Between two answers of one member the others have the lock.
   bool exchange(std::size_t i, const std::deque<CopyCommand>& commands);
   void check_time(std::size_t i);

@@ -79,6 +79,7 @@ TEST_CASE("sync text: with quiet, only what needs attention is printed") {
   node.bytes_received = 30'000'000;
   CHECK(to_text(report, false, quiet).empty());
   CHECK(has(to_text(report, false, TextStyle{}), "1 node received 30.0 MB"));
+  node.status = ContentStatus::kFailed;
   node.error = make_error(ErrorCode::kFailed, "the disk is broken");
   const std::string failed = to_text(report, false, quiet);
   CHECK(has(failed, "/srv/models/llama"));

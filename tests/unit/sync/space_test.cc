@@ -104,6 +104,7 @@ TEST_CASE("transfer: a receiver whose space ends in the middle has too little sp
     };
     const auto outcomes = bench.run();
     REQUIRE(outcomes[1].error);
+    INFO(outcomes[1].error->describe());
     CHECK(outcomes[1].too_little_space == (reason == ENOSPC));
   }
 }
