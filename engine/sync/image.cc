@@ -210,9 +210,11 @@ Result<CopyOpened> open_to_begin(SyncNode& node, const ContentItem& item, const 
 Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& item, const ImageToSave& image,
                                           const TreeAccess& access) {
   SPARK_TRY(const auto opened, open_tree(node, item, access));
-  if (opened.free_bytes < image.bytes) {
+  // By its own report: another node's claim must not make it lack the space.
+  const std::int64_t own_bytes = node.image.bytes;
+  if (opened.free_bytes < own_bytes) {
     return failure(system_error(
-        "write the archive of " + item.name + " (" + megabytes_of(image.bytes) + ") to " + opened.path, ENOSPC));
+        "write the archive of " + item.name + " (" + megabytes_of(own_bytes) + ") to " + opened.path, ENOSPC));
   }
   CopyImage command = command_for(node, item, CopyImageAction::kSave);
   command.left_out = static_cast<std::int64_t>(image.left_out);

@@ -121,6 +121,14 @@ TEST_CASE("image run: an archive far larger than its image fails its source, and
   CHECK(bench.nodes[2].all<CopyBegin>().empty());
 }
 
+TEST_CASE("image run: the size that another node reports does not make the source lack the space for its archive") {
+  ArchiveBench bench(12 * kGigabytes, 12 * kGigabytes);
+  bench.nodes[1].reaction = with_archive(test::kFirst, 2'000 * kGigabytes, 12 * kGigabytes);
+  const auto report = bench.run();
+  CHECK_FALSE(report.items[0].nodes[0].error);
+  CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
+}
+
 TEST_CASE("image run: an archive with headers and filled blocks of many small files is sent") {
   ArchiveBench bench(kGigabytes, 4 * kGigabytes);
   const auto report = bench.run();
