@@ -38,15 +38,14 @@ std::set<std::string> shown_types(const NodePlan& saved) {
   return types;
 }
 
-/// True if a step of one of the types has another state before it than in `saved`.
-bool was_changed(const NodePlan& saved, const NodePlan& now, const std::set<std::string>& types) {
-  std::map<ArtifactId, const Step*> steps;
-  for (const Step& step : saved.steps) {
-    if (types.contains(step.type)) steps.emplace(step.artifact, &step);
-  }
+/// True if a step for the resource has another state before it than in `saved`.
+bool was_changed(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   return std::any_of(now.steps.begin(), now.steps.end(), [&](const Step& step) {
-    const auto then = steps.find(step.artifact);
-    return then != steps.end() && !same_state(then->second->before, step.before);
+    if (std::find(step.resources.begin(), step.resources.end(), id) == step.resources.end()) return false;
+    const auto then = std::find_if(saved.steps.begin(), saved.steps.end(), [&](const Step& one) {
+      return one.type == step.type && one.artifact == step.artifact;
+    });
+    return then != saved.steps.end() && !same_state(then->before, step.before);
   });
 }
 
@@ -164,10 +163,11 @@ FieldsOfOthers fields_reported_otherwise(const NodePlan& saved, const NodePlan& 
   std::set<std::string> types;
   for (const Resource& resource : desired) {
     if (!resource.known_part_first || !shown.contains(resource.id.type)) continue;
+    if (was_changed(saved, now, resource.id)) continue;
     types.insert(resource.id.type);
     find_differing(saved, now, resource, others, result);
   }
-  if (result.fields.empty() || was_changed(saved, now, types)) return {};
+  if (result.fields.empty()) return {};
   add_all_fields(desired, types, result);
   return result;
 }

@@ -49,6 +49,14 @@ Error stale(std::string why) {
   return make_error(ErrorCode::kStalePlan, std::move(why), "make a new plan: sparkplan plan -o PLAN");
 }
 
+/// Of a change that differs in nothing itself.
+Error stale_beside(const Step& step) {
+  return make_error(
+      ErrorCode::kStalePlan,
+      "a change that belongs with it (" + step.artifact.name + ") is not as it was when the plan was made",
+      "make a new plan: sparkplan plan -o PLAN; `sparkplan apply` without a plan needs none");
+}
+
 bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {
   const auto then = changes_of(saved, id, true);
   const auto found = changes_of(now, id, true);
@@ -242,8 +250,7 @@ void withdraw_companions(const NodePlan& now, HeldPlan& held) {
       if (!with_others) continue;
       for (const ResourceId& id : step.resources) {
         if (held.approved.erase(id) == 0) continue;
-        held.stale.emplace(id, stale("a change that belongs with it (" + step.artifact.name +
-                                     ") is not as it was when the plan was made"));
+        held.stale.emplace(id, stale_beside(step));
         withdrawn = true;
       }
     }

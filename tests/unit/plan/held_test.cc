@@ -329,6 +329,9 @@ TEST_CASE("fields of another node differ if the node reports other data, and not
   NodePlan changed = with_lines_of("other 1", "new 2");
   changed.steps[0].before = file_present("touched", 0644);
   CHECK(fields_reported_otherwise(saved, changed, {other}, kFirstAndSecond).fields.empty());
+  NodePlan other_changed = with_lines_of("other 1", "new 2");
+  other_changed.steps[1].before = file_present("touched", 0644);
+  CHECK(fields_reported_otherwise(saved, other_changed, {other}, kFirstAndSecond).fields == found.fields);
   // The node reports what it has there: nothing is left to change, and the displayed value is not written.
   NodePlan no_change = two_changes();
   no_change.changes.erase(no_change.changes.begin());
