@@ -181,19 +181,27 @@ struct SmallDisk {
         index(*DigestIndex::open(folder.path().string(), false)),
         unfinished(folder.path() / kPartialFolder /
                    sha256(entry.path + '\0' + std::to_string(entry.size)).substr(0, 32)),
-        left(space),
-        content(tree, index, std::nullopt, [this] { return Content::kLeastFree + left; }) {
-    REQUIRE(content.expect({entry}));
-    REQUIRE(content.begin(CopyBegin{false, false}));
+        left(space) {
+    content.emplace(tree, index, std::nullopt, [this] { return Content::kLeastFree + left; });
+    REQUIRE(content->expect({entry}));
+    REQUIRE(content->begin(CopyBegin{false, false}));
   }
 
   /// Delivers the next chunk, which takes its bytes of the disk.
   Result<void> deliver_next() {
-    const auto wanted = content.take_now();
+    const auto wanted = content->take_now();
     REQUIRE(wanted);
-    SPARK_CHECK(content.deliver(*wanted, std::make_shared<std::vector<char>>(wanted->bytes, 'x')));
+    SPARK_CHECK(content->deliver(*wanted, std::make_shared<std::vector<char>>(wanted->bytes, 'x')));
     left -= static_cast<std::int64_t>(wanted->bytes);
     return {};
+  }
+  /// Bytes that the next sync has to receive, once there is room.
+  std::int64_t missing_for_next_sync(const CopyEntry& entry) {
+    content.emplace(tree, index);
+    REQUIRE(content->expect({entry}));
+    const auto begun = content->begin(CopyBegin{false, false});
+    REQUIRE(begun);
+    return begun->missing_bytes;
   }
 
   const test::ScratchDirectory folder;
@@ -201,7 +209,7 @@ struct SmallDisk {
   DigestIndex index;
   const fs::path unfinished;
   std::int64_t left = 0;
-  Content content;
+  std::optional<Content> content;
 };
 
 }  // namespace
@@ -218,9 +226,10 @@ TEST_CASE("copy: a receiver stops before it writes into the last free space, and
     CHECK(last.error().sys_errno == ENOSPC);
     CHECK(last.error().message.find("weights") != std::string::npos);
     CHECK(last.error().message.find("holes") == std::string::npos);
-    REQUIRE(disk.content.error());
-    CHECK(disk.content.error()->sys_errno == ENOSPC);
+    REQUIRE(disk.content->error());
+    CHECK(disk.content->error()->sys_errno == ENOSPC);
     CHECK(fs::exists(disk.unfinished));
+    CHECK(disk.missing_for_next_sync(entry) == kSecondChunk);
   }
 }
 
@@ -233,9 +242,9 @@ TEST_CASE("copy: holes that a file does not have fill no disk: its receiver stop
   REQUIRE(fs::exists(disk.unfinished));
   const auto last = disk.deliver_next();
   REQUIRE_FALSE(last);
-  REQUIRE(disk.content.error());
-  CHECK(disk.content.error()->sys_errno == ENOSPC);
-  CHECK(disk.content.error()->message.find("the source lists holes that weights does not have") != std::string::npos);
+  REQUIRE(disk.content->error());
+  CHECK(disk.content->error()->sys_errno == ENOSPC);
+  CHECK(disk.content->error()->message.find("the source lists holes that weights does not have") != std::string::npos);
   CHECK_FALSE(fs::exists(disk.unfinished));
 }
 
@@ -246,7 +255,7 @@ TEST_CASE("copy: a file whose source saves bytes by compression arrives where th
   SmallDisk disk(entry, entry.size);
   CHECK(disk.deliver_next());
   CHECK(disk.deliver_next());
-  CHECK_FALSE(disk.content.error());
+  CHECK_FALSE(disk.content->error());
 }
 
 }  // namespace sparkplan::copy
