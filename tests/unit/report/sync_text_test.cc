@@ -112,7 +112,7 @@ TEST_CASE("sync text: a slow node is named") {
   CHECK(has(to_text(report, false, TextStyle{}), "slow, and the cables leave the nodes behind it no other way"));
 }
 
-TEST_CASE("sync text: what is there unfinished, and how large other content is") {
+TEST_CASE("sync text: missing content has the bytes in unfinished files, and other content has its bytes") {
   SyncReport report;
   report.items.push_back(item_of(ContentKind::kDirectory, "/srv/models/one"));
   ContentOfNode& node = report.items[0].nodes[1];
