@@ -18,6 +18,11 @@ readonly ready_seconds=${SPARKPLAN_VM_TIMEOUT:-240}
 # From the lab: recorded processes; the machine's own package sources.
 # shellcheck source=tests/lab/cleanup.sh
 source "$here/../lab/cleanup.sh"
+# The guests have the machine's own architecture.
+# shellcheck disable=SC2034  # emulation.sh reads it
+arch=$(uname -m)
+# shellcheck source=tests/lab/emulation.sh
+source "$here/../lab/emulation.sh"
 # shellcheck source=tests/lab/rootfs.sh
 source "$here/../lab/rootfs.sh"
 # shellcheck source=tests/vm/image.sh
