@@ -19,13 +19,13 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
 #include "engine/core/threads.h"
+#include "engine/core/units.h"
 
 /// The beginning of Content: what is there, and what is missing.
 namespace sparkplan::copy {
 namespace {
 
 constexpr int kOwnerDoesAll = 0700;
-constexpr std::int64_t kStatBlock = 512;  // Of st_blocks.
 
 CopyEntry entry_of(const CopyRoot& root) {
   CopyEntry entry;
@@ -72,12 +72,9 @@ std::int64_t bytes_on_disk(int unfinished, const CopyEntry& entry) {
   return entry.size - std::clamp<std::int64_t>(entry.holes, 0, entry.size);
 }
 
-std::string in_megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
-
 /// True if the file takes more than its entry lists, beyond blocks that are larger here than on the source.
 bool has_false_holes(int unfinished, const CopyEntry& entry, const struct stat& status) {
-  const auto chunks = (entry.size + kCopyChunk - 1) / kCopyChunk;
-  return status.st_blocks * kStatBlock > bytes_on_disk(unfinished, entry) + chunks * status.st_blksize;
+  return status.st_blocks * kStatBlock > bytes_on_disk(unfinished, entry) + chunks_of(entry.size) * status.st_blksize;
 }
 
 /// The status of what has the path, and of a link itself. Nothing: the path is free. Errors: kRefused (a directory,
@@ -88,8 +85,7 @@ Result<std::optional<struct stat>> status_of_name(const Tree& tree, const std::s
   struct stat status {};
   if (::fstat(there->get(), &status) != 0) return failure(system_error("read " + shown_text(path), errno));
   if (!S_ISDIR(status.st_mode)) return status;
-  return failure(ErrorCode::kRefused, shown_text(path) + " is a directory here, and none on the source",
-                 "remove it, or move it out of the directory");
+  return failure(ErrorCode::kRefused, shown_text(path) + " is a directory here, and none on the source", kRemoveByHand);
 }
 
 }  // namespace
@@ -340,12 +336,12 @@ Error Content::no_space_for(ChunkId id, std::int64_t free) {
     false_ones.push_back(number);
     if (!what.empty()) continue;
     what = ", and the source lists holes that " + shown_text(entry.path) + " does not have here: it took " +
-           in_megabytes(status.st_blocks * kStatBlock) + " of the listed " +
-           in_megabytes(bytes_on_disk(opened->get(), entry));
+           format_megabytes(status.st_blocks * kStatBlock) + " of the listed " +
+           format_megabytes(bytes_on_disk(opened->get(), entry));
   }
   Error error = make_error(
       ErrorCode::kFailed,
-      "no space for " + shown_text(entries_[id.file].path) + ": " + in_megabytes(free) + " are free" + what,
+      "no space for " + shown_text(entries_[id.file].path) + ": " + format_megabytes(free) + " are free" + what,
       what.empty() ? "make room on this node: the next sync continues"
                    : "look at the file on the source, which may compress it; the unfinished file was removed");
   error.sys_errno = ENOSPC;

@@ -20,9 +20,7 @@ namespace sparkplan::copy {
 namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
-constexpr std::int64_t kBlockBytes = 512;
 constexpr std::size_t kDeepest = 64;
-constexpr const char* kByHand = "remove it, or move it out of the directory";
 
 /// One system call that follows no link and leaves neither the directory nor its file system.
 int open_beneath(int directory, const std::string& path, int flags, mode_t mode) {
@@ -184,7 +182,7 @@ tl::unexpected<Error> refused_path(const std::string& path, const std::string& w
 tl::unexpected<Error> link_out_of_tree(const std::string& path, CopyTreeKind kind) {
   const char* shared =
       "the cache shares this file between models: set HF_HUB_DISABLE_SHARED_BLOBS=1 and download it again";
-  return refused_path(path, "is a link that leaves the tree", kind == CopyTreeKind::kHub ? shared : kByHand);
+  return refused_path(path, "is a link that leaves the tree", kind == CopyTreeKind::kHub ? shared : kRemoveByHand);
 }
 
 /// A name that sparkplan-copy gives below kPartialFolder. A user of the directory could have moved another folder
@@ -268,7 +266,7 @@ Result<bool> Tree::make_directory(const std::string& path) const {
   if (errno != EEXIST) return failure(system_error("make the directory " + shown_text(path), errno));
   struct stat status {};
   const bool is_read = ::fstatat(parent.get(), name_of(path).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-  if (is_read && !S_ISDIR(status.st_mode)) return refused_path(path, "exists and is not a directory", kByHand);
+  if (is_read && !S_ISDIR(status.st_mode)) return refused_path(path, "exists and is not a directory", kRemoveByHand);
   SPARK_TRY(const auto there, open_file(path, O_RDONLY | O_DIRECTORY));
   return false;
 }
@@ -308,7 +306,7 @@ std::int64_t Tree::partial_bytes() const {
   while (const char* one = names.next()) {
     struct stat status {};
     const bool is_read = ::fstatat(folder->get(), one, &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (is_read && S_ISREG(status.st_mode)) bytes += status.st_blocks * kBlockBytes;
+    if (is_read && S_ISREG(status.st_mode)) bytes += status.st_blocks * kStatBlock;
   }
   return bytes;
 }
@@ -363,7 +361,7 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
       one.stamp = stamp_of(status);
       entry.size = status.st_size;
       if (entry.size > kLargestCopyFile) return refused_path(entry.path, "has more than 2 TiB");
-      entry.holes = std::max<std::int64_t>(status.st_size - status.st_blocks * kBlockBytes, 0);
+      entry.holes = std::max<std::int64_t>(status.st_size - status.st_blocks * kStatBlock, 0);
       entry.sparse = entry.holes > 0;
       entry.last = kind_ == CopyTreeKind::kHub && prefix.starts_with("refs/");
     } else if (S_ISLNK(status.st_mode)) {
@@ -380,7 +378,7 @@ Result<void> Tree::list_into(int directory, const std::string& prefix, Found& fo
       SPARK_CHECK(list_into(below.get(), path + "/", found));
       continue;
     } else {
-      return refused_path(entry.path, "is neither a file, a directory nor a link", kByHand);
+      return refused_path(entry.path, "is neither a file, a directory nor a link", kRemoveByHand);
     }
     SPARK_CHECK(found.add(std::move(one)));
   }

@@ -103,6 +103,12 @@ inline constexpr const char* kNewDirectory = "new-directory";
 /// The directory of a tree, as no entry is named.
 inline constexpr const char* kRootPath = ".";
 
+/// Bytes of one block in `st_blocks` of stat(2), whatever the file system.
+inline constexpr std::int64_t kStatBlock = 512;
+
+/// The hint for a name that no consent replaces.
+inline constexpr const char* kRemoveByHand = "remove it, or move it out of the directory";
+
 /// The last part of a path.
 std::string name_of(const std::string& path);
 

@@ -190,6 +190,8 @@ std::string format_duration(std::chrono::milliseconds duration) {
   return text;
 }
 
+std::string format_megabytes(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
+
 Result<double> parse_rate(std::string_view text) {
   constexpr std::string_view kHint = "write 200Gb/s (bits) or 21.875 GB/s (bytes)";
   const std::string_view trimmed = trim(text);

@@ -20,6 +20,9 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 /// The shortest exact spelling: 90000 ms -> "1m30s", 1500 ms -> "1500ms".
 std::string format_duration(std::chrono::milliseconds duration);
 
+/// "41 MB": whole megabytes of 10^6 bytes, rounded down. All sizes in one message have the same unit.
+std::string format_megabytes(std::int64_t bytes);
+
 /// "200Gb/s" -> 200e9 bits, "21.875 GB/s" -> 175e9 bits: bits per second. Errors: kInvalidInput.
 Result<double> parse_rate(std::string_view text);
 

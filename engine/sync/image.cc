@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/core/digest.h"
+#include "engine/core/units.h"
 #include "engine/model/container_image.h"
 #include "engine/sync/answer_limits.h"
 #include "engine/sync/pruning.h"
@@ -24,8 +25,6 @@ constexpr std::int64_t kLargestArchive = 1'000'000'000'000;
 constexpr std::int64_t kMostTimesTheImage = 3;
 constexpr std::int64_t kMostBesideTheImage = std::int64_t{1} << 30U;
 
-std::string megabytes_of(std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; }
-
 /// The size of the archive that the source lists decides what all receivers need.
 Result<void> check_archive_size(const ContentItem& item, const ImageToSave& image, std::int64_t bytes) {
   if (bytes > kLargestArchive) return failure(ErrorCode::kUnsupported, "the archive has more than 1 TB");
@@ -33,8 +32,8 @@ Result<void> check_archive_size(const ContentItem& item, const ImageToSave& imag
   if ((bytes - kMostBesideTheImage) / kMostTimesTheImage <= image.bytes) return {};
   return failure(
       ErrorCode::kVerifyFailed,
-      "its archive of " + item.name + " has " + megabytes_of(bytes) + ", but the nodes that have the image report " +
-          megabytes_of(image.bytes) + " for it",
+      "its archive of " + item.name + " has " + format_megabytes(bytes) +
+          ", but the nodes that have the image report " + format_megabytes(image.bytes) + " for it",
       "look at the image on this node" +
           (image.other.empty() ? std::string() : ", or name another node with it: `from: " + image.other + "`"));
 }
@@ -201,9 +200,9 @@ Result<CopyOpened> open_to_begin(SyncNode& node, const ContentItem& item, const 
   const std::int64_t for_archive = found.store_shared ? access.to_load : 0;
   if (found.store.empty() || found.store_free_bytes - for_archive >= access.to_load) return opened;
   const std::string both = found.store_shared ? " for the image, and as much for its archive" : "";
-  return failure(system_error("load " + item.name + " into " + found.store + ": " + megabytes_of(access.to_load) +
+  return failure(system_error("load " + item.name + " into " + found.store + ": " + format_megabytes(access.to_load) +
                                   " are needed as " + access.archive_of + " lists its archive" + both + ", " +
-                                  megabytes_of(found.store_free_bytes) + " are free",
+                                  format_megabytes(found.store_free_bytes) + " are free",
                               ENOSPC));
 }
 
@@ -214,7 +213,7 @@ Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& ite
   const std::int64_t own_bytes = node.image.bytes;
   if (opened.free_bytes < own_bytes) {
     return failure(system_error(
-        "write the archive of " + item.name + " (" + megabytes_of(own_bytes) + ") to " + opened.path, ENOSPC));
+        "write the archive of " + item.name + " (" + format_megabytes(own_bytes) + ") to " + opened.path, ENOSPC));
   }
   CopyImage command = command_for(node, item, CopyImageAction::kSave);
   command.left_out = static_cast<std::int64_t>(image.left_out);

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "engine/core/threads.h"
+#include "engine/core/units.h"
 #include "engine/fleet/session/last_line.h"
 #include "engine/sync/transfer_run.h"
 
@@ -41,10 +42,9 @@ class Turn {
 
 /// `source`: the node that says how large the files are.
 Error too_little_space(const CopyBegun& begun, const std::string& source) {
-  const auto megabytes = [](std::int64_t bytes) { return std::to_string(bytes / 1'000'000) + " MB"; };
-  Error error =
-      make_error(ErrorCode::kFailed, "too little space: " + megabytes(begun.needed_bytes) + " are needed as " + source +
-                                         " lists the files, " + megabytes(begun.free_bytes) + " are free");
+  Error error = make_error(ErrorCode::kFailed, "too little space: " + format_megabytes(begun.needed_bytes) +
+                                                   " are needed as " + source + " lists the files, " +
+                                                   format_megabytes(begun.free_bytes) + " are free");
   error.sys_errno = ENOSPC;
   return error;
 }

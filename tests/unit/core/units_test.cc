@@ -117,6 +117,12 @@ TEST_CASE("Any duration is restored from its text") {
   }
 }
 
+TEST_CASE("Sizes of one message are written in whole megabytes") {
+  CHECK(format_megabytes(0) == "0 MB");
+  CHECK(format_megabytes(1'999'999) == "1 MB");
+  CHECK(format_megabytes(150'000'000'000) == "150000 MB");
+}
+
 TEST_CASE("Rates are in bits per second, and a capital B means bytes") {
   CHECK(parse_rate("200Gb/s") == 200e9);
   CHECK(parse_rate("21.875 GB/s") == 175e9);
