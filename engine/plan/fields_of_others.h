@@ -37,8 +37,8 @@ std::string_view node_of_field(std::string_view path);
 
 /// All fields of each node that has one field with another desired value than in `saved`, and of each excluded node
 /// with a planned value. Where the cause is unclear, only the fields that differ. Only for types of which `saved` shows
-/// a change, and not for blocked resources. Nothing for a resource of which an artifact has
-/// another state than in `saved`: then the node itself was changed.
+/// a change. Two kinds of resources say nothing about other nodes: blocked ones, and those of which an artifact has
+/// another state than in `saved`, because this node itself was changed.
 FieldsOfOthers fields_reported_otherwise(const NodePlan& saved, const NodePlan& now,
                                          const std::vector<Resource>& desired, const OtherNodes& others);
 

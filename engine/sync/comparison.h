@@ -107,8 +107,8 @@ std::optional<LoneKind> lone_kind(const std::vector<NamedListing>& listings, std
 /// Pure. Files and links of the source that no other node has with the same content. Also names that every other node
 /// has with another owner or with other rights: there the reason follows the name. So it does for a directory that
 /// no other node has and that more users than its owner can write to, also for the tree's own directory (".") if a node
-/// lacks it. A node that has other content vouches only for
-/// its own. `by_name`: names alone count, after a consent to replace such files.
+/// lacks it. A node that has other content vouches only for its own. `by_name`: names alone count, after a consent to
+/// replace such files.
 NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name,
                         bool owner_is_declared);
 

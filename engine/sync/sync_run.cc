@@ -268,7 +268,7 @@ class SyncRun {
     });
     show(nodes_[source], "saving " + report.item.name);
     tell(report.item, nodes_[source], {0, 0, 0, 0, TransferPhase::kSaving});
-    auto saved = save_image(nodes_[source], report.item, to_save, access_to_write(stage));
+    auto saved = save_image(nodes_[source], report.item, to_save, access_for(options_, stage));
     if (saved) {
       nodes_[source].listing.entries = std::move(*saved);
       transfer_to(report, source, places, true, stage);
@@ -284,7 +284,7 @@ class SyncRun {
       const bool is_source = &node == &nodes_[source];
       if (!is_among(places, node) || run_.stop.stop_requested() || (is_source ? is_awaited : has_failed(node))) return;
       if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, left_out, stage);
-      if (auto dropped = drop_stage(node, report.item, access_to_write(stage)); !dropped && !has_failed(node)) {
+      if (auto dropped = drop_stage(node, report.item, access_for(options_, stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
       }
     });
@@ -295,7 +295,7 @@ class SyncRun {
     show(node, "loading " + item.name);
     tell(item, node, {0, 0, 0, 0, TransferPhase::kLoading});
     const auto begun = Clock::now();
-    auto loaded = load_image(node, item, id, left_out, access_to_write(stage));
+    auto loaded = load_image(node, item, id, left_out, access_for(options_, stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
     if (!loaded) return fail(node, std::move(loaded).error());
     node.image_ids.insert(id);
@@ -311,7 +311,7 @@ class SyncRun {
                    const std::string& stage) {
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
-      TreeAccess access = access_to_write(stage);
+      TreeAccess access = access_for(options_, stage);
       access.archive_of = nodes_[source].spec->name.str();
       if (!stage.empty() && !node.shown->comparison.in_sync()) access.to_load = nodes_[source].listing.bytes();
       if (auto opened = open_to_begin(node, report.item, access); !opened) {
@@ -370,14 +370,12 @@ class SyncRun {
   }
 
   TreeAccess access(bool read) const {
-    TreeAccess access = access_to_write("");
+    TreeAccess access = access_for(options_, "");
     access.write = read;
     access.read = read;
     access.ignore_known = read && options_.verify;
     return access;
   }
-
-  TreeAccess access_to_write(const std::string& stage) const { return access_for(options_, stage); }
 
   const Cluster& cluster_;
   const RunOptions& run_;

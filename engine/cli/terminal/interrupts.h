@@ -8,7 +8,7 @@
 
 namespace sparkplan {
 
-/// What the user reads after a signal. It says what has not ended yet.
+/// What the user reads after a signal: what has not ended yet. Both texts outlive the Interrupts.
 struct InterruptWords {
   std::string_view first = "stopping after the current step";
   std::string_view second = "the agents finish the current steps on the nodes";
