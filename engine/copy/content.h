@@ -133,6 +133,9 @@ class Content {
   /// A directory that a sync has made and that is still empty gets its owner and rights before its first file, so that
   /// no other user enters it and no interruption leaves it without them. True if it got them.
   Result<bool> begin_root();
+  /// After begin_root(): keeps `root_` only if a sync has made the directory. Errors: kNotFound (this node lacks its
+  /// owner), kFailed.
+  Result<void> record_root(bool is_new);
   Result<void> begin_source(std::uint32_t number);
   Result<void> begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun);
   Result<void> begin_directory(const CopyEntry& entry);
@@ -174,7 +177,7 @@ class Content {
   std::vector<CopyEntry> entries_;
   std::map<std::string, std::uint32_t> places_;
   std::atomic<std::int64_t> checked_bytes_{0};
-  std::optional<CopyEntry> root_;  ///< The directory itself, as on the source.
+  std::optional<CopyEntry> root_;  ///< The directory itself, as on the source; after record_root(): if a sync made it.
   bool source_ = false;
   bool replace_ = false;
   FileDescriptor partial_;

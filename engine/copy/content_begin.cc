@@ -103,10 +103,7 @@ Result<CopyBegun> Content::begin(const CopyBegin& command) {
     SPARK_TRY(const bool is_new, begin_root());
     SPARK_TRY(partial_, folder_of_unfinished(tree_));
     SPARK_CHECK(journal_.open(partial_.get()));
-    if (is_new) {
-      SPARK_TRY(const auto id, Journal::id_of(tree_.root()));
-      SPARK_CHECK(journal_.add_directory(kRootPath, id));
-    }
+    SPARK_CHECK(record_root(is_new));
   }
   for (std::uint32_t number = 0; number < entries_.size(); ++number) {
     const CopyEntry& entry = entries_[number];
@@ -134,6 +131,16 @@ Result<bool> Content::begin_root() {
   usable.mode |= kOwnerDoesAll;
   SPARK_CHECK(give_properties(tree_.root(), usable));
   return true;
+}
+
+/// Of a directory that no sync has made here, nothing is changed. Before anything is sent, as check_owners(): the
+/// source may have given its directory to another user since an interrupted sync.
+Result<void> Content::record_root(bool is_new) {
+  SPARK_TRY(const auto id, Journal::id_of(tree_.root()));
+  if (is_new) SPARK_CHECK(journal_.add_directory(kRootPath, id));
+  if (!journal_.has_made(kRootPath, id)) root_.reset();
+  if (root_ && ::geteuid() == 0) SPARK_CHECK(owner_of(*root_));
+  return {};
 }
 
 /// Before anything is sent: without its owner, a file would fail only when all of its bytes are there.

@@ -267,9 +267,7 @@ Result<void> Content::finish_directories() {
 /// Last: each name that comes or goes changes the directory's time.
 Result<void> Content::finish_root() {
   tree_.remove_partial_folder();
-  if (!root_) return {};
-  SPARK_TRY(const auto id, Journal::id_of(tree_.root()));
-  return journal_.has_made(kRootPath, id) ? give_properties(tree_.root(), *root_) : Result<void>();
+  return root_ ? give_properties(tree_.root(), *root_) : Result<void>();
 }
 
 }  // namespace sparkplan::copy

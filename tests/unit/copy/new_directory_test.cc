@@ -132,4 +132,29 @@ TEST_CASE("copy: a directory that a sync has made belongs to its owner on the so
   CHECK(status_of_path(one.path).st_gid == nobody->group);
 }
 
+TEST_CASE("copy: a directory's owner that the node lacks is an error before anything is received, if a sync made it") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root gives directories away");
+    return;
+  }
+  MadeDirectory one;
+  const auto begins_with_unknown_owner = [&] {
+    CopyBegin command = one.command;
+    command.root->user = "no-such-user";
+    Content content(*one.tree, one.index);
+    REQUIRE(content.expect(one.entries));
+    return content.begin(command);
+  };
+  SECTION("a sync made it and was interrupted") {
+    (void)one.begin();
+    const auto begun = begins_with_unknown_owner();
+    REQUIRE_FALSE(begun);
+    CHECK(begun.error().code == ErrorCode::kNotFound);
+  }
+  SECTION("another user's directory keeps its owner") {
+    std::ofstream(one.path / "own") << "text";
+    CHECK(begins_with_unknown_owner());
+  }
+}
+
 }  // namespace sparkplan::copy
