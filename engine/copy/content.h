@@ -36,8 +36,8 @@ class Content {
  public:
   /// Bytes that are free for this user on the tree's file system.
   using FreeBytes = std::function<std::int64_t()>;
-  /// A transfer writes nothing more when about so many bytes are free. Half of what has to be free beside the needed
-  /// bytes at its beginning: a file system takes space of its own for what it stores.
+  /// A transfer stops when about so many bytes are free. At its beginning, twice as many must stay free: a file system
+  /// also needs space for its own records.
   static constexpr std::int64_t kLeastFree = std::int64_t{32} << 20;
 
   /// `owner`: of all files; without one they belong to the owners on the source, if this process is root.

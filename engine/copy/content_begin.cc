@@ -66,7 +66,7 @@ bool keeps_holes(int file, std::int64_t size) {
   return ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, size, kSome) == 0;
 }
 
-/// What the whole file will take on this disk, from 0 to its size. `unfinished`: the file that receives it.
+/// The space that the whole file takes on this disk: from 0 to its size. `unfinished`: the file that receives it.
 std::int64_t bytes_on_disk(int unfinished, const CopyEntry& entry) {
   if (!entry.sparse || !keeps_holes(unfinished, entry.size)) return entry.size;
   return entry.size - std::clamp<std::int64_t>(entry.holes, 0, entry.size);
@@ -323,7 +323,7 @@ Result<void> Content::check_space(int unfinished, ChunkId id) {
       return {};
     }
   }
-  // What an interrupted sync has written has its space already.
+  // Bytes of an interrupted sync have their space already.
   struct stat status {};
   if (::fstat(unfinished, &status) == 0 && status.st_blocks * kStatBlock >= entries_[id.file].size) return {};
   return failure(no_space_for(id, free));

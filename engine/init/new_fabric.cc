@@ -140,7 +140,7 @@ std::optional<std::vector<std::string>> networks_for_new_fabric(FreeNetworks& ne
   return std::nullopt;
 }
 
-/// What one machine says about its QSFP ports, by their number.
+/// One machine's facts about its QSFP ports, by their number.
 struct PortClaims {
   std::size_t node = 0;  ///< Its position among the members.
   std::array<bool, 2> exists{};

@@ -45,8 +45,9 @@ struct EngineChoice {
 /// none: the answer of one node would decide.
 EngineChoice choose_engine(const Cluster& cluster, const std::string& image, const std::vector<ImageAnswers>& answers);
 
-/// Failures with their fix, or one pass. A node that fails because of the choice is told whose answers made it, and how
-/// to state the engine. `nodes` and `answers` belong together, and `choice` to them.
+/// Failures with their fix, or one pass. If the choice of the engine fails a node, the message names the nodes whose
+/// answers made the choice, and says how to state the engine. `nodes` and `answers` belong together, and `choice` to
+/// them.
 std::vector<PreflightCheck> judge_image(const std::string& image, const EngineChoice& choice,
                                         const std::vector<const NodeSpec*>& nodes,
                                         const std::vector<ImageAnswers>& answers);

@@ -74,8 +74,8 @@ class JobWatch {
   int looks_ = 0;
   std::vector<std::optional<JobSeen>> answers_;
   struct Node {
-    bool has_ranks = false;  ///< That have not ended.
-    bool reported = false;   ///< As quiet, since its last output.
+    bool has_ranks = false;  ///< Some rank has not ended.
+    bool reported = false;   ///< A report has named it as quiet since its last output.
     Clock::time_point last_output;
   };
   std::vector<Node> nodes_;

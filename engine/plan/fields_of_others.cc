@@ -120,7 +120,7 @@ class DesiredThenAndNow {
   Values wanted_;
 };
 
-/// Adds the nodes of which a field of the resource is desired otherwise than in `saved`, and these fields' paths.
+/// Adds the fields of the resource with another desired value than in `saved`, and the nodes that they follow from.
 void find_differing(const NodePlan& saved, const NodePlan& now, const Resource& resource, const OtherNodes& others,
                     FieldsOfOthers& result) {
   if (is_blocked(saved, resource.id) || is_blocked(now, resource.id)) return;  // Nothing to compare.

@@ -35,15 +35,15 @@ struct FieldsOfOthers {
 /// The other node that the field follows from; empty for other fields.
 std::string_view node_of_field(std::string_view path);
 
-/// All fields of each node that has one field with another desired value than in `saved`, and of each excluded node
-/// with a planned value. Where the cause is unclear, only the fields that differ. Only for types of which `saved` shows
-/// a change. Two kinds of resources say nothing about other nodes: blocked ones, and those of which an artifact has
-/// another state than in `saved`, because this node itself was changed.
+/// A field differs if its desired value is not the one in `saved`. The result has all fields of each node with such a
+/// field, and of each excluded node with a planned value. If the cause is unclear, it has the differing fields alone.
+/// Types without a change in `saved` are left out. Blocked resources are left out, too. So are resources whose files
+/// are not as in `saved`: this node itself was changed.
 FieldsOfOthers fields_reported_otherwise(const NodePlan& saved, const NodePlan& now,
                                          const std::vector<Resource>& desired, const OtherNodes& others);
 
-/// For the stages after the first: all fields of each node of which one field exceeds the displayed plan. Of a removal,
-/// whose cause is unclear, only the field itself.
+/// For the stages after the first: all fields of each node that has a field beyond the displayed plan. The cause of a
+/// removal is unclear, so its field is kept alone.
 FieldsOfOthers fields_beyond(const NodePlan& saved, const NodePlan& now, const std::vector<Resource>& desired,
                              const OtherNodes& others);
 

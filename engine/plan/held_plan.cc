@@ -54,7 +54,7 @@ Error stale_beside(const Step& step) {
   return make_error(
       ErrorCode::kStalePlan,
       "a change that belongs with it (" + step.artifact.name + ") is not as it was when the plan was made",
-      "make a new plan: sparkplan plan -o PLAN; `sparkplan apply` without a plan needs none");
+      "make a new plan, or run `sparkplan apply` without one: it makes this change");
 }
 
 bool same_foreign(const NodePlan& saved, const NodePlan& now, const ResourceId& id) {

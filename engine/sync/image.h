@@ -32,7 +32,7 @@ NameList unshared_image(const std::string& name, const std::vector<NamedImage>& 
 /// archive of an honest source too large.
 std::int64_t bytes_of_image(const std::vector<NamedImage>& images, std::size_t source);
 
-/// Pure. The first node beside the source that has the same image; empty: there is none.
+/// Pure. The first other node with the source's image; empty if no other node has it.
 std::string other_holder(const std::vector<NamedImage>& images, std::size_t source);
 
 /// Pure. Images are equal if their ids are.
@@ -66,7 +66,7 @@ void drop_stale_stages(SyncNode& node, const std::string& stage, const AnswerPat
 void drop_unneeded_stages(std::vector<SyncNode>& nodes, std::size_t source, const ContentItem& item,
                           const AnswerPatience& patience);
 
-/// What the source is to write as an archive.
+/// The image that the source writes as an archive.
 struct ImageToSave {
   const std::string& id;
   std::int64_t bytes = 0;    ///< bytes_of_image().

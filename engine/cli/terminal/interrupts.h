@@ -8,7 +8,7 @@
 
 namespace sparkplan {
 
-/// What the user reads after a signal: what has not ended yet. Both texts outlive the Interrupts.
+/// Printed after the first and after the second signal: the work that has not ended yet. Both outlive the Interrupts.
 struct InterruptWords {
   std::string_view first = "stopping after the current step";
   std::string_view second = "the agents finish the current steps on the nodes";

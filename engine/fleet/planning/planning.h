@@ -33,7 +33,7 @@ struct PlannedNode {
   ObservedState observed;
   NodePlan plan;
   ChangeOutcomes outcomes;
-  /// What other nodes report otherwise than a saved plan shows. These fields stay as the node has them.
+  /// Fields for which another node's report differs from the saved plan. They stay as the node has them.
   KeptFields kept_fields = {};
 };
 

@@ -110,7 +110,7 @@ void PlanRun::find_implied(PlannedNode& planned, const Desired& without) const {
   planned.implied = with_needed(std::move(ids), without.resources);
 }
 
-/// What such a node exports, such as its login keys, is then missing in the comparison.
+/// The exports of such a node, such as its login keys, are then missing in the comparison.
 void PlanRun::remark_unread_release() {
   if (with_released_ == nullptr) return;
   for (const FleetNode& node : session_.nodes()) {

@@ -7,7 +7,7 @@
 
 namespace sparkplan {
 
-/// What becomes of fields that follow from another node's report, if that report differs from the saved plan.
+/// How an apply treats fields that follow from another node's report, if that report differs from the saved plan.
 enum class FieldsOfOtherNodes : std::uint8_t {
   kStay,   ///< They stay as they are, with a warning. The rest of the change is carried out.
   kRefuse  ///< The change is refused: all or nothing.

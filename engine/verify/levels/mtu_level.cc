@@ -41,7 +41,7 @@ bool was_left_out(const VerifyContext& context, const HalfPair& pair, const Chec
   return blocks(pair.from) || blocks(pair.to);
 }
 
-/// What the paths of one half of a node show.
+/// The results of the paths of one half of a node.
 struct HalfFindings {
   std::size_t at = 0;
   std::size_t half = 0;

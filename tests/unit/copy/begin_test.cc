@@ -1,4 +1,4 @@
-// What a receiver has before a transfer: its space, and names of another kind.
+// A receiver before a transfer: its free space, and names of another kind.
 #include <sys/stat.h>
 #include <unistd.h>
 

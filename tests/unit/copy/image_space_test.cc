@@ -50,7 +50,7 @@ TEST_CASE("copy image: a storage beside the stage shares its space, and the arch
   fs::resize_file(folder.path() / kImageArchive, kLarge);
   CHECK(copy::storage_at(folder.path().string(), *stage).store_free_bytes > before + kLarge / 2);
 
-  // A file system of its own in every container and machine.
+  // /proc is another file system in every container and machine.
   struct stat of_stage {};
   struct stat of_proc {};
   REQUIRE((::stat(folder.path().c_str(), &of_stage) == 0 && ::stat("/proc", &of_proc) == 0));

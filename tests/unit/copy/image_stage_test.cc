@@ -89,7 +89,7 @@ TEST_CASE(
     REQUIRE(answer);
     return *answer;
   };
-  // What one run fetches: so many chunks, and then it fails.
+  // One run: it fetches so many chunks, and then fails.
   const auto fetch = [&](std::size_t chunks) {
     auto tree = copy::Tree::open(stage.string(), CopyTreeKind::kImage);
     auto index = copy::DigestIndex::open(stage.string(), true);

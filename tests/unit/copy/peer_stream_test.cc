@@ -48,7 +48,7 @@ std::string bytes_on_wire(int socket) {
   }
 }
 
-/// What this side puts on the wire for these short texts.
+/// The bytes that this side sends for these short texts.
 std::string sent_by(Side side, const std::string& key, const std::vector<std::string>& texts) {
   auto [own, network] = connected_ends();
   {

@@ -1,4 +1,4 @@
-// What a sync finds after a restart of the node, and what it finds out before anything is sent.
+// A sync after a restart of the node, and the checks before anything is sent.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// What one node reports for ssh_trust, and what it changes in the plans of the other nodes.
+// One node's report for ssh_trust, and its effect on the plans of the other nodes.
 #include <algorithm>
 #include <atomic>
 

@@ -66,7 +66,7 @@ TEST_CASE("a machine that alone keeps a port or a topology from the file is name
     REQUIRE(draft);
     return unwrapped(draft->text);
   };
-  // Its own connection, as it says, is on a bond of both ports.
+  // It claims that its SSH connection uses a bond of both ports.
   auto bonded = bare_spark(1, {1});
   LinkFacts bond;
   bond.name = "bond0";

@@ -270,7 +270,7 @@ TEST_CASE("the engine: if one node's answer would decide between two, none is ch
         "docker or podman: there is docker alone on spark-01, and podman alone on spark-02");
 }
 
-TEST_CASE("the engine: a node that fails because of the choice is told whose answers made it") {
+TEST_CASE("the engine: if the choice fails a node, the message names the nodes that made it") {
   Cluster cluster;
   cluster.nodes = test::local_nodes(20);
   const ImageAnswer there{true, kId, ""};

@@ -76,7 +76,7 @@ TEST_CASE("watch: a node that prints all the time does not prevent a report on t
   CHECK(job.sees({1, 2}));
 }
 
-TEST_CASE("watch: a node that prints whenever its ranks are looked at does not prevent a report on the quiet nodes") {
+TEST_CASE("watch: a node that prints before each look at its ranks does not prevent a report on the quiet nodes") {
   Watched job;
   CHECK(job.sees_while_it_prints_at_looks({1, 2}));
 }

@@ -223,7 +223,7 @@ const KeptFields kKeptOfFirst{{kA, {"line.n1"}}};
 
 }  // namespace
 
-TEST_CASE("a change of which some fields stay as they are is approved for the others") {
+TEST_CASE("if some fields of a change stay as they are, its other fields are approved") {
   const NodePlan saved = with_lines_of("new 1", "new 2");
   const NodePlan now = with_lines_of("old 1", "new 2");
   CHECK(hold_to(saved, now).stale.contains(kA));
@@ -249,7 +249,7 @@ TEST_CASE("a step for fewer fields writes and removes nothing that the saved pla
   CHECK(hold_to(saved, now, kKeptOfFirst).stale.contains(kA));
 }
 
-TEST_CASE("a change of which all fields stay as they are is neither approved nor stale") {
+TEST_CASE("if all fields of a change stay as they are, it is neither approved nor stale") {
   const NodePlan saved = with_lines_of("new 1", "old 2");
   NodePlan now = two_changes();
   std::erase_if(now.changes, [](const Change& change) { return change.id == kA; });

@@ -1,4 +1,4 @@
-// What a run with an image needs on a receiver, and what it leaves there.
+// A run with an image: the files that it needs on a receiver and leaves there.
 #include <algorithm>
 #include <string>
 #include <vector>

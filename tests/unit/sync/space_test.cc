@@ -80,7 +80,7 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& reported, std::size_t sou
 
 }  // namespace
 
-TEST_CASE("transfer: a receiver without the space is told whose list needs it") {
+TEST_CASE("transfer: the error of a receiver without space names the source whose list needs it") {
   test::TransferBench bench(2);
   bench.nodes[1].reaction = [](const CopyCommand& command, test::Peer& self) {
     if (!std::holds_alternative<CopyBegin>(command)) return test::honest(command, self);
@@ -135,7 +135,7 @@ TEST_CASE("image run: an archive with headers and filled blocks of many small fi
   CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
 }
 
-TEST_CASE("image run: a receiver whose engine lacks the space for an archive is told whose archive it is") {
+TEST_CASE("image run: the error of a receiver whose engine lacks space names the source of the archive") {
   ArchiveBench bench(200 * kGigabytes, 200 * kGigabytes);
   const auto report = bench.run();
   const auto& lacking = report.items[0].nodes[2];
