@@ -123,7 +123,6 @@ class DesiredThenAndNow {
 /// Adds the fields of the resource with another desired value than in `saved`, and the nodes that they follow from.
 void find_differing(const NodePlan& saved, const NodePlan& now, const Resource& resource, const OtherNodes& others,
                     FieldsOfOthers& result) {
-  if (is_blocked(saved, resource.id) || is_blocked(now, resource.id)) return;  // Nothing to compare.
   const DesiredThenAndNow values(saved, now, resource);
   for (const std::string_view path : values.paths()) {
     std::string node(node_of_field(path));
@@ -137,12 +136,14 @@ void find_differing(const NodePlan& saved, const NodePlan& now, const Resource& 
   }
 }
 
-/// All fields of `result.nodes` in the resources of these types.
-void add_all_fields(const std::vector<Resource>& desired, const std::set<std::string>& types, FieldsOfOthers& result) {
+/// All fields of `result.nodes` in the resources of these types, except in those that are `left_out`.
+void add_all_fields(const std::vector<Resource>& desired, const std::set<std::string>& types,
+                    const std::set<ResourceId>& left_out, FieldsOfOthers& result) {
   if (result.nodes.empty()) return;
   for (const Resource& resource : desired) {
     const Value::Map* entries = resource.desired.entries();
-    if (!resource.known_part_first || entries == nullptr || !types.contains(resource.id.type)) continue;
+    if (!resource.known_part_first || entries == nullptr) continue;
+    if (!types.contains(resource.id.type) || left_out.contains(resource.id)) continue;
     for (const MapEntry& entry : *entries) {
       if (result.nodes.contains(std::string(node_of_field(entry.key)))) result.fields[resource.id].insert(entry.key);
     }
@@ -160,15 +161,19 @@ FieldsOfOthers fields_reported_otherwise(const NodePlan& saved, const NodePlan& 
                                          const std::vector<Resource>& desired, const OtherNodes& others) {
   FieldsOfOthers result;
   const std::set<std::string> shown = shown_types(saved);
-  std::set<std::string> types;
+  // They are stale or blocked for a reason of their own, which kept fields would hide.
+  std::set<ResourceId> left_out;
   for (const Resource& resource : desired) {
     if (!resource.known_part_first || !shown.contains(resource.id.type)) continue;
-    if (was_changed(saved, now, resource.id)) continue;
-    types.insert(resource.id.type);
-    find_differing(saved, now, resource, others, result);
+    const ResourceId& id = resource.id;
+    if (was_changed(saved, now, id) || is_blocked(saved, id) || is_blocked(now, id)) {
+      left_out.insert(id);
+    } else {
+      find_differing(saved, now, resource, others, result);
+    }
   }
   if (result.fields.empty()) return {};
-  add_all_fields(desired, types, result);
+  add_all_fields(desired, shown, left_out, result);
   return result;
 }
 
@@ -191,7 +196,7 @@ FieldsOfOthers fields_beyond(const NodePlan& saved, const NodePlan& now, const s
       (field.after.is_null() ? result.unclear : result.nodes).insert(std::move(node));
     }
   }
-  add_all_fields(desired, types, result);
+  add_all_fields(desired, types, {}, result);
   return result;
 }
 

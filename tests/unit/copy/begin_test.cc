@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/tree.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -28,12 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kGigabyte = std::int64_t{1} << 30;
 
-void put_text(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string text_at(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
+using test::read_file;
+using test::write_file;
 
 /// The directory "tree" in a scratch directory, and its record, which no other process sees.
 struct NodeTree {
@@ -55,9 +51,8 @@ CopyEntry to_receive(const std::string& path, CopyKind kind) {
   CopyEntry entry;
   entry.path = path;
   entry.kind = kind;
-  entry.mode = kind == CopyKind::kDirectory ? 0700 : 0600;
-  entry.user = user_name(::geteuid());
-  entry.group = group_name(::getegid());
+  test::give_to_this_user(entry);
+  if (kind == CopyKind::kDirectory) entry.mode = 0700;
   if (kind == CopyKind::kLink) entry.target = "other";
   if (kind != CopyKind::kFile) return entry;
   entry.size = 3;
@@ -69,8 +64,7 @@ CopyEntry to_receive(const std::string& path, CopyKind kind) {
 CopyEntry sparse_gigabyte(std::int64_t holes) {
   CopyEntry entry;
   entry.path = "sparse";
-  entry.user = user_name(::geteuid());
-  entry.group = group_name(::getegid());
+  test::give_to_this_user(entry);
   entry.size = kGigabyte;
   entry.sparse = true;
   entry.holes = holes;
@@ -104,7 +98,7 @@ Result<void> receive(NodeTree& node, const CopyEntry& entry, bool replace) {
 
 TEST_CASE("copy: a file with holes is listed with what they save, and needs space for its other bytes alone") {
   NodeTree source;
-  put_text(source.path() / "sparse", "data");
+  write_file(source.path() / "sparse", "data");
   fs::resize_file(source.path() / "sparse", kGigabyte);
   const auto listed = source.tree->list();
   REQUIRE(listed);
@@ -135,7 +129,7 @@ TEST_CASE("copy: a link, a FIFO or a socket in the place of a file is replaced w
   NodeTree node;
   const fs::path outside = node.folder.path() / "outside";
   const fs::path name = node.path() / "file";
-  put_text(outside, "old");
+  write_file(outside, "old");
   SECTION("a link to a file") { fs::create_symlink(outside, name); }
   SECTION("a link to a directory") { fs::create_directory_symlink(node.folder.path(), name); }
   SECTION("a link to nothing") { fs::create_symlink("absent", name); }
@@ -149,8 +143,8 @@ TEST_CASE("copy: a link, a FIFO or a socket in the place of a file is replaced w
   CHECK(fs::symlink_status(name).type() == before);
   REQUIRE(receive(node, to_receive("file", CopyKind::kFile), true));
   CHECK(fs::symlink_status(name).type() == fs::file_type::regular);
-  CHECK(text_at(name) == "new");
-  CHECK(text_at(outside) == "old");
+  CHECK(read_file(name) == "new");
+  CHECK(read_file(outside) == "old");
   CHECK_FALSE(fs::exists(node.path() / "absent"));
 }
 
@@ -164,7 +158,7 @@ TEST_CASE("copy: a directory takes the place of no other kind, nor the reverse, 
     kind = CopyKind::kLink;
   }
   SECTION("a file for a directory") {
-    put_text(name, "old");
+    write_file(name, "old");
     kind = CopyKind::kDirectory;
   }
   SECTION("a link for a directory") {

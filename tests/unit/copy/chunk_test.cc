@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/copy/accounts.h"
 #include "engine/copy/address.h"
 #include "engine/copy/chunk_buffer.h"
 #include "engine/copy/chunk_digest.h"
@@ -36,6 +35,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/no_threads.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -255,9 +255,7 @@ struct EarlyCase {
     REQUIRE(index);
     entries[0].path = "file";
     entries[0].size = 3;
-    entries[0].mode = 0600;
-    entries[0].user = user_name(::geteuid());
-    entries[0].group = group_name(::getegid());
+    test::give_to_this_user(entries[0]);
   }
 
   /// A process of the receiver. With `known`, the controller has the digest from the beginning.

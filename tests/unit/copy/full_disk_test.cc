@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
@@ -23,6 +22,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/largest_file.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -167,9 +167,7 @@ CopyEntry file_of_two_chunks() {
   CopyEntry entry;
   entry.path = "weights";
   entry.size = kCopyChunk + kSecondChunk;
-  entry.mode = 0600;
-  entry.user = user_name(::geteuid());
-  entry.group = group_name(::getegid());
+  test::give_to_this_user(entry);
   entry.digests = packed({text_digest(first), text_digest(second)});
   return entry;
 }

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "engine/copy/accounts.h"
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/images/image_store.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 #include "tests/unit/copy/programs.h"
 
 namespace sparkplan {
@@ -78,9 +78,7 @@ TEST_CASE(
   CopyEntry entry;
   entry.path = kImageArchive;
   entry.size = static_cast<std::int64_t>(archive.size());
-  entry.mode = 0600;
-  entry.user = copy::user_name(::geteuid());
-  entry.group = copy::group_name(::getegid());
+  test::give_to_this_user(entry);
   entry.digests = copy::packed({copy::digest_of(archive.data(), chunk), copy::digest_of(archive.data() + chunk, 1000)});
   const auto opened = [&] {
     Program program;

@@ -19,17 +19,14 @@
 #include "engine/copy/tree.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct stat status_of_path(const fs::path& path) {
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  return status;
-}
+using test::status_of_path;
 
 int mode_of(const fs::path& path) { return static_cast<int>(status_of_path(path).st_mode & 07777U); }
 
@@ -42,9 +39,7 @@ struct MadeDirectory {
     index.set_origin({path.string(), "", true});
     entries[0].path = "file";
     entries[0].size = 3;
-    entries[0].mode = 0600;
-    entries[0].user = user_name(::geteuid());
-    entries[0].group = group_name(::getegid());
+    test::give_to_this_user(entries[0]);
     entries[0].digests = packed({digest_of("abc", 3)});
     command.root = CopyRoot{0550, 1'000'000'000, entries[0].user, entries[0].group};
   }

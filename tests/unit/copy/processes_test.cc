@@ -7,10 +7,10 @@
 #include <optional>
 #include <sstream>
 
-#include "engine/copy/accounts.h"
 #include "engine/copy/address.h"
 #include "engine/core/file_descriptor.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 #include "tests/unit/copy/programs.h"
 
 namespace sparkplan {
@@ -60,9 +60,7 @@ Program& receiver_of_large(Chain& chain, const fs::path& tree, const std::string
   REQUIRE(receiver.await<CopyOpened>());
   std::vector<CopyEntry> entries(2);
   for (CopyEntry& entry : entries) {
-    entry.mode = 0600;
-    entry.user = copy::user_name(::geteuid());
-    entry.group = copy::group_name(::getegid());
+    test::give_to_this_user(entry);
   }
   entries[0].path = "empty";
   entries[1].path = "large";
@@ -217,8 +215,7 @@ TEST_CASE("copy processes: a forged chunk is not written") {
   // The receiver has other digests than those of the bytes that it will get: the controller's count.
   std::vector<CopyEntry> entries(4);
   for (CopyEntry& entry : entries) {
-    entry.user = copy::user_name(::geteuid());
-    entry.group = copy::group_name(::getegid());
+    test::give_to_this_user(entry);
   }
   entries[0].path = "empty";
   entries[1].path = "large";

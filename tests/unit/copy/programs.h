@@ -21,6 +21,7 @@
 #include "engine/wire/copy_messages.h"
 #include "engine/wire/frame.h"
 #include "tests/support/catch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::test {
 
@@ -106,16 +107,6 @@ inline std::string random_text(std::size_t size, unsigned seed) {
   std::string text(size, '\0');
   for (char& byte : text) byte = static_cast<char>(numbers());
   return text;
-}
-
-inline void write_file(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-inline std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 inline std::string address(std::size_t place) { return "127.0.0." + std::to_string(place + 1); }

@@ -13,27 +13,23 @@
 #include <thread>
 #include <vector>
 
-#include "engine/copy/accounts.h"
 #include "engine/copy/content.h"
 #include "engine/copy/digest_index.h"
 #include "engine/copy/tree.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct stat status_of_file(const fs::path& path) {
-  struct stat status {};
-  REQUIRE(::stat(path.c_str(), &status) == 0);
-  return status;
-}
+using test::status_of_path;
 
 /// Writes one byte, in place. The file keeps its size and its time of modification.
 void edit_unseen(const fs::path& path, std::int64_t offset, char byte) {
-  const struct stat before = status_of_file(path);
+  const struct stat before = status_of_path(path);
   const timespec times[2] = {before.st_atim, before.st_mtim};  // NOLINT: the call takes an array.
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   REQUIRE(file >= 0);
@@ -42,7 +38,7 @@ void edit_unseen(const fs::path& path, std::int64_t offset, char byte) {
   while (after.st_ctim.tv_sec == before.st_ctim.tv_sec && after.st_ctim.tv_nsec == before.st_ctim.tv_nsec) {
     REQUIRE(::pwrite(file, &byte, 1, offset) == 1);
     REQUIRE(::futimens(file, times) == 0);
-    after = status_of_file(path);
+    after = status_of_path(path);
   }
   ::close(file);
   CHECK(after.st_mtim.tv_sec == before.st_mtim.tv_sec);
@@ -51,14 +47,14 @@ void edit_unseen(const fs::path& path, std::int64_t offset, char byte) {
 
 /// Puts another file of the same size and time of modification in its place.
 void replace_unseen(const fs::path& path) {
-  const struct stat before = status_of_file(path);
+  const struct stat before = status_of_path(path);
   const fs::path other = path.string() + ".new";
   std::ofstream(other, std::ios::binary) << "other";
   fs::resize_file(other, static_cast<std::uintmax_t>(before.st_size));
   const timespec times[2] = {before.st_atim, before.st_mtim};  // NOLINT: the call takes an array.
   REQUIRE(::utimensat(AT_FDCWD, other.c_str(), times, 0) == 0);
   fs::rename(other, path);
-  CHECK(status_of_file(path).st_ino != before.st_ino);
+  CHECK(status_of_path(path).st_ino != before.st_ino);
 }
 
 }  // namespace
@@ -100,8 +96,7 @@ TEST_CASE("copy: a connection that waits for a chunk waits on if another one tak
   entries[1].path = "held";
   for (CopyEntry& entry : entries) {
     entry.size = 3;
-    entry.user = user_name(::geteuid());
-    entry.group = group_name(::getegid());
+    test::give_to_this_user(entry);
   }
   Content receiver(*tree, *index);
   REQUIRE(receiver.expect(entries));

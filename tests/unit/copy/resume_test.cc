@@ -22,6 +22,7 @@
 #include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
@@ -38,9 +39,7 @@ void restart_node(const fs::path& journal) {
 CopyEntry entry_of_this_user(const std::string& path) {
   CopyEntry entry;
   entry.path = path;
-  entry.mode = 0600;
-  entry.user = user_name(::geteuid());
-  entry.group = group_name(::getegid());
+  test::give_to_this_user(entry);
   return entry;
 }
 

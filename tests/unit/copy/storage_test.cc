@@ -26,13 +26,14 @@
 #include "engine/wire/frame.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
 
 namespace fs = std::filesystem;
 
-void write_file(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+using test::write_file;
 
 }  // namespace
 
@@ -114,8 +115,7 @@ TEST_CASE("copy: an unfinished file that is another file's name is not written")
   std::vector<CopyEntry> entries(1);
   entries[0].path = "file";
   entries[0].size = 3;
-  entries[0].user = user_name(::geteuid());
-  entries[0].group = group_name(::getegid());
+  test::give_to_this_user(entries[0]);
   entries[0].digests = packed({digest_of("abc", 3)});
   Content content(*tree, *index);
   REQUIRE(content.expect(entries));
@@ -329,9 +329,7 @@ TEST_CASE("copy: a chunk is served while its file moves to its place") {
   const auto digest = digest_of("abc", 3);
   for (CopyEntry& entry : entries) {
     entry.digests = packed({digest});
-    entry.mode = 0600;
-    entry.user = user_name(::geteuid());
-    entry.group = group_name(::getegid());
+    test::give_to_this_user(entry);
   }
   {
     Content content(*tree, *index);

@@ -22,18 +22,15 @@
 #include "engine/core/digest.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/copy/files.h"
 
 namespace sparkplan::copy {
 namespace {
 
 namespace fs = std::filesystem;
 
-void write_text(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string text_in(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
+using test::read_file;
+using test::write_file;
 
 Digest digest_of_text(const std::string& text) { return digest_of(text.data(), text.size()); }
 
@@ -42,9 +39,7 @@ CopyEntry file_with(const std::string& path, const std::string& text) {
   CopyEntry entry;
   entry.path = path;
   entry.size = static_cast<std::int64_t>(text.size());
-  entry.mode = 0600;
-  entry.user = user_name(::geteuid());
-  entry.group = group_name(::getegid());
+  test::give_to_this_user(entry);
   entry.digests = packed({digest_of_text(text)});
   return entry;
 }
@@ -111,7 +106,7 @@ void note_sync_of_journal(int descriptor) {
   std::error_code unknown;
   const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(descriptor), unknown);
   if (unknown || path.filename() != "journal") return;
-  journal_syncs->push_back({text_in(path), fs::exists(path.parent_path().parent_path() / "new")});
+  journal_syncs->push_back({read_file(path), fs::exists(path.parent_path().parent_path() / "new")});
 }
 
 bool is_root() {
@@ -158,10 +153,10 @@ TEST_CASE("copy prune: a directory that an interrupted sync made, and that stays
     REQUIRE(content.expect(entries));
     REQUIRE(content.begin(CopyBegin{false, false}));
   }
-  write_text(receiver.folder.path() / "a/own", "mine");
+  write_file(receiver.folder.path() / "a/own", "mine");
   REQUIRE(fs::exists(receiver.partial() / unfinished_name(entries[1])));
   REQUIRE(prune(receiver.tree, receiver.index, true));
-  CHECK(text_in(receiver.folder.path() / "a/own") == "mine");
+  CHECK(read_file(receiver.folder.path() / "a/own") == "mine");
   CHECK_FALSE(fs::exists(receiver.partial() / unfinished_name(entries[1])));
   Content content(receiver.tree, receiver.index);
   REQUIRE(content.expect(entries));
@@ -277,10 +272,10 @@ TEST_CASE("copy: a folder that others can write to is not used for unfinished fi
   const CopyEntry entry = file_with("file", "abc");
   fs::create_directories(receiver.partial());
   fs::permissions(receiver.partial(), fs::perms::all);
-  write_text(receiver.partial() / unfinished_name(entry), "bad");
+  write_file(receiver.partial() / unfinished_name(entry), "bad");
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  write_text(receiver.partial() / "journal",
+  write_file(receiver.partial() / "journal",
              "B " + boot + "\nC " + unfinished_name(entry) + " 0 " + hex(digest_of_text("abc")) + "\n");
   Content content(receiver.tree, receiver.index);
   REQUIRE(content.expect({entry}));
@@ -295,7 +290,7 @@ TEST_CASE("copy: a folder that others can write to is not used for unfinished fi
 TEST_CASE("copy: a folder of unfinished files that has other users' files is refused, and they stay") {
   Receiver receiver;
   fs::create_directories(receiver.partial());
-  write_text(receiver.partial() / "precious", "text");
+  write_file(receiver.partial() / "precious", "text");
   fs::permissions(receiver.partial(), fs::perms::all);
   Content content(receiver.tree, receiver.index);
   REQUIRE(content.expect({file_with("file", "abc")}));
@@ -312,13 +307,13 @@ TEST_CASE("copy: a path that appears while its file or link is made is replaced 
   const auto folder = receiver.tree.open_file(".", O_RDONLY | O_DIRECTORY);
   REQUIRE(folder);
   const auto give = [&](bool replace) { return give_path(folder->get(), "made", receiver.tree, "there", replace); };
-  write_text(there, "own");
-  SECTION("a file") { write_text(made, "new"); }
+  write_file(there, "own");
+  SECTION("a file") { write_file(made, "new"); }
   SECTION("a link") { fs::create_symlink("other", made); }
   const auto refused = give(false);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kRefused);
-  CHECK(text_in(there) == "own");
+  CHECK(read_file(there) == "own");
   CHECK(give(true));
   CHECK_FALSE(fs::is_symlink(made));
   CHECK_FALSE(fs::exists(made));
@@ -341,18 +336,18 @@ TEST_CASE("copy: what an earlier sync has written does not show where the file h
     REQUIRE(content.take_now());  // Without this file, the transfer does not end.
     deliver_all(content, {never, before});
   }
-  REQUIRE(text_in(receiver.partial() / unfinished_name(file_with("sparse", before))) == before);
+  REQUIRE(read_file(receiver.partial() / unfinished_name(file_with("sparse", before))) == before);
   Content content(receiver.tree, receiver.index);
   expect(content, now);
   deliver_all(content, {never, now});
   CHECK(comes_to_its_end(content));
   CHECK_FALSE(content.error());
-  CHECK(text_in(receiver.folder.path() / "sparse") == now);
+  CHECK(read_file(receiver.folder.path() / "sparse") == now);
 }
 
 TEST_CASE("copy: a file with the listed sum is in its place, whatever other digests the source sends") {
   Receiver receiver;
-  write_text(receiver.folder.path() / "file", "abc");
+  write_file(receiver.folder.path() / "file", "abc");
   const auto status = receiver.tree.status_of("file");
   REQUIRE(status);
   receiver.index.add("file", stamp_of(*status), {digest_of_text("abc")}, DigestIndex::Came::kEqual);
@@ -366,7 +361,7 @@ TEST_CASE("copy: a file with the listed sum is in its place, whatever other dige
     REQUIRE(begun);
     CHECK(begun->missing_bytes == 0);
     CHECK(comes_to_its_end(content));
-    CHECK(text_in(receiver.folder.path() / "file") == "abc");
+    CHECK(read_file(receiver.folder.path() / "file") == "abc");
   }
 }
 

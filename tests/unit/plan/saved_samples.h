@@ -54,4 +54,14 @@ inline NodePlan two_changes() {
   return plan;
 }
 
+/// kA has a field of the node n1 and one of n2; both have a line in its file.
+inline NodePlan with_lines_of(const std::string& first, const std::string& second) {
+  NodePlan plan = two_changes();
+  plan.changes[0].fields = {{"line.n1", "old 1", first}, {"line.n2", "old 2", second}};
+  std::erase_if(plan.changes[0].fields, [](const FieldChange& field) { return field.before == field.after; });
+  plan.steps[0] = step_of("/a", "old 1\nold 2\n", first + "\n" + second + "\n", {kA});
+  plan.after_steps[kA] = Value::map({{"line.n1", first}, {"line.n2", second}});
+  return plan;
+}
+
 }  // namespace sparkplan::testing
