@@ -212,11 +212,12 @@ void read_chunk_journal(std::string_view text) {
   require(journal.open(opened.get()).has_value(), "a journal cannot be opened");
   require(journal.begin_again(name).has_value(), "a journal cannot be written");
   require(journal.chunks_of_file(name).empty(), "a file that begins again has chunks");
+  require(journal.confirm().has_value(), "a journal cannot be written");
   require(journal.add(name, kChunk, digest).has_value(), "a journal cannot be written");
   copy::Journal later;
   require(later.open(opened.get()).has_value(), "a journal cannot be opened again");
   require(later.chunks_of_file(name) == copy::Journal::Chunks{{kChunk, digest}}, "a chunk is lost");
-  require(!later.of_earlier_boot(), "a journal of now is of an earlier boot");
+  require(!later.of_earlier_boot(), "a confirmed journal is of an earlier boot");
 }
 
 void read_digest_index(std::string_view text) {

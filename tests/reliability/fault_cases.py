@@ -26,7 +26,8 @@ cp -a /run/lab/copy/. {place}/; rm -rf /run/lab/copy
 dd if=/dev/zero of={place}/zz-lab-filler bs=4k 2>/dev/null || true
 dd if=/dev/zero of={place}/zz-lab-filler bs=1 count=4096 oflag=append conv=notrunc 2>/dev/null || true"""
 READ_ONLY = "mount --bind {place} {place} && mount -o remount,bind,ro {place}"
-FREE = "umount {place}"
+# Lazy: a session of the last run may end only now, with its home directory still in use.
+FREE = "umount --lazy {place}"
 
 
 @dataclasses.dataclass
@@ -110,7 +111,7 @@ def everything_read_only(node):
     places = " ".join(["/etc", "/root", "/home", "/var"])
     obstruct = f"for place in {places}; do mount --bind $place $place && mount -o remount,bind,ro $place || exit 1; done"
     return obstructed(node, "read-only file system", "/etc, /root, /home, /var", obstruct,
-                      f"umount {places}", ("Read-only file system",))
+                      FREE.format(place=places), ("Read-only file system",))
 
 
 SUDOERS = "/etc/sudoers.d/operator"
