@@ -1,5 +1,6 @@
 #include "engine/core/bounded_text.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -20,6 +21,13 @@ std::string cut_text(std::string text, std::size_t most) {
 std::string shown_text(std::string_view text, std::size_t most) {
   // printable() never shortens a text.
   return cut_text(printable(text.substr(0, most + 1)), most);
+}
+
+std::string listed_value(std::string_view value, std::size_t most) {
+  std::string text = shown_text(value, most);
+  if (text.find_first_of(",;\"") == std::string::npos && text.find(" on ") == std::string::npos) return text;
+  std::replace(text.begin(), text.end(), '"', '\'');
+  return "\"" + text + "\"";
 }
 
 Error bounded(Error error) {

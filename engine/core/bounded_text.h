@@ -23,6 +23,10 @@ std::string cut_text(std::string text, std::size_t most);
 /// The text on one line, safe for a terminal, at most `most` bytes. For unverified text from a peer.
 std::string shown_text(std::string_view text, std::size_t most = kLongestShortText);
 
+/// As shown_text(), for a value that stands in a list beside other nodes' values: in double quotes if a part of it
+/// could be read as an entry of the list.
+std::string listed_value(std::string_view value, std::size_t most = kLongestShortText);
+
 /// The error with all of its texts cut to the lengths above.
 Error bounded(Error error);
 

@@ -29,7 +29,7 @@ Values values_of(const ExaminedCluster& cluster, Value value) {
 std::string listed(const Values& values) {
   std::string text;
   for (const auto& [value, nodes] : values) {
-    text += (text.empty() ? "" : "; ") + fold_names(nodes) + " " + cut_text(value, kLongestShortText);
+    text += (text.empty() ? "" : "; ") + fold_names(nodes) + " " + listed_value(value);
   }
   return text;
 }

@@ -63,7 +63,7 @@ Diagnostic differing(const std::string& what, const std::map<std::string, std::v
   remark.code = "init.mixed-machines";
   std::string values;
   for (const auto& [value, nodes] : nodes_by_value) {
-    values += (values.empty() ? "" : ", ") + (value.empty() ? std::string("unknown") : printable(value)) + " on " +
+    values += (values.empty() ? "" : ", ") + (value.empty() ? std::string("unknown") : listed_value(value)) + " on " +
               fold_names(nodes);
   }
   remark.message = "the machines differ in " + what + ": " + values;

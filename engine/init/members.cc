@@ -109,6 +109,10 @@ class Naming {
       node.id = known->id;
       if (machine.facts && !known->machine_id.empty() && known->machine_id != machine.facts->machine_id) {
         node.remark = "the cluster has recorded another machine-id for this node: the machine was probably reinstalled";
+      } else if (machine.facts && !known->host_key.empty() && known->host_key != machine.host_key) {
+        node.remark =
+            "the host key of its connection is not the one that the cluster has recorded: check that it is this "
+            "machine";
       }
     } else {
       node.cloned = machine.manifest.has_value();

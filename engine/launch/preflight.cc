@@ -9,6 +9,7 @@
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/plan/fields_of_others.h"
 
 namespace sparkplan {
 namespace {
@@ -38,16 +39,30 @@ bool names_process(std::string_view line) {
   return error == std::errc() && pid > 0 && line.substr(static_cast<std::size_t>(end - line.data())).starts_with(", ");
 }
 
-/// The changes of a plan, shortened.
-std::string changes_in(const NodePlan& plan) {
+struct PendingChanges {
+  std::string text;               ///< Shortened; empty without a change.
+  std::set<std::string> sources;  ///< The nodes whose reports alone cause all of them; else empty.
+};
+
+/// `names`: of the nodes that could be the cause.
+PendingChanges changes_in(const NodePlan& plan, const std::string& own, const std::vector<std::string>& names) {
+  PendingChanges found;
   std::vector<std::string> shown;
   std::size_t count = 0;
+  bool all_from_others = true;
   for (const Change& change : plan.changes) {
     if (change.is_harmless()) continue;
     if (++count <= kMostShown) shown.push_back(change.id.words());
+    for (const FieldChange& field : change.fields) {
+      std::string node(node_of_field(field.path));
+      all_from_others = all_from_others && node != own && std::find(names.begin(), names.end(), node) != names.end();
+      found.sources.insert(std::move(node));
+    }
   }
   if (count > kMostShown) shown.push_back(std::to_string(count - kMostShown) + " more");
-  return join(shown, ", ");
+  found.text = join(shown, ", ");
+  if (!all_from_others) found.sources.clear();
+  return found;
 }
 
 class Judge {
@@ -93,10 +108,18 @@ class Judge {
   void judge_sync() {
     for (const PreflightNode& node : nodes_) {
       if (node.plan == nullptr || node.plan->error) continue;
-      const auto changes = changes_in(node.plan->plan);
-      if (node.plan->status == NodeStatus::kInSync || changes.empty()) continue;
+      const auto changes = changes_in(node.plan->plan, node.spec->name.str(), names_of(nodes_));
+      if (node.plan->status == NodeStatus::kInSync || changes.text.empty()) continue;
       const bool drifted = node.plan->status == NodeStatus::kDrifted;
-      fail("sync", node, (drifted ? "drifted: " : "not applied: ") + changes, "run `sparkplan apply`");
+      std::string text = (drifted ? "drifted: " : "not applied: ") + changes.text;
+      std::string fix = "run `sparkplan apply`";
+      // A node that reports other data each time would keep all others from every job.
+      if (!changes.sources.empty()) {
+        const std::string sources = fold_names({changes.sources.begin(), changes.sources.end()});
+        text += ", from what " + sources + (changes.sources.size() == 1 ? " reports" : " report");
+        fix += "; if that does not help, leave out " + sources + " with --exclude";
+      }
+      fail("sync", node, std::move(text), std::move(fix));
     }
     pass("sync", "in sync");
   }
@@ -136,7 +159,7 @@ class Judge {
     if (by_version.size() > 1) {
       std::vector<std::string> parts;
       for (const auto& [version, names] : by_version) {
-        parts.push_back((version.empty() ? "none" : printable(version)) + " on " + fold_names(names));
+        parts.push_back((version.empty() ? "none" : listed_value(version)) + " on " + fold_names(names));
       }
       checks_.push_back(check_of(name, names_of(nodes_), CheckStatus::kFail, what + " " + join(parts, ", "),
                                  "install the same version on all nodes"));

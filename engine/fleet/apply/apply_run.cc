@@ -7,7 +7,6 @@
 #include "engine/fleet/planning/plan_lookup.h"
 #include "engine/fleet/planning/plan_run.h"
 #include "engine/fleet/planning/rollback_run.h"
-#include "engine/fleet/planning/saved_run.h"
 #include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/departing_node.h"
 #include "engine/plan/planner.h"
@@ -284,6 +283,12 @@ std::vector<SecretValue> ApplyRun::secrets_of(const FleetNode& node, const std::
   return {};
 }
 
+/// Without a saved plan: what the user was shown and approved, with the values of earlier stages.
+ShownPlans ApplyRun::shown_plans() const {
+  if (options_.saved_plan != nullptr) return plans_in(*options_.saved_plan);
+  return [this](const FleetNode& node) { return &nodes_[node.place].shown; };
+}
+
 /// One round of steps on all nodes, and new plans. True if a further stage may achieve more.
 bool ApplyRun::carry_out_stage() {
   std::vector<std::pair<std::vector<Resource>, std::size_t>> before;
@@ -296,17 +301,20 @@ bool ApplyRun::carry_out_stage() {
   session_.refresh();
   planning_->observe_again();
   planning_->make_plans();
-  if (options_.saved_plan != nullptr && !options_.all_or_nothing)
-    keep_fields_not_shown(*planning_, *options_.saved_plan);
+  const ShownPlans shown = shown_plans();
+  if (!options_.all_or_nothing) keep_fields_not_shown(*planning_, shown);
   bool progress = false;
   for (auto& applied : nodes_) {
     if (!applied.node.active()) continue;
     const auto& [desired, progress_before] = before[applied.node.place];
-    fill_in(applied.shown, applied.planned.plan);
     fail_invisible_changes(applied.planned, desired);
     progress = progress || applied.planned.outcomes.progress() != progress_before;
   }
-  if (options_.saved_plan != nullptr) refuse_changes_not_shown(*planning_, *options_.saved_plan);
+  refuse_changes_not_shown(*planning_, shown);
+  // Not before: the new values have to be compared with those that were approved.
+  for (auto& applied : nodes_) {
+    if (applied.node.active()) fill_in(applied.shown, applied.planned.plan);
+  }
   planning_->make_plans();
   for (auto& planned : planning_->nodes()) planned.keep_to_approved();
   return progress;

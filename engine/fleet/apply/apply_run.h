@@ -12,6 +12,7 @@
 #include "engine/fleet/apply/trial_run.h"
 #include "engine/fleet/history/run_record.h"
 #include "engine/fleet/planning/planning.h"
+#include "engine/fleet/planning/saved_run.h"
 #include "engine/fleet/session/run_identity.h"
 
 namespace sparkplan {
@@ -60,6 +61,7 @@ class ApplyRun {
   void refuse_unasked_prunes();
   void check_unchanged();
 
+  ShownPlans shown_plans() const;
   void carry_out_stages();
   bool carry_out_stage();
   void carry_out(ApplyNode& node);

@@ -164,17 +164,17 @@ void warn_of_kept(FleetSession& session, const KeptOn& kept_on, bool clear) {
 }
 
 /// Another node's report must not keep the rest of a change from being carried out.
-void leave_fields_of_others(Planning& planning, const SavedPlan& saved, CompareFields compare) {
+void leave_fields_of_others(Planning& planning, const ShownPlans& shown, CompareFields compare) {
   FleetSession& session = planning.session();
   const OtherNodes all = nodes_of(session);
   KeptOn kept_on;
   KeptOn unclear_on;
   for (PlannedNode& planned : planning.nodes()) {
-    const NodeReport* held = planned.node.active() ? find_node(saved, planned.node.name()) : nullptr;
+    const NodePlan* held = planned.node.active() ? shown(planned.node) : nullptr;
     if (held == nullptr) continue;
     OtherNodes others = all;
     others.taking_part.erase(planned.node.name());
-    auto found = compare(held->plan, planned.plan, planned.desired, others);
+    auto found = compare(*held, planned.plan, planned.desired, others);
     for (const std::string& name : found.nodes) kept_on[name].push_back(planned.node.name());
     for (const std::string& name : found.unclear) unclear_on[name].push_back(planned.node.name());
     for (auto& [id, paths] : found.fields) planned.kept_fields[id].merge(paths);
@@ -223,6 +223,13 @@ void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const No
 
 }  // namespace
 
+ShownPlans plans_in(const SavedPlan& saved) {
+  return [&saved](const FleetNode& node) -> const NodePlan* {
+    const NodeReport* report = find_node(saved, node.name());
+    return report == nullptr ? nullptr : &report->plan;
+  };
+}
+
 void keep_to_saved_plan(Planning& planning, const SavedPlan& saved, FieldsOfOtherNodes fields) {
   FleetSession& session = planning.session();
   // Each node decides for itself. For the others it takes more than half, so that no single node can spoil the plan.
@@ -245,7 +252,7 @@ void keep_to_saved_plan(Planning& planning, const SavedPlan& saved, FieldsOfOthe
     planned.plan = {};
     session.give_up(planned.node, own == applied.end() ? applied.begin()->second : own->second);
   }
-  if (fields == FieldsOfOtherNodes::kStay) leave_fields_of_others(planning, saved, fields_reported_otherwise);
+  if (fields == FieldsOfOtherNodes::kStay) leave_fields_of_others(planning, plans_in(saved), fields_reported_otherwise);
   const auto held_plan = [&](const PlannedNode& planned) -> const NodePlan& {
     return find_node(saved, planned.node.name())->plan;  // Nodes without one are skipped by now.
   };
@@ -262,15 +269,15 @@ void keep_to_saved_plan(Planning& planning, const SavedPlan& saved, FieldsOfOthe
   }
 }
 
-void keep_fields_not_shown(Planning& planning, const SavedPlan& saved) {
-  leave_fields_of_others(planning, saved, fields_beyond);
+void keep_fields_not_shown(Planning& planning, const ShownPlans& shown) {
+  leave_fields_of_others(planning, shown, fields_beyond);
 }
 
-void refuse_changes_not_shown(Planning& planning, const SavedPlan& saved) {
+void refuse_changes_not_shown(Planning& planning, const ShownPlans& shown) {
   for (auto& planned : planning.nodes()) {
-    const auto* held = planned.node.active() ? find_node(saved, planned.node.name()) : nullptr;
+    const NodePlan* held = planned.node.active() ? shown(planned.node) : nullptr;
     if (held == nullptr) continue;
-    for (const auto& [id, error] : beyond_what_was_shown(held->plan, planned.plan)) {
+    for (const auto& [id, error] : beyond_what_was_shown(*held, planned.plan)) {
       if (planned.outcomes.of(id).approved) planned.outcomes.go_stale(id, error);
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "engine/fleet/planning/planning.h"
 #include "engine/plan/saved_plan.h"
@@ -17,12 +18,17 @@ enum class FieldsOfOtherNodes : std::uint8_t {
 /// than in `saved`, nodes on which it was applied before, and nodes with findings that it does not show.
 void keep_to_saved_plan(Planning& planning, const SavedPlan& saved, FieldsOfOtherNodes fields);
 
-/// For the stages after the first, before refuse_changes_not_shown(): makes new plans in which fields that follow from
-/// another node's report stay as they are, if they exceed `saved`.
-void keep_fields_not_shown(Planning& planning, const SavedPlan& saved);
+/// The plan of each node as the user approved it. Null for a node without one.
+using ShownPlans = std::function<const NodePlan*(const FleetNode&)>;
+/// `saved` must outlive the result.
+ShownPlans plans_in(const SavedPlan& saved);
 
-/// For the stages after the first. A stage may make known values that `saved` shows as unknown. Any other difference
-/// from `saved` makes the change stale, regardless of the node's data by then.
-void refuse_changes_not_shown(Planning& planning, const SavedPlan& saved);
+/// For the stages after the first, before refuse_changes_not_shown(): makes new plans in which fields that follow from
+/// another node's report stay as they are, if they exceed `shown`.
+void keep_fields_not_shown(Planning& planning, const ShownPlans& shown);
+
+/// For the stages after the first. A stage may make known values that `shown` has as unknown. Any other difference
+/// from `shown` makes the change stale, regardless of the node's data by then.
+void refuse_changes_not_shown(Planning& planning, const ShownPlans& shown);
 
 }  // namespace sparkplan

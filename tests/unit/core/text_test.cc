@@ -1,4 +1,5 @@
 #include "engine/core/text.h"
+#include "engine/core/bounded_text.h"
 #include "engine/core/number_format.h"
 
 #include <algorithm>
@@ -318,6 +319,15 @@ TEST_CASE("a number is the whole text, and within the range of its type") {
 
 TEST_CASE("only the letters A to Z have a lower case") {
   CHECK(lower_case("Spark-01 \xC3\x84[@Z") == "spark-01 \xC3\x84[@z");
+}
+
+TEST_CASE("a value that could be read as an entry of a list is in quotes") {
+  CHECK(listed_value("580.95.05") == "580.95.05");
+  CHECK(listed_value("Ubuntu 24.04 (noble)") == "Ubuntu 24.04 (noble)");
+  CHECK(listed_value("570 on spark-02") == "\"570 on spark-02\"");
+  CHECK(listed_value("570, 560") == "\"570, 560\"");
+  CHECK(listed_value("570; spark-02 560") == "\"570; spark-02 560\"");
+  CHECK(listed_value("570\" on spark-02, \"560") == "\"570' on spark-02, '560\"");
 }
 
 }  // namespace sparkplan

@@ -150,7 +150,7 @@ TEST_CASE("trust: a node that the file takes out of trust loses its lines by a s
   check_fourth_is_revoked(bench, 3);
 }
 
-TEST_CASE("trust: another key in a later stage of a saved plan does not keep the others' new keys away") {
+TEST_CASE("trust: another key in a later stage is not written, and does not keep the others' new keys away") {
   TrustBench bench(3);
   REQUIRE(bench.apply().nodes[1].status == NodeStatus::kApplied);
   const std::string line = bench.line_of("n1", 2, kAuthorizedKeys);
@@ -159,7 +159,8 @@ TEST_CASE("trust: another key in a later stage of a saved plan does not keep the
   install_fake_ssh_keygen(bench.fleet.at(3).node, "second");
   const SavedPlan saved = bench.saved_plan();
   REQUIRE(planned_fields(saved.report, 2) == std::set<std::string>{"authorized.n3"});
-  bench.options.saved_plan = &saved;
+  SECTION("by a saved plan") { bench.options.saved_plan = &saved; }
+  SECTION("by a plan that was approved in the same run") {}
   std::atomic<bool> made = false;
   bench.on_steps[3] = [&] { made = true; };
   bench.lies[1] = [&](Value truth) { return made ? with_other_keys(std::move(truth)) : truth; };
@@ -169,7 +170,31 @@ TEST_CASE("trust: another key in a later stage of a saved plan does not keep the
   CHECK_FALSE(third.empty());
   CHECK(third != old_third);
   CHECK(bench.line_of("n1", 2, kAuthorizedKeys) == line);
-  CHECK(finding_in(report, "plan.other_data") != nullptr);
+  const Diagnostic* warning = finding_in(report, "plan.other_data");
+  REQUIRE(warning != nullptr);
+  CHECK(warning->node == "n1");
+}
+
+TEST_CASE("trust: a key that a node exchanges after the approval is written nowhere, and the approved one is") {
+  TrustBench bench(3);
+  REQUIRE(bench.apply().nodes[1].status == NodeStatus::kApplied);
+  bench.lies[1] = with_other_keys;
+  REQUIRE(planned_fields(bench.saved_plan().report, 2).contains("authorized.n1"));
+  std::atomic<bool> written = false;
+  bench.on_steps[2] = [&] { written = true; };
+  const auto other = bench.lies[1];
+  bench.lies[1] = [&](Value truth) {
+    Value shown = other(std::move(truth));
+    if (!written) return shown;
+    const Value user = Value::map({{"public_key", fake_public_key("exchanged")}});
+    return shown.set("users", Value::map({{"nvidia", user}}));
+  };
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(bench.line_of("n1", 2, kAuthorizedKeys).find(fake_public_key("exchanged")) == std::string::npos);
+  const Diagnostic* warning = finding_in(report, "plan.other_data");
+  REQUIRE(warning != nullptr);
+  CHECK(warning->node == "n1");
 }
 
 TEST_CASE("trust: a node that takes back a host key of a saved plan does not stop another node's new key") {

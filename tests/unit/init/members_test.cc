@@ -134,6 +134,20 @@ TEST_CASE("a reinstalled member keeps its entry, and an unknown machine with its
   }
 }
 
+TEST_CASE("a machine with a member's machine-id and another host key gets the entry with a remark") {
+  const Cluster cluster = loaded(
+      "version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"
+      "  - {name: spark-01, address: 10.0.0.11}\n  - {name: spark-02, address: 10.0.0.12}\n");
+  auto machines = applied(cluster);
+  for (InitMachine& machine : machines) {
+    for (RosterEntry& entry : machine.manifest->roster.members) entry.host_key = "SHA256:" + entry.name;
+  }
+  machines[0].host_key = "SHA256:spark-01";
+  machines[1].host_key = GENERATE("SHA256:spark-02", "SHA256:another");
+  const bool is_recorded = machines[1].host_key == "SHA256:spark-02";
+  CHECK(contains(draft_of(machines), "not the one that the cluster has recorded") != is_recorded);
+}
+
 TEST_CASE("a clone with a member's records becomes another node, and the member keeps its entry") {
   auto machines =
       applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nfabric: {topology: direct}\nnodes:\n"

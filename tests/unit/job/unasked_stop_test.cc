@@ -1,4 +1,5 @@
 // A node that reports a rank as stopped.
+#include <set>
 #include <utility>
 
 #include "engine/launch/job_run.h"
@@ -73,7 +74,10 @@ JobReport report_with(const Ends& ends) {
   StartJob start;
   start.id = "forged-" + std::to_string(::getpid());
   start.together = true;
-  for (const RankEnded& ended : ends) start.ranks.push_back({ended.rank, {"true"}, {}});
+  std::set<int> ranks;
+  for (const RankEnded& ended : ends) {
+    if (ranks.insert(ended.rank).second) start.ranks.push_back({ended.rank, {"true"}, {}});
+  }
   class Unseen final : public JobOutput {
     Result<void> take(const OutputSource& /*source*/, std::string_view /*bytes*/) override { return {}; }
   } output;
@@ -105,6 +109,14 @@ TEST_CASE("ranks that are stopped because another rank of their node has failed 
   const auto text = to_text(report, {});
   CHECK(text.find("rank 0: exit code 3") != std::string::npos);
   CHECK(text.find("rank 1") == std::string::npos);
+}
+
+TEST_CASE("a node that reports the end of a rank twice is named, whatever the second one says") {
+  const RankEnded second = GENERATE(exited(0, 0), stopped(0), exited(0, 4));
+  const auto report = report_with({exited(0, 1), exited(1, 0), second});
+  REQUIRE(report.nodes[0].error);
+  CHECK(report.nodes[0].error->message == "the node reports the end of a rank twice");
+  CHECK(to_text(report, {}).find("! spark-01: the node reports the end of a rank twice") != std::string::npos);
 }
 
 }  // namespace sparkplan

@@ -205,6 +205,37 @@ TEST_CASE("a node that has drifted is named with its changes") {
   CHECK(check.text == "drifted: sysctl/net.core.rmem_max");
 }
 
+TEST_CASE("changes that all follow from one node's report name that node, and how to leave it out") {
+  Nodes nodes;
+  NodeReport plan;
+  plan.status = NodeStatus::kPending;
+  Change change;
+  change.id = {"ssh_trust", "nvidia"};
+  change.fields = {{"known_hosts.spark-01", 1, 2}, {"authorized.spark-01", 1, 2}};
+  const auto check = [&] {
+    plan.plan.changes = {change};
+    nodes.nodes[1].plan = &plan;
+    return nodes.check("sync");
+  };
+  CHECK(check().text == "not applied: ssh_trust/nvidia, from what spark-01 reports");
+  CHECK(check().fix == "run `sparkplan apply`; if that does not help, leave out spark-01 with --exclude");
+  const std::string other = GENERATE("keys", "authorized.spark-02", "authorized.unknown");
+  INFO(other);
+  change.fields.push_back({other, 1, 2});
+  CHECK(check().text == "not applied: ssh_trust/nvidia");
+  CHECK(check().fix == "run `sparkplan apply`");
+}
+
+TEST_CASE("the words of one node's version cannot be taken for another node's version") {
+  Nodes nodes;
+  nodes.facts[0].host.gpu_driver = "570 on spark-02, 560";
+  nodes.facts[1].host.gpu_driver = "580";
+  const auto check = nodes.check("driver");
+  CHECK(check.status == CheckStatus::kFail);
+  CHECK(check.text.find("\"570 on spark-02, 560\" on spark-01") != std::string::npos);
+  CHECK(check.text.find("580 on spark-02") != std::string::npos);
+}
+
 TEST_CASE("failures come first") {
   const Nodes nodes;
   CHECK(judge_preflight(nodes.nodes, "", 29500).front().name == "port");
