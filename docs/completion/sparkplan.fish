@@ -164,7 +164,7 @@ complete -c sparkplan -n '__sparkplan_command_is doctor' -l json -d 'the finding
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l report -rF -d 'also write the result to PATH as an HTML page of one file'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -l only -x -a '(__sparkplan_nodes)' -d 'only nodes that GLOB matches: spark-01, spark-*, spark-[01-03], a,b'
 complete -c sparkplan -n '__sparkplan_command_is doctor' -F
-complete -c sparkplan -n '__sparkplan_command_is sync' -l yes -d 'replace other content, send files that only the source has, and prune, without asking'
+complete -c sparkplan -n '__sparkplan_command_is sync' -l yes -d 'do not ask before replacing other content, before sending files that only the source has, or before removing with --prune'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l dry-run -d 'show what would be sent; send nothing'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l prune -d 'also remove what earlier syncs brought and the file no longer names'
 complete -c sparkplan -n '__sparkplan_command_is sync' -l verify -d 'read every file again, compare its digests, and send whole images'

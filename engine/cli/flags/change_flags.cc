@@ -98,7 +98,8 @@ void add_sync(CLI::App& app, CommandLine& line) {
   auto* sync = app.add_subcommand("sync", "bring `models` and `images` to every node, over the fabric");
   line.files.push_back(&line.sync.file);
   sync->add_flag("--yes", line.sync.yes,
-                 "replace other content, send files that only the source has, and prune, without asking");
+                 "do not ask before replacing other content, before sending files that only the source has, or "
+                 "before removing with --prune");
   sync->add_flag("--dry-run", line.sync.dry_run, "show what would be sent; send nothing");
   sync->add_flag("--prune", line.sync.prune, "also remove what earlier syncs brought and the file no longer names");
   sync->add_flag("--verify", line.sync.verify, "read every file again, compare its digests, and send whole images");
