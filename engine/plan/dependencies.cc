@@ -11,7 +11,7 @@ namespace {
 /// Depth first, so that the dependencies of a resource are settled before the resource itself.
 class DependentsWalk {
  public:
-  explicit DependentsWalk(ResourceStates& states) : states_(states) {}
+  DependentsWalk(ResourceStates& states, const NodePlanInput& input) : states_(states), input_(input) {}
 
   void visit(ResourceState& state) {
     if (state.desired == nullptr || done_.contains(state.id)) return;
@@ -41,12 +41,21 @@ class DependentsWalk {
     }
   }
 
+  /// Another node's claim may leave a declared resource without a desired state.
+  Error why_not_desired(const ResourceId& needed) const {
+    if (!is_left_open(needed, input_))
+      return make_error(ErrorCode::kInvalidInput, "needs " + needed.str() + ", which is not declared");
+    return make_error(ErrorCode::kInvalidInput,
+                      "needs " + needed.str() + ", which is left unchanged: its desired state is not known",
+                      "a finding about " + needed.type + " says why");
+  }
+
   /// Only a resource with a pending change can be deferred or blocked.
   void hold_back(ResourceState& state, const ResourceId& needed) {
     if (state.verdict != ResourceVerdict::kChange && state.verdict != ResourceVerdict::kWaiting) return;
     const auto found = states_.find(needed);
     if (found == states_.end() || found->second.desired == nullptr) {
-      state.block(make_error(ErrorCode::kInvalidInput, "needs " + needed.str() + ", which is not declared"));
+      state.block(why_not_desired(needed));
       return;
     }
     const ResourceState& other = found->second;
@@ -66,6 +75,7 @@ class DependentsWalk {
   }
 
   ResourceStates& states_;
+  const NodePlanInput& input_;
   std::set<ResourceId> done_;
   std::vector<ResourceId> path_;
 };
@@ -103,8 +113,8 @@ bool serves_any(const Step& step, const std::set<ResourceId>& ids) {
 
 }  // namespace
 
-void hold_back_dependents(ResourceStates& states) {
-  DependentsWalk walk(states);
+void hold_back_dependents(ResourceStates& states, const NodePlanInput& input) {
+  DependentsWalk walk(states, input);
   for (auto& [id, state] : states) walk.visit(state);
 }
 

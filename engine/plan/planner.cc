@@ -133,7 +133,7 @@ void plan_all_steps(ResourceStates& states, const NodePlanInput& input, const Re
                          [](const auto& entry) { return entry.second.verdict == ResourceVerdict::kBlocked; });
   };
   while (true) {
-    hold_back_dependents(states);
+    hold_back_dependents(states, input);
     const auto blocked_before = blocked();
     plan.changes.clear();
     plan.steps.clear();

@@ -222,7 +222,7 @@ void judge(ResourceState& state, const NodePlanInput& input, InterruptedRemovals
     state.reason = reason->reason;
   } else if (state.desired != nullptr) {
     judge_desired(state, *type);
-  } else if (input.incomplete_types.contains(state.id.type) || input.unresolved.contains(state.id)) {
+  } else if (is_left_open(state.id, input)) {
     state.block(make_error(ErrorCode::kInvalidInput, "left unchanged: its desired state is not known"));
   } else {
     judge_orphan(state, interrupted, *type);
@@ -236,6 +236,10 @@ void ResourceState::block(Error why) {
   more_to_come = false;
   error = std::move(why);
   change.reset();
+}
+
+bool is_left_open(const ResourceId& id, const NodePlanInput& input) {
+  return input.incomplete_types.contains(id.type) || input.unresolved.contains(id);
 }
 
 ResourceStates judge_resources(const NodePlanInput& input, const Registry& registry) {

@@ -47,9 +47,12 @@ using ResourceStates = std::map<ResourceId, ResourceState>;
 /// Every resource in the file or in the manifest, each judged by itself.
 ResourceStates judge_resources(const NodePlanInput& input, const Registry& registry);
 
+/// True if the file declares the resource, or may declare it, and its desired state could not be determined.
+bool is_left_open(const ResourceId& id, const NodePlanInput& input);
+
 /// Checks each resource with a pending change that names in `after` a resource this plan will not bring in sync. It is
 /// blocked, or waits if the other resource waits. All members of a cycle are blocked.
-void hold_back_dependents(ResourceStates& states);
+void hold_back_dependents(ResourceStates& states, const NodePlanInput& input);
 
 /// By phase, otherwise in the given order. A step never runs before a step that its resources name in `after`. Such
 /// steps are listed in its `needs`.

@@ -301,30 +301,6 @@ std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& c
   return departed;
 }
 
-void forget_disputed_ids(Machines& machines, const Rosters& rosters) {
-  std::multimap<std::string, std::string> reported;  // Machine-id -> the nodes that report it.
-  for (const auto& [name, machine] : machines) {
-    if (!machine.machine_id.empty()) reported.emplace(machine.machine_id, name);
-  }
-  std::map<const Roster*, std::vector<std::string>> holders;  // Each roster once.
-  for (const auto& [node, roster] : rosters) {
-    if (roster != nullptr) holders[roster].push_back(node);
-  }
-  std::set<std::string> disputed;
-  for (const auto& [roster, nodes] : holders) {
-    for (const RosterEntry& member : roster->members) {
-      const auto [first, last] = reported.equal_range(member.machine_id);
-      for (auto one = first; one != last; ++one) {
-        const std::string& name = one->second;
-        const bool only_its_own = nodes.size() == 1 && nodes.front() == name;
-        if (name == member.name || only_its_own || is_the_same_machine(member, machines.at(name))) continue;
-        disputed.insert(name);
-      }
-    }
-  }
-  for (const std::string& name : disputed) machines.at(name).machine_id.clear();
-}
-
 Roster next_roster(const Roster& previous, const Cluster& cluster, const Machines& machines,
                    const std::set<std::string>& released, const std::set<std::string>& consented,
                    const std::string& new_uuid) {

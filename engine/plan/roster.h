@@ -68,10 +68,6 @@ bool is_the_same_machine(const RosterEntry& member, const Machine& machine);
 /// manifest are used instead.
 std::vector<RosterEntry> departed_members(const Roster& roster, const Cluster& cluster, const Machines& machines);
 
-/// Pure. Empties a reported machine-id that another node's manifest records for another member: it is recorded for
-/// no member. A renamed machine keeps its own.
-void forget_disputed_ids(Machines& machines, const Rosters& rosters);
-
 /// The roster after a successful apply: the file's nodes, plus departed members except those in `released`. Members in
 /// `consented` are marked `leaving`. The generation grows only when something differs. Machine data not seen in this
 /// run is copied from `previous`. `new_uuid` is used when `previous` has none.

@@ -10,6 +10,7 @@
 #include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/fleet/session/node_report.h"
+#include "engine/plan/disputed_ids.h"
 
 namespace sparkplan {
 namespace {
@@ -31,6 +32,13 @@ EffectRequest effect_request(const PlannedNode& planned, const Registry& registr
     request.desired[resource.id.type].emplace(resource.id.name, resource.desired);
   }
   return request;
+}
+
+/// About the manifests as they are at the end of the run: a node may change its own between two stages.
+void warn_of_disputed_ids(FleetSession& session) {
+  Machines machines = session.machines();
+  for (Diagnostic& warning : warnings_of(forget_disputed_ids(machines, session.rosters())))
+    session.remark(std::move(warning));
 }
 
 }  // namespace
@@ -94,6 +102,7 @@ void ApplyRun::commit(ApplyNode& applied) {
 
 void ApplyRun::commit_all() {
   next_roster_ = next_roster();
+  if (!planning_->rolls_back()) warn_of_disputed_ids(session_);
   session_.on_each(nodes_, [&](ApplyNode& applied) { commit(applied); });
 }
 

@@ -16,6 +16,7 @@
 #include "engine/fleet/session/node_reply.h"
 #include "engine/plan/desired_state.h"
 #include "engine/plan/fields_of_others.h"
+#include "engine/plan/open_fields.h"
 #include "engine/plan/planner.h"
 #include "engine/resource/artifact.h"
 
@@ -69,6 +70,41 @@ using NamesByType = std::map<std::string, std::vector<std::string>>;
 std::vector<std::string> value_at(const NamesByType& names, const std::string& type) {
   const auto found = names.find(type);
   return found == names.end() ? std::vector<std::string>() : found->second;
+}
+
+/// "authorized.n1 (n1 has not reported its key) and 3 more".
+std::string shown_fields(const std::map<std::string, std::string>& fields) {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::string> shown;
+  for (const auto& [path, reason] : fields) {
+    if (shown.size() < kShown) shown.push_back(path + " (" + reason + ")");
+  }
+  const std::size_t more = fields.size() - shown.size();
+  return join(shown, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+/// Without the report of the node that they follow from, fields stay as they are here. An edit of one is no difference
+/// from the desired state, and the next manifest contains it.
+void remark_edited_fields(FleetSession& session, const PlannedNode& planned) {
+  const FleetNode& node = planned.node;
+  const Manifest* manifest = node.active() && !node.leaving ? manifest_of(node) : nullptr;
+  if (manifest == nullptr) return;
+  for (const Resource& resource : planned.desired) {
+    const auto type = planned.observed.types.find(resource.id.type);
+    const auto managed = manifest->resources.find(resource.id);
+    if (type == planned.observed.types.end() || managed == manifest->resources.end()) continue;
+    const auto observed = type->second.resources.find(resource.id.name);
+    const bool selected = session.options().selection.includes(node.name(), resource.id);
+    if (observed == type->second.resources.end() || !selected) continue;
+    const Present* present = std::get_if<Present>(&observed->second);
+    if (present == nullptr) continue;
+    const auto edited = edited_open_fields(resource, present->value, managed->second.last_applied);
+    if (edited.empty()) continue;
+    session.remark(node, Severity::kWarning, "plan.edited_unreported",
+                   resource.id.str() + " is not as it was applied last, and stays as it is: " + shown_fields(edited),
+                   "check these lines on the node; a report of the named node has them corrected, and the next apply "
+                   "records them as they are");
+  }
 }
 
 }  // namespace
@@ -278,6 +314,7 @@ void PlanRun::plan() {
   if (foresight_ == Foresight::kAsked) foresee();
   remark_unread_release();
   remark_left_out();
+  for (const PlannedNode& planned : nodes_) remark_edited_fields(session_, planned);
 }
 
 std::string PlanRun::why_not_shown(PlannedNode& planned, const TrialSteps& trial, Clock::time_point end) {

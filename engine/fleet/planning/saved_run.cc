@@ -107,6 +107,17 @@ void leave_out_concerned(PlannedNode& planned, const NodePlan& saved, const Diag
     planned.outcomes.go_stale(id, stale_plan("a finding is not in the plan: " + finding.message));
 }
 
+/// Leaves out the displayed changes of the finding's type that have no desired state now: one finding may be about
+/// several resources of the file. A change with a finding at its own place has that one as its reason already.
+void leave_out_unresolved(PlannedNode& planned, const NodePlan& saved, const Diagnostic& finding) {
+  const std::string type = finding.code.substr(0, finding.code.find('.'));
+  for (const Change& change : saved.changes) {
+    if (change.id.type != type || change.origin == Origin::kForeign || !planned.unresolved.contains(change.id))
+      continue;
+    planned.outcomes.go_stale(change.id, stale_plan("a finding is not in the plan: " + finding.message));
+  }
+}
+
 /// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
 /// Another node's claim must not stop the whole node.
 void compare_findings(Planning& planning, const SavedPlan& saved) {
@@ -132,6 +143,9 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
         break;
       }
     }
+    if (!node.active()) continue;
+    for (const Diagnostic& finding : due_to_others)
+      leave_out_unresolved(planned, find_node(saved, node.name())->plan, finding);
   }
   planning.make_plans();
 }

@@ -97,6 +97,7 @@ Result<void> check_departing_machine(const RosterEntry& entry, const std::string
     return failure(refused(entry, "its host key differs from the one in the roster"));
   }
   if (known.facts.machine_id != entry.machine_id) {
+    if (entry.machine_id.empty()) return failure(refused(entry, "no machine-id is recorded for it in the roster"));
     return failure(refused(entry, "its machine-id differs from the one in the roster"));
   }
   if (!known.manifest) return failure(refused(entry, "it has no manifest"));

@@ -30,7 +30,7 @@ bool is_alias(const NodeSpec& departing, const SshConfig& config);
 
 /// The proof that a departing node owes before it receives an agent, a password or a step. The host key of the
 /// connection, its machine-id and the name in its manifest must be as in the roster.
-/// Errors: kRefused, with the mark that differs; also without a manifest.
+/// Errors: kRefused, with the mark that differs or is not recorded; also without a manifest.
 Result<void> check_departing_machine(const RosterEntry& entry, const std::string& host_key, const FactsReply& known);
 
 }  // namespace sparkplan

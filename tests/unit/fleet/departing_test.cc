@@ -173,6 +173,16 @@ TEST_CASE("departing: with consent another machine in the member's place is not 
     CHECK(report.nodes[1].error->message == "its machine-id differs from the one in the roster");
     CHECK(cluster.bench.root(2).tree() == before);
   }
+  SECTION("no machine-id in the roster") {
+    edit_roster(cluster.bench.root(1), [](Roster& roster) { roster.members.at(1).machine_id.clear(); });
+    const auto before = cluster.bench.root(2).tree();
+    const auto report = cluster.bench.apply();
+    CHECK(exit_of(report) == 9);
+    CHECK(standing(report) == "n1 in_sync, n2 refused");
+    CHECK(report.nodes[1].error->message == "no machine-id is recorded for it in the roster");
+    CHECK(report.nodes[1].error->hint == "put n2 back into the file and run `sparkplan release n2`");
+    CHECK(cluster.bench.root(2).tree() == before);
+  }
   SECTION("another name in its manifest") {
     auto manifest = decode_manifest(*decode_json(cluster.bench.root(2).read(kManifestFile)));
     manifest->node = "n7";

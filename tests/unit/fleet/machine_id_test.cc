@@ -1,4 +1,7 @@
 // A machine-id is only what a node reports: no member takes it from another one.
+#include <algorithm>
+#include <iterator>
+
 #include "engine/core/json.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
@@ -72,6 +75,37 @@ TEST_CASE("machine-id: a member that forges its manifest takes none over from a 
   CHECK(recorded_on(bench, 3) == kHonest);
   bench.run.selection = {};
   CHECK(standing(bench.apply()) == "n1 refused, n2 applied, n3 in_sync");
+}
+
+TEST_CASE("machine-id: a manifest that keeps the id of a joining node from being recorded is named") {
+  FleetBench bench = three_members();
+  // As after n2 has joined: no manifest has its id yet.
+  for (const std::size_t number : {1U, 2U, 3U}) {
+    Manifest manifest = manifest_in(bench.root(number));
+    for (RosterEntry& member : manifest.roster.members) {
+      if (member.name == "n2") member.machine_id.clear();
+      if (member.name == "n3" && number == 1) member.machine_id = id_of(2);
+    }
+    bench.root(number).write(kManifestFile, encode_json(encode(manifest)));
+  }
+  const auto disputes = [](const Report& report) {
+    std::vector<Diagnostic> found;
+    std::ranges::copy_if(report.diagnostics, std::back_inserter(found),
+                         [](const Diagnostic& one) { return one.code == "roster.disputed-id"; });
+    return found;
+  };
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  const auto found = disputes(report);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].node == "n1");
+  CHECK(found[0].message.starts_with("the manifest of n1 records machine-ids for other members: that of n2 for n3; "));
+  CHECK(recorded_on(bench, 3) == std::vector<std::string>{id_of(1), "", id_of(3)});
+  // The apply has corrected the manifest of n1, so the next one records the id.
+  const auto next = bench.apply();
+  CHECK(exit_of(next) == 0);
+  CHECK(disputes(next).empty());
+  CHECK(recorded_on(bench, 3) == kHonest);
 }
 
 }  // namespace sparkplan

@@ -236,6 +236,45 @@ TEST_CASE("others: a node that became silent keeps a volume of a saved plan from
   CHECK(bench.root(3).exists(test::kSysctlFile));
 }
 
+TEST_CASE(
+    "others: a claim to a node's NVMe identity leaves all its new connections out of a saved plan, and says why") {
+  FleetBench bench(2);
+  const auto volume = [](const std::string& name) {
+    return "{target: /mnt/" + name + ", type: ext4, source: {nvme_tcp: {address: 10.0.0.9, subsystem: " + name + "}}}";
+  };
+  bench.extra[0] = ", storage: [" + volume("a") + ", " + volume("b") + "]";
+  bench.extra[1] = ", storage: [" + volume("c") + "]";
+  bench.sections = "sysctl: {net.core.somaxconn: 8192}\n";
+  const auto claim = [&](std::size_t number, const std::string& uuid) {
+    bench.root(number).write("/etc/nvme/hostnqn", "nqn.2014-08.org.nvmexpress:uuid:" + uuid + "\n");
+  };
+  claim(1, "11111111-1111-4111-8111-111111111111");
+  claim(2, "22222222-2222-4222-8222-222222222222");
+  const SavedPlan plan = bench.saved_plan();
+  claim(2, "11111111-1111-4111-8111-111111111111");
+  bench.options.saved_plan = &plan;
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  for (const std::string name : {"a", "b"}) {
+    INFO(name);
+    const ResourceId connection{"nvme_tcp", name};
+    CHECK(std::any_of(report.diagnostics.begin(), report.diagnostics.end(), [&](const Diagnostic& one) {
+      return one.node == "n1" && one.code == "plan.stale" &&
+             one.message.find(connection.words() + ": a finding is not in the plan: n1 and n2 are the same host") !=
+                 std::string::npos;
+    }));
+    const auto& blocked = report.nodes.front().plan.blocked;
+    const auto mount = std::find_if(blocked.begin(), blocked.end(), [&](const BlockedResource& one) {
+      return one.id == ResourceId{"mount", "/mnt/" + name};
+    });
+    REQUIRE(mount != blocked.end());
+    CHECK(mount->error.message ==
+          "needs nvme_tcp/" + name + ", which is left unchanged: its desired state is not known");
+  }
+  CHECK_FALSE(bench.root(1).exists(kUnit));
+  CHECK(bench.root(1).exists(test::kSysctlFile));
+}
+
 TEST_CASE("others: a claim to one volume leaves the removal of another mount in the plan, and its own mount as it is") {
   OthersBench bench;
   bench.apply_all();

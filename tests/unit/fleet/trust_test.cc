@@ -150,6 +150,30 @@ TEST_CASE("trust: a node that the file takes out of trust loses its lines by a s
   check_fourth_is_revoked(bench, 3);
 }
 
+TEST_CASE("trust: an edited line of a node that reports no key is a warning that names the line and the node") {
+  TrustBench bench(3);
+  REQUIRE(bench.apply().nodes[1].status == NodeStatus::kApplied);
+  const std::string line = bench.line_of("n1", 2, kAuthorizedKeys);
+  REQUIRE(line.starts_with("from="));
+  bench.silent = {1};
+  CHECK(finding_in(bench.plan(), "plan.edited_unreported") == nullptr);
+  FakeNode& second = bench.fleet.at(2).node;
+  std::string text = *second.text_of(kAuthorizedKeys);
+  text.replace(text.find(line), line.size(), line.substr(line.find(' ') + 1));
+  second.add_file(kAuthorizedKeys, text, 0600, 1000, 1000);
+  const Report plan = bench.plan();
+  INFO(to_text(plan, {}));
+  const Diagnostic* warning = finding_in(plan, "plan.edited_unreported");
+  REQUIRE(warning != nullptr);
+  CHECK(warning->node == "n2");
+  CHECK(warning->message.find("authorized.n1 (n1 has not reported its key)") != std::string::npos);
+  // With a report, it is a difference like any other.
+  bench.silent.clear();
+  const Report reported = bench.plan();
+  CHECK(finding_in(reported, "plan.edited_unreported") == nullptr);
+  CHECK(planned_fields(reported, 2) == std::set<std::string>{"authorized.n1"});
+}
+
 TEST_CASE("trust: another key in a later stage is not written, and does not keep the others' new keys away") {
   TrustBench bench(3);
   REQUIRE(bench.apply().nodes[1].status == NodeStatus::kApplied);

@@ -62,6 +62,32 @@ TEST_CASE("a declared resource without a known value stays as it is, and others 
   CHECK(plan.after_steps.at({"knob", "b"}).is_null());
 }
 
+TEST_CASE("a resource that needs a declared one without a known value is not told that it is undeclared") {
+  Bench bench = applied_bench();
+  Resource dependent = knob("b", 6);
+  SECTION("a declared one that was never applied") {
+    dependent.after = {{"key", "x"}};
+    bench.unresolved = {{"key", "x"}};
+  }
+  SECTION("a declared one that was applied") {
+    dependent.after = {{"knob", "a"}};
+    bench.unresolved = {{"knob", "a"}};
+  }
+  SECTION("one that the file does not declare") { dependent.after = {{"key", "x"}}; }
+  const std::string needed = dependent.after.front().str();
+  const bool declared = !bench.unresolved.empty();
+  bench.desired = {knob("a", 1), dependent};
+  if (needed == "knob/a") bench.desired.erase(bench.desired.begin());
+  const NodePlan plan = bench.plan();
+  const auto blocked = std::find_if(plan.blocked.begin(), plan.blocked.end(),
+                                    [](const BlockedResource& one) { return one.id.str() == "knob/b"; });
+  REQUIRE(blocked != plan.blocked.end());
+  CHECK(blocked->error.code == ErrorCode::kInvalidInput);
+  CHECK(blocked->error.message ==
+        "needs " + needed +
+            (declared ? ", which is left unchanged: its desired state is not known" : ", which is not declared"));
+}
+
 TEST_CASE("an unreadable file blocks every change that would write it") {
   Bench bench = applied_bench();
   bench.desired = {knob("a", 5), knob("b", 2), link("eth1", 9000)};

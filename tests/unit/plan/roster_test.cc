@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/plan/disputed_ids.h"
 #include "engine/plan/roster.h"
 #include "tests/support/catch.h"
 
@@ -232,16 +233,35 @@ TEST_CASE("roster: a machine-id that another manifest records for another member
   const Machines claimed{{"spark-01", {"SHA256:spark-01", "id-spark-02", "spark-01"}},
                          {"spark-03", {"SHA256:spark-03", "id-spark-03", ""}}};
   auto machines = claimed;
-  forget_disputed_ids(machines, {{"spark-01", &liar}, {"spark-03", &honest}});
+  const DisputedIds expected{{std::vector<std::string>{"spark-03"}, {{"spark-01", "spark-02"}}}};
+  CHECK(forget_disputed_ids(machines, {{"spark-01", &liar}, {"spark-03", &honest}}) == expected);
   CHECK(machines.at("spark-01").machine_id.empty());
   CHECK(machines.at("spark-03").machine_id == "id-spark-03");
   // A node's own manifest disputes nothing. The record of the same machine under its old name does not either.
   machines = claimed;
-  forget_disputed_ids(machines, {{"spark-01", &honest}, {"spark-03", nullptr}});
+  CHECK(forget_disputed_ids(machines, {{"spark-01", &honest}, {"spark-03", nullptr}}).empty());
   CHECK(machines.at("spark-01").machine_id == "id-spark-02");
   Machines renamed{{"head", {"SHA256:spark-02", "id-spark-02", "spark-02"}}};
   forget_disputed_ids(renamed, {{"spark-01", &honest}});
   CHECK(renamed.at("head").machine_id == "id-spark-02");
+}
+
+TEST_CASE("roster: a manifest that disputes machine-ids is named in one warning, with five of the nodes concerned") {
+  std::map<std::string, std::string> many;
+  for (int number = 1; number <= 7; ++number) many.emplace("n" + std::to_string(number), "n9");
+  const DisputedIds disputed{{std::vector<std::string>{"a1", "a2"}, {{"n2", "n3"}}},
+                             {std::vector<std::string>{"b"}, many}};
+  const auto warnings = warnings_of(disputed);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[0].severity == Severity::kWarning);
+  CHECK(warnings[0].code == "roster.disputed-id");
+  CHECK(warnings[0].node == "a1");
+  CHECK(warnings[0].message ==
+        "the manifest of a[1-2] records machine-ids for other members: that of n2 for n3; no new machine-id is "
+        "recorded for n2");
+  CHECK(warnings[1].node == "b");
+  CHECK(warnings[1].message.find("that of n5 for n9 and 2 more; ") != std::string::npos);
+  CHECK(warnings[1].message.find("n6") == std::string::npos);
 }
 
 TEST_CASE("the first apply makes a roster of generation 1 with a new uuid") {
