@@ -342,8 +342,8 @@ class SyncRun {
     options.progress = [&](std::size_t member, const TransferProgress& progress) {
       tell(report.item, nodes_[places[member]], progress);
     };
-    options.relay = [&](std::size_t member, const std::string& token) {
-      return CopyRelay::open(*members[member].end.node, run_.agent, token);
+    options.relay = [&](std::size_t member, const std::string& token, const std::stop_token& stop) {
+      return CopyRelay::open(*members[member].end.node, run_.agent, token, stop);
     };
     auto outcomes = transfer(cluster_, members, source_member, listing.entries, options);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {

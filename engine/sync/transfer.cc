@@ -72,7 +72,11 @@ std::vector<TransferOutcome> Transfer::run() {
     changed_.wait(lock, [&] { return over(); });
     over_ = true;
   }
-  relays_.clear();
+  {
+    std::unique_lock lock(mutex_);
+    auto relays = std::exchange(relays_, {});
+    lock.unlock();  // Their threads end under the lock.
+  }
   std::vector<TransferOutcome> outcomes;
   for (State& state : states_) outcomes.push_back(std::move(state.outcome));
   return outcomes;
@@ -328,6 +332,7 @@ void Transfer::fail_locked(std::size_t i, Error error) {
     state.outcome.too_little_space = error.sys_errno == ENOSPC;
     state.outcome.error = std::move(error);
   }
+  for (const std::int64_t link : state.live_links) end_relay(link);
   state.to_send.clear();
   if (i == source_ && !can_do_without_source()) {
     for (std::size_t k = 0; k < states_.size(); ++k) {

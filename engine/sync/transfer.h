@@ -83,8 +83,8 @@ struct TransferOptions {
   TransferPatience patience;
   std::function<void(std::size_t member, const TransferProgress& progress)> progress;
   /// A way from the controller to a member, if the controller is the source, for a connection that begins with `token`.
-  /// Called from several threads.
-  std::function<Result<CopyRelay>(std::size_t member, const std::string& token)> relay;
+  /// Called from several threads. `stop` comes at once when the member does not need it any more.
+  std::function<Result<CopyRelay>(std::size_t member, const std::string& token, const std::stop_token& stop)> relay;
 };
 
 /// Brings the source's tree to all other members, from node to node. Members that hold it serve it too, and so do those

@@ -151,9 +151,10 @@ void Transfer::take_serving(std::size_t i, const CopyServing& serving) {
   State& receiver = states_[link.to];
   if (receiver.left() || !receiver.live_links.contains(serving.link)) return;
   if (members_[i].end.is_controller) {
-    relays_.emplace_back([this, id = serving.link, to = link.to, port = serving.port](const std::stop_token& stop) {
-      last_line([&] { relay(id, to, port, stop); }, [&](Error error) { fail(to, std::move(error)); });
-    });
+    relays_.emplace(serving.link,
+                    [this, id = serving.link, to = link.to, port = serving.port](const std::stop_token& stop) {
+                      last_line([&] { relay(id, to, port, stop); }, [&](Error error) { fail(to, std::move(error)); });
+                    });
   } else {
     fetch(serving.link, link, serving.port);
   }
@@ -172,14 +173,14 @@ void Transfer::relay(std::int64_t id, std::size_t to, int port, const std::stop_
     if (!is_wanted()) return;
     token = links_.at(id).tokens;
   }
-  auto relay = options_.relay(to, token);
+  auto relay = options_.relay(to, token, stop);
   {
     const std::lock_guard lock(mutex_);
     if (!is_wanted()) return;
     if (!relay) return lose(id, to, relay.error());
     fetch(id, links_.at(id), relay->port());
   }
-  relay->carry(port, stop);
+  relay->carry(port);
 }
 
 void Transfer::take_lost(std::size_t i, const CopyLinkLost& lost) {
@@ -192,6 +193,7 @@ void Transfer::take_lost(std::size_t i, const CopyLinkLost& lost) {
 
 void Transfer::lose(std::int64_t id, std::size_t to, const Error& error) {
   State& state = states_[to];
+  end_relay(id);
   if (state.live_links.erase(id) == 0 || state.complete || !state.sender) return;
   const bool forged = error.code == ErrorCode::kVerifyFailed;
   if (forged || state.live_links.empty()) change_sender(to, forged, error);
@@ -342,9 +344,16 @@ void Transfer::move_to_end(std::size_t i) {
 }
 
 void Transfer::leave_sender(State& state) {
-  for (const std::int64_t link : state.live_links) state.to_send.emplace_back(CopyDrop{link});
+  for (const std::int64_t link : state.live_links) {
+    state.to_send.emplace_back(CopyDrop{link});
+    end_relay(link);
+  }
   state.live_links.clear();
   state.sender.reset();
+}
+
+void Transfer::end_relay(std::int64_t link) {
+  if (const auto found = relays_.find(link); found != relays_.end()) found->second.request_stop();
 }
 
 }  // namespace sparkplan

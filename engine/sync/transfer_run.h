@@ -3,7 +3,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -168,7 +167,9 @@ class Transfer {
   bool is_late_itself(std::size_t sender, Clock::time_point now);
   /// Without effect if nothing is behind it, or if cables leave no other way.
   void move_to_end(std::size_t i);
-  static void leave_sender(State& state);
+  void leave_sender(State& state);
+  /// Its thread, connection and memory go at once. Without effect on a link between two nodes.
+  void end_relay(std::int64_t link);
 
   const Cluster& cluster_;
   const std::vector<TransferMember>& members_;
@@ -191,7 +192,7 @@ class Transfer {
   std::counting_semaphore<2> large_parts_{2};
   std::map<std::int64_t, TransferLink> links_;
   std::int64_t next_link_ = 1;
-  std::list<std::jthread> relays_;  ///< Last: the threads use all of the others.
+  std::map<std::int64_t, std::jthread> relays_;  ///< By link. Last: the threads use all of the others.
 };
 
 }  // namespace sparkplan

@@ -9,6 +9,9 @@
 namespace sparkplan {
 namespace {
 
+/// For a message of a few bytes. A caller reads from many ranks in turn.
+constexpr std::chrono::milliseconds kKeepPatience{5000};
+
 /// True if the loader that the program needs is missing in the image. docker and its init program end with 126 or 127;
 /// podman's init program ends with 1. Sources: docker-run(1), podman-run(1), "Exit status"; catatonit.c.
 bool cannot_execute(int status, std::string_view complaint) {
@@ -121,14 +124,16 @@ Result<void> ContainerChannel::keep_alive() {
   const auto now = Clock::now();
   if (now - spoke_ < std::chrono::milliseconds(kJobHeartbeat)) return {};
   spoke_ = now;
-  return client_.send(KeepJob{});
+  return client_.send(KeepJob{}, kKeepPatience);
 }
 
-Result<void> ContainerChannel::write_all(std::string_view bytes, std::chrono::milliseconds /*deadline*/) {
+Result<void> ContainerChannel::write_all(std::string_view bytes, std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
   while (!bytes.empty()) {
     const auto piece = bytes.substr(0, kJobOutputPiece);
     spoke_ = Clock::now();
-    SPARK_CHECK(client_.send(RankInput{rank_, std::string(piece)}));
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - spoke_);
+    SPARK_CHECK(client_.send(RankInput{rank_, std::string(piece)}, std::max(left, std::chrono::milliseconds(0))));
     bytes.remove_prefix(piece.size());
   }
   return {};

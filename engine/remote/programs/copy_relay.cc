@@ -4,7 +4,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,9 +35,6 @@ class LocalSocket {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int on = 1;
     (void)::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    // A node may ask for chunks and read none: then the local program does not read what this end writes.
-    const timeval longest{kLongestWrite.count() / 1000, 0};
-    (void)::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
     open_ = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   LocalSocket(const LocalSocket&) = delete;
@@ -58,12 +54,21 @@ class LocalSocket {
     return count > 0 ? static_cast<std::size_t>(count) : 0;
   }
 
-  bool write_all(std::string_view bytes) const {
+  /// A node may ask for chunks and read none: then the local program does not read what this end writes.
+  bool write_all(std::string_view bytes, const std::stop_token& stop) const {
+    auto end = Clock::now() + kLongestWrite;
     while (!bytes.empty()) {
-      const auto count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const auto count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        if (stop.stop_requested() || Clock::now() >= end) return false;
+        pollfd writable{socket_, POLLOUT, 0};
+        (void)::poll(&writable, 1, static_cast<int>(kStopPatience.count()));
+        continue;
+      }
       if (count <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(count));
+      end = Clock::now() + kLongestWrite;
     }
     return true;
   }
@@ -100,27 +105,30 @@ Result<int> read_port(Channel& channel, const AgentOptions& options) {
 
 }  // namespace
 
-Result<CopyRelay> CopyRelay::open(const NodeSpec& node, const AgentOptions& options, const std::string& token) {
+Result<CopyRelay> CopyRelay::open(const NodeSpec& node, AgentOptions options, const std::string& token,
+                                  const std::stop_token& stop) {
+  options.connect.stop = stop;
+  options.connect.stop_ends_writes = true;
   SPARK_TRY(auto connection, options.connector(node, options.connect));
   SPARK_TRY(auto channel, connection->start(RemoteProgram::kCopy, Elevation::kNone));
   SPARK_TRY(const auto frame, encode_frame(encode(CopyCommand(CopyJoin{token}))));
   SPARK_CHECK(channel->write_all(std::string(kPreamble) + frame, options.reply_timeout));
-  CopyRelay relay(std::move(connection), std::move(channel));
+  CopyRelay relay(std::move(connection), std::move(channel), stop);
   SPARK_TRY(relay.port_, read_port(*relay.channel_, options));
   return relay;
 }
 
-void CopyRelay::carry(int local_port, const std::stop_token& stop) {
+void CopyRelay::carry(int local_port) {
   std::string arrived;
   // The local program expects a token soon after the connection, so the node's end connects first.
   const auto end = Clock::now() + kLongestSilence;
   while (arrived.empty()) {
-    if (stop.stop_requested() || Clock::now() >= end || !channel_->read_some(arrived, kStopPatience)) return;
+    if (stop_.stop_requested() || Clock::now() >= end || !channel_->read_some(arrived, kStopPatience)) return;
   }
   const LocalSocket local(local_port);
   std::vector<char> bytes(kRelayedPiece);
-  if (!local.is_open() || !local.write_all(arrived)) return;
-  while (!stop.stop_requested()) {
+  if (!local.is_open() || !local.write_all(arrived, stop_)) return;
+  while (!stop_.stop_requested()) {
     const bool readable = local.has_bytes();
     if (readable) {
       const auto count = local.read_some(bytes);
@@ -128,7 +136,7 @@ void CopyRelay::carry(int local_port, const std::stop_token& stop) {
     }
     arrived.clear();
     if (!channel_->read_some(arrived, readable ? std::chrono::milliseconds(0) : kGlance)) return;
-    if (!local.write_all(arrived)) return;
+    if (!local.write_all(arrived, stop_)) return;
   }
 }
 

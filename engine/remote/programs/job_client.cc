@@ -22,7 +22,9 @@ Result<JobClient> JobClient::open(const NodeSpec& node, const AgentOptions& opti
   return JobClient(std::move(program));
 }
 
-Result<void> JobClient::send(const JobCommand& command) { return program_.send(encode(command)); }
+Result<void> JobClient::send(const JobCommand& command, std::optional<std::chrono::milliseconds> limit) {
+  return program_.send(encode(command), limit);
+}
 
 Result<std::optional<JobAnswer>> JobClient::receive(std::chrono::milliseconds patience) {
   SPARK_TRY(const auto message, program_.receive(patience));

@@ -17,8 +17,8 @@ class JobClient {
   /// Errors: those of ProgramClient::open().
   static Result<JobClient> open(const NodeSpec& node, const AgentOptions& options);
 
-  /// Errors: kUnreachable, kUnsupported (too large).
-  Result<void> send(const JobCommand& command);
+  /// Takes at most `limit`, as ProgramClient::send(). Errors: kUnreachable, kUnsupported (too large).
+  Result<void> send(const JobCommand& command, std::optional<std::chrono::milliseconds> limit = {});
   /// The next answer, if it arrives within `patience`. Errors: those of ProgramClient::receive().
   Result<std::optional<JobAnswer>> receive(std::chrono::milliseconds patience);
 

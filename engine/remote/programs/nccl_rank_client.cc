@@ -40,7 +40,9 @@ Result<NcclRankClient> NcclRankClient::open_in_container(const NodeSpec& node, c
   return NcclRankClient(std::move(program));
 }
 
-Result<void> NcclRankClient::send(const RankCommand& command) { return program_.send(encode(command)); }
+Result<void> NcclRankClient::send(const RankCommand& command, std::chrono::milliseconds limit) {
+  return program_.send(encode(command), limit);
+}
 
 Result<std::optional<RankAnswer>> NcclRankClient::receive(std::chrono::milliseconds patience) {
   SPARK_TRY(const auto message, program_.receive(patience));

@@ -28,8 +28,8 @@ class NcclRankClient {
   static Result<NcclRankClient> open_in_container(const NodeSpec& node, const AgentOptions& options,
                                                   const StartJob& job, const std::string& image);
 
-  /// Errors: kUnreachable.
-  Result<void> send(const RankCommand& command);
+  /// Takes at most `limit`, as ProgramClient::send(). Errors: kUnreachable.
+  Result<void> send(const RankCommand& command, std::chrono::milliseconds limit);
   /// The next answer, if it arrives within `patience`.
   /// Errors: kFailed (the program has ended, or sends invalid frames), kUnreachable (the connection broke).
   Result<std::optional<RankAnswer>> receive(std::chrono::milliseconds patience);

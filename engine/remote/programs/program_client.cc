@@ -1,5 +1,6 @@
 #include "engine/remote/programs/program_client.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/remote/programs/installation.h"
@@ -83,9 +84,9 @@ Result<ProgramClient::Greeting> ProgramClient::greet(const CarriedProgramKind& k
   return failure(ErrorCode::kUnreachable, std::string(kind.what) + " did not start in time");
 }
 
-Result<void> ProgramClient::send(const Value& message) {
+Result<void> ProgramClient::send(const Value& message, std::optional<std::chrono::milliseconds> limit) {
   SPARK_TRY(const auto frame, encode_frame(message));
-  return channel_->write_all(frame, timeout_);
+  return channel_->write_all(frame, std::min(timeout_, limit.value_or(timeout_)));
 }
 
 Result<std::optional<Value>> ProgramClient::receive(std::chrono::milliseconds patience) {

@@ -46,8 +46,9 @@ class ProgramClient {
   static Result<ProgramClient> open_on(const CarriedProgramKind& kind, std::unique_ptr<Channel> channel,
                                        const AgentOptions& options, const ReadGreeting& read_greeting);
 
+  /// Takes at most `limit`, and at most AgentOptions::reply_timeout. After an error, nothing more can be sent.
   /// Errors: kUnreachable, kUnsupported (too large).
-  Result<void> send(const Value& message);
+  Result<void> send(const Value& message, std::optional<std::chrono::milliseconds> limit = {});
   /// The next message, if it arrives within `patience`.
   /// Errors: kFailed (the program has ended, or sends invalid frames), kUnreachable (the connection broke).
   Result<std::optional<Value>> receive(std::chrono::milliseconds patience);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <utility>
 
 namespace sparkplan {
@@ -13,12 +14,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPauseInWriting{20};
-/// The most output of a program that read_some() has not read yet. libssh grants a peer a window of 1.3 MB, but
-/// accepts more.
-constexpr std::size_t kMostUnread = std::size_t{4} << 20;
-/// A command may print while a message to its starter is written. libssh sends nothing before it has handed out what it
-/// holds, which may be several windows of output.
-constexpr std::size_t kMostArrived = std::size_t{32} << 20;
+/// The most output of a program that libssh holds. It grants a peer a window of 1.3 MB, but accepts more.
+constexpr std::size_t kMostInLibssh = std::size_t{4} << 20;
 constexpr std::size_t kPieceRead = 32768;
 
 class SshChannel final : public Channel {
@@ -36,16 +33,16 @@ class SshChannel final : public Channel {
   }
   SshChannel(const SshChannel&) = delete;
   SshChannel& operator=(const SshChannel&) = delete;
-  ~SshChannel() override { ssh_remove_channel_callbacks(channel_.get(), &callbacks_); }
+  ~SshChannel() override {
+    ssh_remove_channel_callbacks(channel_.get(), &callbacks_);
+    way_->unread->change(counted_, 0);
+  }
 
   Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
     const auto end = Clock::now() + patience;
     const auto said_before = error_bytes_;
-    if (!arrived_.empty()) {
-      const auto count = arrived_.size();
-      into.append(std::exchange(arrived_, {}));
-      return count;
-    }
+    SPARK_CHECK(check_flood());
+    if (!arrived_.empty()) return take_arrived(into);
     while (true) {
       SPARK_TRY(const auto count, read_now(into));
       // New text on standard error is returned at once, as callers may wait for it.
@@ -60,7 +57,7 @@ class SshChannel final : public Channel {
       const bool connected = ssh_is_connected(session_) != 0;
       // Bytes that libssh has accepted but the kernel has not are not written yet.
       // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
-      const bool unsent = has_unsent() && arrived_.size() <= kMostUnread;
+      const bool unsent = has_unsent() && arrived_.size() <= kMostInLibssh;
       const bool closed = ssh_channel_is_closed(channel_.get()) != 0;
       // A short program may have read all of it, answered and ended by now. Then libssh may still hold packets of its
       // own, and the read that follows reports the end.
@@ -73,6 +70,7 @@ class SshChannel final : public Channel {
         bytes.remove_prefix(written);
       }
       if (written > 0) continue;
+      if (way_->write_stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
       if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node accepts no more input");
       SPARK_CHECK(make_way());
       // A change in the unsent bytes is used at once. All other waits are short: poll() does not report bytes that
@@ -107,6 +105,7 @@ class SshChannel final : public Channel {
   Result<std::size_t> read_now(std::string& into) {
     std::array<char, kPieceRead> buffer{};
     const int count = ssh_channel_read_timeout(channel_.get(), buffer.data(), buffer.size(), 0, 0);
+    if (count > 0) (void)count_unread(in_libssh_ - std::min(in_libssh_, static_cast<std::size_t>(count)));
     SPARK_CHECK(check_flood());
     if (count > 0) {
       watch_.payload += static_cast<std::size_t>(count);
@@ -124,13 +123,43 @@ class SshChannel final : public Channel {
   /// Lets libssh handle packets in both directions: it sends its pending bytes and receives window updates. It handles
   /// none while it holds unread standard output. So that output is read here, for the next read_some().
   Result<void> make_way() {
-    if (arrived_.size() > kMostArrived) return failure(ErrorCode::kFailed, "the node sends data without a request");
-    const auto read = read_now(arrived_);
+    std::string piece;
+    const auto read = read_now(piece);
+    arrived_.insert(arrived_.end(), piece.begin(), piece.end());
+    (void)count_unread(in_libssh_);
     // After the end of the stream libssh handles no packets, so it would not send its pending bytes either.
     if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));
     if (!read) return failure(read.error());
     if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
     return check_flood();
+  }
+
+  /// A piece of what has arrived during a write. The rest stays here, where it counts: a caller that decodes one
+  /// message at a time would keep it.
+  std::size_t take_arrived(std::string& into) {
+    const auto count = std::min(arrived_.size(), kPieceRead);
+    const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(count);
+    into.append(arrived_.begin(), end);
+    arrived_.erase(arrived_.begin(), end);
+    (void)count_unread(in_libssh_);
+    return count;
+  }
+
+  /// Counts what is held here, and `in_libssh` bytes of output that libssh holds. False if the node has sent too much
+  /// over all of its connections: the channel has failed then, and keeps nothing.
+  bool count_unread(std::size_t in_libssh) {
+    in_libssh_ = in_libssh;
+    const auto before = counted_;
+    if (recount() <= way_->most_unread || counted_ <= before) return true;
+    over_limit_ = true;
+    arrived_.clear();
+    recount();
+    return false;
+  }
+
+  std::size_t recount() {
+    const auto before = std::exchange(counted_, in_libssh_ + arrived_.size());
+    return way_->unread->change(before, counted_);
   }
 
   Result<std::size_t> write_now(std::string_view bytes) {
@@ -175,12 +204,17 @@ class SshChannel final : public Channel {
       channel.standard_error_.append(static_cast<const char*>(data), std::min<std::size_t>(room, size));
       return static_cast<int>(size);
     }
-    if (size <= kMostUnread) return 0;
-    channel.too_much_ = true;
+    if (size > kMostInLibssh) {
+      channel.too_much_ = true;
+    } else if (channel.count_unread(size)) {
+      return 0;
+    }
+    (void)channel.count_unread(0);
     return static_cast<int>(size);
   }
 
   Result<void> check_flood() const {
+    if (over_limit_) return failure(ErrorCode::kFailed, "the node sends data without a request");
     if (too_much_) return failure(ErrorCode::kFailed, "the node sends more than the connection allows");
     if (error_bytes_ > kStandardErrorFlood) {
       return failure(ErrorCode::kFailed, "the node printed more than " + std::to_string(kStandardErrorFlood >> 20U) +
@@ -201,7 +235,10 @@ class SshChannel final : public Channel {
   ssh::SessionWatch& watch_;
   ssh::ChannelPointer channel_;
   ssh_channel_callbacks_struct callbacks_{};
-  std::string arrived_;  ///< Arrived during a write.
+  std::deque<char> arrived_;   ///< Arrived during a write. A deque gives memory back as it is read.
+  std::size_t in_libssh_ = 0;  ///< Output that has arrived and that libssh holds.
+  std::size_t counted_ = 0;    ///< This channel's part of the node's unread bytes.
+  bool over_limit_ = false;    ///< The node's unread bytes were too many.
   std::string standard_error_;
   std::uint64_t error_bytes_ = 0;
   bool too_much_ = false;

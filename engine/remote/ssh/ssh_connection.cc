@@ -223,8 +223,9 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
     SPARK_CHECK(approach.log_in(session, last, host_key));
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     notice_loss(session.get());
-    auto shared =
-        std::make_shared<const SshConnectionParts>(SshConnectionParts{approach.take_tunnel(), std::move(session)});
+    auto shared = std::make_shared<const SshConnectionParts>(
+        SshConnectionParts{approach.take_tunnel(), std::move(session), options.unread->of(node.name.str()),
+                           options.most_unread, options.stop_ends_writes ? options.stop : std::stop_token()});
     return std::make_unique<SshConnection>(std::move(shared), std::move(host_key), way.node().user, options.timeout);
   });
 }

@@ -14,6 +14,7 @@
 #include "engine/remote/config/ssh_config.h"
 #include "engine/remote/keys/secret.h"
 #include "engine/remote/keys/unlocked_keys.h"
+#include "engine/remote/transport/unread_bytes.h"
 
 namespace sparkplan {
 
@@ -57,7 +58,8 @@ class Channel {
   /// collected separately. Errors: kNotFound at the end of the stream, kUnreachable, kFailed when the program floods
   /// us.
   virtual Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) = 0;
-  /// Errors: kUnreachable, also when the peer takes no bytes until `deadline`.
+  /// Errors: kUnreachable, also when the peer takes no bytes until `deadline`; kFailed when the program floods us;
+  /// kInterrupted, as ConnectOptions::stop_ends_writes says.
   virtual Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) = 0;
   virtual void close_input() = 0;
   /// After the end of the stream: the exit status. Nothing if the peer did not send it.
@@ -89,6 +91,11 @@ struct ConnectOptions {
   Secret password = {};  ///< Tried if no key is accepted and the host key was known. Empty: no password login.
   std::shared_ptr<const SshConfig> config = {};  ///< The user's ssh configuration; null: none.
   std::shared_ptr<UnlockedKeys> keys = {};       ///< For keys with a passphrase; null: they are not used.
+  /// Never null. Copies of these options share it, and so do all connections of a run.
+  std::shared_ptr<UnreadOfNodes> unread = std::make_shared<UnreadOfNodes>();
+  /// A channel fails if more bytes arrive while the node has so many unread ones, over all of its connections.
+  std::size_t most_unread = kMostUnreadOfNode;
+  bool stop_ends_writes = false;  ///< `stop` also ends a write_all() over SSH, with kInterrupted.
 };
 
 /// Part of the error of a machine that accepts none of the user's keys: a password may work.

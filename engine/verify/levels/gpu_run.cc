@@ -33,7 +33,7 @@ void ask(NcclRankClient& client, const GpuRunOptions& options, GpuOutcome& outco
   const auto limit = milliseconds(options.command.load_ms) + options.patience;
   const auto deadline = Clock::now() + limit;
   // If the program has ended, the read below has a better error.
-  (void)client.send(options.command);
+  (void)client.send(options.command, limit);
   while (!outcome.measured && !outcome.failure) {
     auto answer = client.receive(kGlanceAtGpus);
     if (!answer) {

@@ -26,6 +26,11 @@ constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes a
 constexpr std::int64_t kMedianBelow = std::int64_t{1} << 20;
 constexpr int kBatches = 5;
 
+/// Not less than 0.
+milliseconds until(Clock::time_point end) {
+  return std::max(std::chrono::duration_cast<milliseconds>(end - Clock::now()), milliseconds(0));
+}
+
 Error silent_error(const std::string& doing, milliseconds limit) {
   return make_error(ErrorCode::kUnreachable,
                     doing + " did not finish within " + std::to_string(limit.count() / 1000) + " s");
@@ -35,7 +40,13 @@ Error silent_error(const std::string& doing, milliseconds limit) {
 class RankGroup {
  public:
   RankGroup(const std::vector<RankPlace>& places, const NcclRunOptions& options)
-      : places_(places), options_(options), clients_(places.size()), silenced_(places.size(), false) {}
+      : places_(places),
+        options_(options),
+        agent_(options.agent),
+        clients_(places.size()),
+        silenced_(places.size(), false) {
+    agent_.connect.most_unread = kMostUnreadOfRanks;  // A node may have many ranks.
+  }
 
   bool failed() const { return outcome_.failure.has_value(); }
 
@@ -74,11 +85,10 @@ class RankGroup {
       commands.emplace_back(
           PrepareRank{place.device, place.library, place.environment, i == 0, place.container.has_value()});
     }
-    const auto answers = ask(commands, NcclPhase::kPrepare, options_.prepare_timeout, "loading NCCL");
-    for (const auto& answer : answers) {
-      const auto& rank = std::get<PreparedRank>(answer);
+    for (auto& answer : ask(commands, NcclPhase::kPrepare, options_.prepare_timeout, "loading NCCL")) {
+      auto& rank = std::get<PreparedRank>(answer);
       outcome_.memory.push_back(memory_of_rank(rank, places_[outcome_.prepared.size()].ranks_on_node));
-      outcome_.prepared.push_back(rank);
+      outcome_.prepared.push_back(std::move(rank));
     }
   }
 
@@ -100,8 +110,9 @@ class RankGroup {
     std::vector<RankCommand> commands;
     const auto ranks = static_cast<int>(places_.size());
     for (int rank = 0; rank < ranks; ++rank) commands.emplace_back(JoinRank{rank, ranks, outcome_.prepared[0].id});
-    const auto answers = ask(commands, NcclPhase::kJoin, options_.join_timeout, "joining the ranks");
-    for (const auto& answer : answers) outcome_.transports.push_back(std::get<JoinedRank>(answer).transport);
+    for (auto& answer : ask(commands, NcclPhase::kJoin, options_.join_timeout, "joining the ranks")) {
+      outcome_.transports.push_back(std::move(std::get<JoinedRank>(answer).transport));
+    }
   }
 
   void measure(const NcclRequest& request) {
@@ -122,10 +133,10 @@ class RankGroup {
   /// Ends every rank, in good order if there was no failure.
   NcclOutcome finish() {
     if (!failed()) {
-      for (auto& client : clients_) {
-        if (client) (void)client->send(EndRank{});
-      }
       const auto end = Clock::now() + kPatienceAtEnd;
+      for (auto& client : clients_) {
+        if (client) (void)client->send(EndRank{}, until(end));
+      }
       for (auto& client : clients_) {
         while (client && Clock::now() < end && client->receive(kGlance)) {
         }
@@ -139,9 +150,9 @@ class RankGroup {
   std::string name(std::size_t place) const { return places_[place].name(); }
 
   Result<NcclRankClient> open(const RankPlace& place) const {
-    if (!place.container) return NcclRankClient::open(*place.node, options_.agent);
+    if (!place.container) return NcclRankClient::open(*place.node, agent_);
     SPARK_TRY(const auto id, new_container_id());
-    return NcclRankClient::open_in_container(*place.node, options_.agent, container_job(*place.container, id),
+    return NcclRankClient::open_in_container(*place.node, agent_, container_job(*place.container, id),
                                              place.container->image);
   }
 
@@ -196,7 +207,7 @@ class RankGroup {
 
   void run_once(const RunCollective& run, std::int64_t asked) {
     std::vector<CollectiveResult> results;
-    for (const auto& answer : ask_all(run)) results.push_back(std::get<CollectiveResult>(answer));
+    for (auto& answer : ask_all(run)) results.push_back(std::move(std::get<CollectiveResult>(answer)));
     if (failed()) return;
     if (const auto place = place_of_other_size(run, results)) {
       return note(
@@ -208,7 +219,7 @@ class RankGroup {
                                               " bytes, which is not the size that it was asked for"),
            {}});
     }
-    for (std::size_t i = 0; i < results.size(); ++i) outcome_.transports[i] = results[i].transport;
+    for (std::size_t i = 0; i < results.size(); ++i) outcome_.transports[i] = std::move(results[i].transport);
     std::vector<std::string> names;
     for (std::size_t i = 0; i < places_.size(); ++i) names.push_back(name(i));
     outcome_.measured.push_back(measurement_of(run, asked, results, names));
@@ -224,19 +235,19 @@ class RankGroup {
   /// Sends each rank its command and waits for all answers; empty after a failure.
   std::vector<RankAnswer> ask(const std::vector<RankCommand>& commands, NcclPhase phase, milliseconds limit,
                               const std::string& doing) {
-    for (std::size_t i = 0; i < clients_.size(); ++i) {
-      // If the rank has ended, the read below has a better error.
-      (void)clients_[i]->send(commands[i]);
-    }
     // Many sizes, each answered just before its time limit, would take hours.
     const auto total = phase == NcclPhase::kRun ? request_end_ : Clock::time_point::max();
     const auto left = std::min(options_.deadline.value_or(Clock::time_point::max()), total) - Clock::now();
     limit = std::clamp(std::chrono::duration_cast<milliseconds>(left), milliseconds(0), limit);
     const auto end = Clock::now() + limit;
+    for (std::size_t i = 0; i < clients_.size() && !options_.stop.stop_requested(); ++i) {
+      // If the rank has ended, the read below has a better error.
+      (void)clients_[i]->send(commands[i], until(end));
+    }
     std::vector<std::optional<RankAnswer>> answers(clients_.size());
     while (!failed()) {
       std::size_t missing = clients_.size();
-      for (std::size_t i = 0; i < clients_.size(); ++i) {
+      for (std::size_t i = 0; i < clients_.size() && !failed() && !options_.stop.stop_requested(); ++i) {
         if (answers[i] || take(i, phase, answers[i])) --missing;
       }
       if (missing == 0) break;
@@ -298,7 +309,7 @@ class RankGroup {
   void hear_the_others(NcclPhase phase) {
     const auto end = Clock::now() + kSecondOpinion;
     while (distance(*outcome_.failure) > 0 && Clock::now() < end) {
-      for (std::size_t i = 0; i < clients_.size(); ++i) {
+      for (std::size_t i = 0; i < clients_.size() && Clock::now() < end + kPatienceAtEnd; ++i) {
         std::optional<RankAnswer> ignored;
         take(i, phase, ignored);
       }
@@ -323,6 +334,7 @@ class RankGroup {
 
   const std::vector<RankPlace>& places_;
   const NcclRunOptions& options_;
+  AgentOptions agent_;
   std::vector<std::optional<NcclRankClient>> clients_;
   std::vector<bool> silenced_;
   std::atomic<std::size_t> unopened_{0};  ///< Ranks on their way to their start.

@@ -84,11 +84,24 @@ Sshd::~Sshd() {
 
 Result<std::unique_ptr<Connection>> Sshd::log_in(const std::string& password, std::chrono::milliseconds timeout,
                                                  const std::stop_token& stop) const {
-  auto node = node_at(port_);
-  node.ssh.host_key = fingerprint_;
   auto secret = Secret::copy_of(password);
   REQUIRE(secret);
-  return connect_ssh(node, {timeout, stop, *secret});
+  return connect_to({timeout, stop, *secret});
+}
+
+Result<std::unique_ptr<Connection>> Sshd::log_in(ConnectOptions options) const {
+  auto secret = Secret::copy_of(kSshdPassword);
+  REQUIRE(secret);
+  options.password = *secret;
+  return connect_to(options);
+}
+
+std::string Sshd::node_name() { return node_at(0).name.str(); }
+
+Result<std::unique_ptr<Connection>> Sshd::connect_to(const ConnectOptions& options) const {
+  auto node = node_at(port_);
+  node.ssh.host_key = fingerprint_;
+  return connect_ssh(node, options);
 }
 
 void Sshd::serve() {

@@ -70,10 +70,15 @@ class Sshd {
   /// The result of a login with that password.
   Result<std::unique_ptr<Connection>> log_in(const std::string& password, std::chrono::milliseconds timeout,
                                              const std::stop_token& stop = {}) const;
+  /// The result of a login with kSshdPassword.
+  Result<std::unique_ptr<Connection>> log_in(ConnectOptions options) const;
+  /// The one to which log_in() connects. All of these servers are one node.
+  static std::string node_name();
 
  private:
   void serve();
   void answer(ssh_session session, ssh_message message);
+  Result<std::unique_ptr<Connection>> connect_to(const ConnectOptions& options) const;
 
   OnMessage conversation_;
   OnMessage after_login_;

@@ -7,8 +7,11 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
+#include <variant>
 
 #include "tests/support/catch.h"
 #include "tests/unit/sync/transfer_bench.h"
@@ -56,6 +59,35 @@ std::ptrdiff_t fetches_from(const CopyNode& node, const std::string& address) {
 }
 
 }  // namespace
+
+TEST_CASE("transfer: the relay of a link that is lost ends at once") {
+  constexpr int kRelays = 2;  // After so many losses the only sender is unfit.
+  TransferBench bench(2);
+  bench.from_controller = true;
+  std::atomic<int> opened = 0;
+  std::atomic<int> stopped = 0;
+  std::atomic<int> lost = 0;
+  bench.options.relay = [&](std::size_t, const std::string&, const std::stop_token& stop) -> Result<CopyRelay> {
+    ++opened;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!stop.stop_requested() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    if (stop.stop_requested()) ++stopped;
+    return failure(ErrorCode::kInterrupted, "stopped");
+  };
+  bench.nodes[1].reaction = [&](const CopyCommand& command, Peer& self) {
+    honest(command, self);
+    if (!std::holds_alternative<CopyBegin>(command)) return;
+    // Loses each link, and the second one only once the first relay has ended.
+    self.on_read = [&](Peer& peer) {
+      if (lost >= opened || lost > stopped) return;
+      say(peer, CopyLinkLost{++lost, make_error(ErrorCode::kUnreachable, "lost")});
+    };
+  };
+  const auto outcomes = bench.run();
+  CHECK(outcomes[1].error);
+  CHECK(lost == kRelays);
+  CHECK(stopped == kRelays);
+}
 
 TEST_CASE("transfer: a receiver whose senders fail one after the other does not fail with them") {
   constexpr int kDeaths = 6;

@@ -109,7 +109,7 @@ TEST_CASE("transfer: from the controller nothing travels over SSH if a node has 
   bench.from_controller = true;
   bench.holders = {1};
   std::atomic<int> relays = 0;
-  bench.options.relay = [&](std::size_t, const std::string&) -> Result<CopyRelay> {
+  bench.options.relay = [&](std::size_t, const std::string&, const std::stop_token&) -> Result<CopyRelay> {
     ++relays;
     return failure(ErrorCode::kUnreachable, "no way");
   };

@@ -366,7 +366,7 @@ TEST_CASE("transfer: from the controller one node receives over SSH, and the nex
     if (std::holds_alternative<CopyFetch>(command)) std::call_once(first, [&] { third_fetches.set_value(); });
     honest(command, self);
   };
-  bench.options.relay = [&](std::size_t member, const std::string& token) -> Result<CopyRelay> {
+  bench.options.relay = [&](std::size_t member, const std::string& token, const std::stop_token&) -> Result<CopyRelay> {
     if (token.size() != kCopyTokenBytes) ++without_token;
     ++(member == 1 ? of_second : of_third);
     // Without the second node, the third one would receive from the controller.
@@ -384,7 +384,7 @@ TEST_CASE("transfer: from the controller one node receives over SSH, and the nex
 TEST_CASE("transfer: a way from the controller that fails is the error of the node") {
   TransferBench bench(2);
   bench.from_controller = true;
-  bench.options.relay = [](std::size_t, const std::string&) -> Result<CopyRelay> {
+  bench.options.relay = [](std::size_t, const std::string&, const std::stop_token&) -> Result<CopyRelay> {
     return failure(ErrorCode::kUnreachable, "no way");
   };
   const auto outcomes = bench.run();
