@@ -6,7 +6,8 @@ function(spark_find_archive variable name package)
   find_library(${variable} lib${name}.a)
   mark_as_advanced(${variable})
   if(NOT ${variable})
-    message(FATAL_ERROR "There is no lib${name}.a for ${CMAKE_SYSTEM_PROCESSOR}: install ${package}.")
+    message(FATAL_ERROR "There is no lib${name}.a for ${CMAKE_SYSTEM_PROCESSOR}: install ${package}, or for another architecture "
+      "run tests/install-dependencies.sh cross-controller.")
   endif()
 endfunction()
 
