@@ -115,7 +115,7 @@ class Judge {
       std::string fix = "run `sparkplan apply`";
       // A node that reports other data each time would keep all others from every job.
       if (!changes.sources.empty()) {
-        const std::string sources = fold_names({changes.sources.begin(), changes.sources.end()});
+        const std::string sources = fold_names(std::vector<std::string>(changes.sources.begin(), changes.sources.end()));
         text += ", from what " + sources + (changes.sources.size() == 1 ? " reports" : " report");
         fix += "; if that does not help, leave out " + sources + " with --exclude";
       }
