@@ -58,15 +58,17 @@ Result<std::unique_ptr<ChunkServer>> ChunkServer::start(const CopyServe& command
   return server;
 }
 
-ChunkServer::~ChunkServer() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-    for (const PeerStream& stream : streams_) stream.shut_down();
-    for (const Visitor& visitor : visitors_) {
-      if (visitor.is_stranger) ::shutdown(visitor.socket.get(), SHUT_RDWR);
-    }
+void ChunkServer::drop() {
+  const std::lock_guard lock(mutex_);
+  ends_ = true;
+  for (const PeerStream& stream : streams_) stream.shut_down();
+  for (const Visitor& visitor : visitors_) {
+    if (visitor.is_stranger) ::shutdown(visitor.socket.get(), SHUT_RDWR);
   }
+}
+
+ChunkServer::~ChunkServer() {
+  drop();
   if (acceptor_.joinable()) acceptor_.join();
   for (Visitor& visitor : visitors_) visitor.thread.join();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <string>
@@ -29,6 +30,9 @@ class ChunkServer {
   ChunkServer& operator=(const ChunkServer&) = delete;
 
   int port() const { return port_; }
+  std::int64_t link() const { return command_.link; }
+  /// Ends the connections, and accepts no more. Does not wait for their threads: one may wait for a chunk.
+  void drop();
 
  private:
   ChunkServer(CopyServe command, Content& content, Traffic& traffic);

@@ -236,10 +236,13 @@ Result<bool> Content::is_in_place(std::uint32_t number, bool replace) {
     }
   }
   if (replace) return false;
-  const std::string what =
-      is_linked ? " has other names, and another mode or owner than declared" : " has other content";
-  return failure(ErrorCode::kRefused, shown_text(entry.path) + what,
-                 "look at the file; `sparkplan sync --yes` replaces it");
+  if (!is_linked) {
+    return failure(ErrorCode::kRefused, shown_text(entry.path) + " has other content",
+                   "look at the file; `sparkplan sync --yes` replaces it");
+  }
+  return failure(ErrorCode::kRefused,
+                 shown_text(entry.path) + " has other names, and another mode or owner than declared",
+                 "remove the file or its other names, and run `sparkplan sync` again");
 }
 
 Result<void> Content::begin_receiver(std::uint32_t number, bool replace, CopyBegun& begun) {

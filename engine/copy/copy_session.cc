@@ -313,6 +313,9 @@ Result<void> CopySession::fetch(const CopyFetch& command) {
 }
 
 void CopySession::drop(const CopyDrop& command) {
+  for (const auto& server : servers_) {
+    if (server->link() == command.link) server->drop();
+  }
   const std::lock_guard lock(fetchers_mutex_);
   for (const auto& fetcher : fetchers_) {
     if (fetcher->link() == command.link) fetcher->drop();

@@ -20,7 +20,6 @@ namespace sparkplan::copy {
 namespace {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
-constexpr std::size_t kDeepest = 64;
 
 /// One system call that follows no link and leaves neither the directory nor its file system.
 int open_beneath(int directory, const std::string& path, int flags, mode_t mode) {
@@ -193,11 +192,6 @@ bool is_unfinished(std::string_view name) {
   return is_file || name == kJournalName || name == "new-link";
 }
 
-/// The tools of the hub leave such files beside the blobs of a model while they work.
-bool is_transient_blob(const std::string& prefix, const std::string& name) {
-  return prefix == "blobs/" && (name.ends_with(".incomplete") || name.ends_with(".lock"));
-}
-
 }  // namespace
 
 FileStamp stamp_of(const struct stat& status) {
@@ -332,14 +326,15 @@ Result<std::vector<FoundEntry>> Tree::list() const {
 }
 
 Result<void> Tree::list_into(int directory, const std::string& prefix, Found& found) const {
-  if (static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '/')) > kDeepest) {
-    return failure(ErrorCode::kUnsupported, "the tree is more than 64 directories deep");
+  if (static_cast<std::size_t>(std::count(prefix.begin(), prefix.end(), '/')) > kDeepestCopyTree) {
+    return failure(ErrorCode::kUnsupported,
+                   "the tree is more than " + std::to_string(kDeepestCopyTree) + " directories deep");
   }
   DirectoryNames names(directory);
   while (const char* one_name = names.next()) {
     const std::string name = one_name;
     if (prefix.empty() && name == kPartialFolder) continue;
-    if (kind_ == CopyTreeKind::kHub && is_transient_blob(prefix, name)) continue;
+    if (kind_ == CopyTreeKind::kHub && is_transient_blob(prefix + name)) continue;
     if (found.entries.size() == kMostCopyEntries) {
       return failure(ErrorCode::kUnsupported, "the tree has more than " + std::to_string(kMostCopyEntries) + " names");
     }

@@ -59,9 +59,10 @@ std::string lack_text(const ContentItem& item, const Comparison& found) {
   return "the image is missing (" + content_size_text(found.missing_bytes) + ")";
 }
 
-std::string_view pace_text(const ContentOfNode& node) {
-  if (node.delays) return "; slow, and the cables leave the nodes behind it no other way";
-  return node.slow ? "; slow, so that the others did not wait for it" : "";
+std::string pace_text(const ContentOfNode& node) {
+  const std::string by = node.slower_than.empty() ? "" : " by what " + printable(node.slower_than) + " reported";
+  if (node.delays) return "; slow" + by + ", and the cables leave the nodes behind it no other way";
+  return node.slow ? "; slow" + by + ", so that the others did not wait for it" : "";
 }
 
 NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {
@@ -161,6 +162,7 @@ Value to_value(const ContentOfNode& node) {
   if (!node.comparison.differing.empty()) value.set("differing", list_of_texts(node.comparison.differing.kept()));
   if (!node.changed.empty()) value.set("changed", list_of_texts(node.changed));
   if (node.slow) value.set("slow", true);
+  if (!node.slower_than.empty()) value.set("slower_than", node.slower_than);
   if (node.delays) value.set("delays_others", true);
   if (node.stopped) value.set("stopped", node.stopped->describe());
   if (node.error) value.set("error", node.error->describe());

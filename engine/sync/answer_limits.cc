@@ -53,6 +53,10 @@ Result<void> check_tree(std::vector<CopyEntry>& entries) {
     return failure(ErrorCode::kFailed, "the node lists " + shown_text(twice->path) + " twice");
   }
   for (const CopyEntry& entry : entries) {
+    if (is_too_deep(entry.path, entry.kind)) {
+      return failure(ErrorCode::kUnsupported, "the node lists " + shown_text(entry.path) + ", which is more than " +
+                                                  std::to_string(kDeepestCopyTree) + " directories deep");
+    }
     const auto slash = entry.path.rfind('/');
     if (slash == std::string::npos) continue;
     const std::string_view folder = std::string_view(entry.path).substr(0, slash);
@@ -172,7 +176,7 @@ bool AnswerBudget::take(Clock::time_point now) {
   return ++taken_ <= kAtOnce + kPerSecond * seconds;
 }
 
-KnownChunks::KnownChunks(const std::vector<CopyEntry>& entries) {
+KnownChunks::KnownChunks(const std::vector<CopyEntry>& entries) : entries_(entries) {
   known_.reserve(entries.size());
   for (const CopyEntry& entry : entries) {
     const std::int64_t chunks = entry.kind == CopyKind::kFile ? chunks_of(entry.size) : 0;
@@ -197,11 +201,31 @@ Result<std::string> KnownChunks::only_new(const std::string& records) {
       return failure(ErrorCode::kFailed, "the source sent a digest that is none");
     }
     if (known_[file][chunk]) continue;
+    SPARK_CHECK(check_sum(file, chunk, std::string_view(records).substr(at + kCopyRecordBytes - kCopyDigestBytes)));
     known_[file][chunk] = true;
     --unknown_;
     fresh += records.substr(at, kCopyRecordBytes);
   }
   return fresh;
+}
+
+Result<void> KnownChunks::check_sum(std::size_t file, std::size_t chunk, std::string_view digest) {
+  const CopyEntry& entry = entries_[file];
+  if (entry.sum.empty()) return {};
+  const auto [at, is_first] = late_.try_emplace(file);
+  Late& late = at->second;
+  if (is_first) {
+    late.digests = entry.digests;
+    late.digests.resize(known_[file].size() * kCopyDigestBytes, '\0');
+    late.unknown = std::count(known_[file].begin(), known_[file].end(), false);
+  }
+  late.digests.replace(chunk * kCopyDigestBytes, kCopyDigestBytes, digest.substr(0, kCopyDigestBytes));
+  if (--late.unknown > 0) return {};
+  const bool fits = sha256(late.digests) == entry.sum;
+  late_.erase(at);
+  if (fits) return {};
+  return failure(ErrorCode::kVerifyFailed, "the source sent digests of " + shown_text(entry.path) +
+                                               " that do not belong to the sum that it lists");
 }
 
 }  // namespace sparkplan

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/core/result.h"
@@ -101,13 +104,25 @@ class AnswerBudget {
 /// The chunks of a transfer whose digests are known. A digest counts once.
 class KnownChunks {
  public:
+  /// `entries` live as long as this object.
   explicit KnownChunks(const std::vector<CopyEntry>& entries);
-  /// The records that are new, as in CopyDigests. Errors: kFailed (a digest of no chunk, or of zeros).
+  /// The records that are new, as in CopyDigests. Errors: kFailed (a digest of no chunk, or of zeros), kVerifyFailed
+  /// (the digests of a file, now that all are known, have another sum than its entry).
   Result<std::string> only_new(const std::string& records);
   bool all() const { return unknown_ == 0; }
 
  private:
+  /// Of a file with a listed sum, from its first record to its last one.
+  struct Late {
+    std::string digests;
+    std::int64_t unknown = 0;
+  };
+  Result<void> check_sum(std::size_t file, std::size_t chunk, std::string_view digest);
+
+  const std::vector<CopyEntry>& entries_;
   std::vector<std::vector<bool>> known_;
+  /// By file. For all chunks of a tree together: 48 MB.
+  std::map<std::size_t, Late> late_;
   std::int64_t unknown_ = 0;
 };
 

@@ -104,6 +104,18 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
   return found;
 }
 
+NameList newly_unread(const Listing& before, const Listing& now) {
+  NameList names;
+  auto old = before.entries.begin();
+  for (const CopyEntry& entry : now.entries) {
+    if (entry.kind != CopyKind::kFile || entry.size == 0 || !entry.sum.empty()) continue;
+    const bool is_as_before = advance_to(entry.path, old, before) && old->kind == CopyKind::kFile &&
+                              old->size == entry.size && old->sum.empty();
+    if (!is_as_before) names.add(entry.path);
+  }
+  return names;
+}
+
 std::vector<std::int64_t> times_on(const Listing& source, const Listing& node) {
   std::vector<std::int64_t> times;
   times.reserve(source.entries.size());

@@ -82,6 +82,10 @@ struct Comparison {
 /// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.
 Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner);
 
+/// Pure. Files that `now` lists without a sum, and that an earlier listing of the node had with a sum, with another
+/// size, or not at all.
+NameList newly_unread(const Listing& before, const Listing& now);
+
 /// Pure. When each of the source's entries was modified on a node that has them all: what that node needs to serve
 /// them.
 std::vector<std::int64_t> times_on(const Listing& source, const Listing& node);

@@ -1,6 +1,7 @@
 #include "engine/sync/foresight.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/core/bounded_text.h"
 #include "engine/sync/route.h"
@@ -11,6 +12,22 @@ namespace {
 std::string counted_files(std::size_t number) { return std::to_string(number) + (number == 1 ? " file" : " files"); }
 
 bool takes_no_part(const SyncNode& node) { return !node.is_read || node.shown->error.has_value(); }
+
+Error not_compared(const std::string& path) {
+  return make_error(ErrorCode::kFailed,
+                    "the content of " + shown_text(path) + " is not known: it has changed since it was listed",
+                    "run `sparkplan sync` again when no program changes the directory");
+}
+
+/// The first one of these names that the source did not list so before. If the source has too many of such names, all
+/// of them may be among these.
+std::optional<std::string> unread_by_source(const NameList& unread, const NameList& of_source) {
+  const auto& known = of_source.kept();
+  const auto found = std::ranges::find_if(
+      unread.kept(), [&](const std::string& name) { return std::binary_search(known.begin(), known.end(), name); });
+  if (found != unread.kept().end()) return *found;
+  return of_source.is_cut() ? std::optional(unread.front()) : std::nullopt;
+}
 
 }  // namespace
 
@@ -52,6 +69,33 @@ UnreadNames unread_of_any(const ContentReport& report) {
   std::sort(all.names.begin(), all.names.end());
   all.names.erase(std::unique(all.names.begin(), all.names.end()), all.names.end());
   return all;
+}
+
+void fail_unread(const RunOptions& run, std::vector<SyncNode>& nodes, std::size_t source) {
+  std::vector<SyncNode*> unread;
+  for (SyncNode& node : nodes) {
+    if (&node == &nodes[source] || takes_no_part(node) || node.shown->comparison.unread.empty()) continue;
+    const auto of_source = unread_by_source(node.shown->comparison.unread, nodes[source].newly_unread);
+    if (of_source) return fail_node(run, nodes[source], not_compared(*of_source));
+    unread.push_back(&node);
+  }
+  for (SyncNode* node : unread) fail_node(run, *node, not_compared(node->shown->comparison.unread.front()));
+}
+
+void note_outcome(const RunOptions& run, SyncNode& node, TransferOutcome outcome) {
+  ContentOfNode& shown = *node.shown;
+  shown.bytes_received = shown.is_source ? 0 : outcome.received_bytes;  // A source receives only requests.
+  shown.seconds = outcome.seconds;
+  shown.too_little_space = outcome.too_little_space;
+  shown.network = outcome.network;
+  shown.slow = outcome.slow;
+  shown.slower_than = std::move(outcome.slower_than);
+  shown.delays = outcome.delays;
+  if (outcome.error) return fail_node(run, node, std::move(*outcome.error));
+  if (shown.is_source || shown.comparison.in_sync()) return;
+  shown.status = ContentStatus::kSent;
+  shown.changed.clear();
+  show_node(run, node, "done", Activity::kWaiting);
 }
 
 Error no_source(const ContentItem& item) {

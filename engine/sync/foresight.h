@@ -11,7 +11,7 @@
 #include "engine/sync/sync_node.h"
 #include "engine/sync/sync_run.h"
 
-/// The actions of a future sync with an item, and those that need consent.
+/// The actions of a future sync with an item, those that need consent, and the end of each node's part.
 namespace sparkplan {
 
 /// Sets ContentOfNode::network: how each node that lacks content would receive it.
@@ -27,6 +27,13 @@ struct UnreadNames {
   bool is_cut = false;
 };
 UnreadNames unread_of_any(const ContentReport& report);
+
+/// Fails the nodes whose comparison has files that are unread after all nodes have read theirs. If the source did not
+/// list such a file so before, it fails in place of them.
+void fail_unread(const RunOptions& run, std::vector<SyncNode>& nodes, std::size_t source);
+
+/// Notes in ContentOfNode how the node's part of a transfer has ended.
+void note_outcome(const RunOptions& run, SyncNode& node, TransferOutcome outcome);
 
 /// Pure. Why nothing can be sent: no machine that was read has the item.
 Error no_source(const ContentItem& item);

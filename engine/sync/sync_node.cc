@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/bounded_text.h"
 #include "engine/process/own_user.h"
 #include "engine/sync/reading_progress.h"
 #include "engine/sync/sync_run.h"
@@ -59,6 +60,26 @@ std::int64_t bytes_to_show(const Listing& listing, const std::vector<std::string
     if (is_read && (names.empty() || wanted.contains(entry.path))) bytes += entry.size;
   }
   return bytes;
+}
+
+/// `names`: those that the node was to read; empty: all. A file without a sum is never called different, so that no
+/// question would show it.
+Result<void> check_was_read(const std::vector<CopyEntry>& entries, const std::vector<std::string>& names) {
+  const std::set<std::string_view> wanted(names.begin(), names.end());
+  for (const CopyEntry& entry : entries) {
+    if (entry.kind != CopyKind::kFile || entry.size == 0 || !entry.sum.empty()) continue;
+    if (!names.empty() && !wanted.contains(entry.path)) continue;
+    return failure(ErrorCode::kFailed, "the node was to read " + shown_text(entry.path) + ", and lists no sum of it");
+  }
+  return {};
+}
+
+/// Receivers do not list such a name: it would be missing there after each sync.
+Result<void> check_hub_names(const std::vector<CopyEntry>& entries) {
+  const auto found = std::ranges::find_if(entries, [](const auto& entry) { return is_transient_blob(entry.path); });
+  if (found == entries.end()) return {};
+  return failure(ErrorCode::kFailed,
+                 "the node lists " + shown_text(found->path) + ", which is no part of a model in a cache");
 }
 
 bool is_unreachable(const Error& error) {
@@ -167,6 +188,7 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
+  if (access.read) SPARK_CHECK(check_was_read(listing.entries, names));
   if (const auto last = reading.last(); last && is_shown) access.progress(*last);
   listing.root = std::move(looked.root);
   keep_few_names(looked.changed);
@@ -194,6 +216,7 @@ Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAcc
     TreeAccess left = access;
     left.patience = shared.left();
     SPARK_TRY(listing, list_open_tree(node, left));
+    if (item.kind == ContentKind::kHub) SPARK_CHECK(check_hub_names(listing.entries));
   }
   listing.was_received = opened.was_received;
   listing.free_bytes = opened.free_bytes;

@@ -98,7 +98,10 @@ class SyncRun {
     if (!source) return;
     compare(report, *source);
     if (!writes_ || run_.stop.stop_requested()) return;
-    if (is_model(report.item) && read_what_is_unread(report, *source)) compare(report, *source);
+    if (is_model(report.item) && read_what_is_unread(report, *source)) {
+      compare(report, *source);
+      fail_unread(run_, nodes_, *source);
+    }
     foresee_networks(cluster_, nodes_, *source, report);
     if (options_.dry_run || run_.stop.stop_requested()) return;
     send(report, *source);
@@ -129,6 +132,7 @@ class SyncRun {
     }
     auto listing = list_tree(node, item, access);
     if (!listing) return fail(node, std::move(listing).error());
+    if (access.read) node.newly_unread = newly_unread(node.listing, *listing);
     node.listing = std::move(*listing);
     node.is_read = true;
     node.shown->changed = node.listing.changed;
@@ -246,7 +250,7 @@ class SyncRun {
       report.error = not_spread(report, source_name);
       return;
     }
-    if (is_model(report.item)) return transfer_to(report, source, places, replace, "");
+    if (is_model(report.item)) return transfer_to(report, source, places, "");
     send_image(report, source, places);
   }
 
@@ -271,7 +275,7 @@ class SyncRun {
     auto saved = save_image(nodes_[source], report.item, to_save, access_for(options_, stage));
     if (saved) {
       nodes_[source].listing.entries = std::move(*saved);
-      transfer_to(report, source, places, true, stage);
+      transfer_to(report, source, places, stage);
     } else {
       fail_to_begin(run_, nodes_[source], std::move(saved).error());
     }
@@ -307,7 +311,7 @@ class SyncRun {
     return is_model(report.item) && &node != &nodes_[source] && node.shown->comparison.in_sync();
   }
 
-  void transfer_to(ContentReport& report, std::size_t source, std::vector<std::size_t> places, bool replace,
+  void transfer_to(ContentReport& report, std::size_t source, std::vector<std::size_t> places,
                    const std::string& stage) {
     on_each([&](SyncNode& node) {
       if (!is_among(places, node)) return;
@@ -329,7 +333,9 @@ class SyncRun {
     for (const std::size_t place : places) {
       const SyncNode& node = nodes_[place];
       const RouteEnd end{node.spec, node.is_controller, node.is_controller ? "" : node.client->management_address()};
-      members.push_back({end, &*nodes_[place].client, replace});
+      // An archive may always be replaced. Of a model, only files of nodes for which the question had a yes.
+      const bool may_replace = !stage.empty() || node.shown->needs_consent();
+      members.push_back({end, &*nodes_[place].client, may_replace});
       if (holds(report, source, node)) members.back().held_times = times_on(listing, node.listing);
     }
     TransferOptions options;
@@ -348,25 +354,11 @@ class SyncRun {
     auto outcomes = transfer(cluster_, members, source_member, listing.entries, options);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       if (!members[i].holds()) {
-        take(report.nodes[places[i]], nodes_[places[i]], outcomes[i]);
+        note_outcome(run_, nodes_[places[i]], std::move(outcomes[i]));
       } else if (!run_.stop.stop_requested()) {
         report.nodes[places[i]].stopped = std::move(outcomes[i].error);
       }
     }
-  }
-
-  void take(ContentOfNode& shown, SyncNode& node, TransferOutcome& outcome) const {
-    shown.bytes_received = shown.is_source ? 0 : outcome.received_bytes;  // A source receives only requests.
-    shown.seconds = outcome.seconds;
-    shown.too_little_space = outcome.too_little_space;
-    shown.network = outcome.network;
-    shown.slow = outcome.slow;
-    shown.delays = outcome.delays;
-    if (outcome.error) return fail(node, std::move(*outcome.error));
-    if (shown.is_source || shown.comparison.in_sync()) return;
-    shown.status = ContentStatus::kSent;
-    shown.changed.clear();
-    show(node, "done", Activity::kWaiting);
   }
 
   TreeAccess access(bool read) const {

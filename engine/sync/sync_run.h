@@ -44,8 +44,9 @@ struct ContentOfNode {
   bool too_little_space = false;
   std::int64_t bytes_received = 0;
   double seconds = 0;
-  bool slow = false;    ///< TransferOutcome::slow
-  bool delays = false;  ///< TransferOutcome::delays
+  bool slow = false;        ///< TransferOutcome::slow
+  std::string slower_than;  ///< TransferOutcome::slower_than
+  bool delays = false;      ///< TransferOutcome::delays
 
   /// True if the node has other content that a consent replaces.
   bool needs_consent() const { return status == ContentStatus::kDiffers && !comparison.other_kind; }

@@ -56,7 +56,8 @@ struct TransferOutcome {
   Network network = Network::kFabric;  ///< Over which it received last.
   /// It fell far behind its sender, or behind a node with the same one. The nodes behind it go another way.
   bool slow = false;
-  bool delays = false;  ///< It is slow, and cables leave the nodes behind it no other way.
+  std::string slower_than;  ///< If it is slow: the node whose bytes, as that one claims them, it was compared with.
+  bool delays = false;      ///< It is slow, and cables leave the nodes behind it no other way.
 };
 
 /// How long a node may keep a transfer.

@@ -194,7 +194,9 @@ void Transfer::take_lost(std::size_t i, const CopyLinkLost& lost) {
 void Transfer::lose(std::int64_t id, std::size_t to, const Error& error) {
   State& state = states_[to];
   end_relay(id);
-  if (state.live_links.erase(id) == 0 || state.complete || !state.sender) return;
+  if (state.live_links.erase(id) == 0) return;
+  drop_at_sender(id);
+  if (state.complete || !state.sender) return;
   const bool forged = error.code == ErrorCode::kVerifyFailed;
   if (forged || state.live_links.empty()) change_sender(to, forged, error);
 }
@@ -206,7 +208,10 @@ void Transfer::change_sender(std::size_t i, bool unfit, Error why) {
   const bool is_lost_often =
       of_sender.in_row > kMostLossesInRowOfSender || (of_sender.in_all > kMostLossesOfSender && has_other_sender(i));
   if (unfit || is_lost_often) state.unfit.insert(sender);
-  state.last_loss = bounded(std::move(why)).within("receive from " + name(sender));
+  // The sender may be right: the digests are not its own.
+  const bool is_by_others = why.code == ErrorCode::kVerifyFailed && sender != source_;
+  const std::string whose = is_by_others ? ", with the digests of the source " + name(source_) : "";
+  state.last_loss = bounded(std::move(why)).within("receive from " + name(sender) + whose);
   leave_sender(state);
   const TransferLosses all = losses_of(state);
   if (all.in_row <= kMostLossesInRow && all.in_all <= kMostLosses) return link_all();
@@ -249,15 +254,15 @@ double Transfer::pace_of(const State& state, Clock::time_point now) {
   return std::min(state.rate, static_cast<double>(state.done_bytes - state.done_at_link) / seconds);
 }
 
-std::optional<std::int64_t> Transfer::pacemaker_of(std::size_t i) const {
+std::optional<std::size_t> Transfer::pacemaker_of(std::size_t i) const {
   const std::size_t sender = *states_[i].sender;
-  if (!is_source(sender)) return states_[sender].done_bytes;
-  std::optional<std::int64_t> most;
+  if (!is_source(sender)) return sender;
+  std::optional<std::size_t> most;
   if (cluster_.cables.empty()) return most;
   for (std::size_t k = 0; k < states_.size(); ++k) {
     if (k == i || states_[k].sender != sender || states_[k].left()) continue;
     if (states_[k].outcome.network != states_[i].outcome.network) continue;
-    most = std::max(most.value_or(0), states_[k].done_bytes);
+    if (!most || states_[k].done_bytes > states_[*most].done_bytes) most = k;
   }
   return most;
 }
@@ -265,10 +270,10 @@ std::optional<std::int64_t> Transfer::pacemaker_of(std::size_t i) const {
 void Transfer::check_pace(std::size_t i, Clock::time_point now) {
   State& state = states_[i];
   const TransferPatience& patience = options_.patience;
-  const auto most = pacemaker_of(i);
-  if (!most) return try_next_first(i, now);
+  const auto pacemaker = pacemaker_of(i);
+  if (!pacemaker) return try_next_first(i, now);
   // Both may have begun with a part of the tree, so that only a growing distance counts.
-  const auto behind = *most - state.done_bytes;
+  const auto behind = states_[*pacemaker].done_bytes - state.done_bytes;
   const bool is_new = now - state.linked_at <= patience.lag;
   state.least_behind = is_new ? behind : std::min(state.least_behind, behind);
   const auto fallen = behind - state.least_behind;
@@ -277,6 +282,7 @@ void Transfer::check_pace(std::size_t i, Clock::time_point now) {
   if (now - state.in_pace <= patience.lag) return;
   state.in_pace = now;
   state.outcome.slow = true;
+  state.outcome.slower_than = name(*pacemaker);
   move_to_end(i);
 }
 
@@ -310,6 +316,7 @@ void Transfer::check_rest(std::size_t i, Clock::time_point now) {
   if (!has_other_sender(i) || is_late_itself(sender, now)) return;
   ++state.late_senders;
   state.outcome.slow = false;  // It was measured by what its sender claims.
+  state.outcome.slower_than.clear();
   change_sender(i, true, make_error(ErrorCode::kUnreachable, "too little arrives to end in time"));
 }
 
@@ -343,9 +350,15 @@ void Transfer::move_to_end(std::size_t i) {
   link_all();
 }
 
+void Transfer::drop_at_sender(std::int64_t id) {
+  State& sender = states_[links_.at(id).from];
+  if (!sender.left()) sender.to_send.emplace_back(CopyDrop{id});
+}
+
 void Transfer::leave_sender(State& state) {
   for (const std::int64_t link : state.live_links) {
     state.to_send.emplace_back(CopyDrop{link});
+    drop_at_sender(link);
     end_relay(link);
   }
   state.live_links.clear();

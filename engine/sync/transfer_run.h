@@ -153,9 +153,9 @@ class Transfer {
   /// Bytes per second, for judging the node. The bytes that it receives are its own claim, and count only as far as it
   /// then has more.
   static double pace_of(const State& state, Clock::time_point now);
-  /// The bytes that the node should have as well: those of its sender. A source has all from the beginning, so there
-  /// the receiver with the most counts, if there are cables. Nothing without such a node.
-  std::optional<std::int64_t> pacemaker_of(std::size_t i) const;
+  /// The node whose bytes, as it claims them, the node should have as well: its sender. A source has all from the
+  /// beginning, so there the receiver with the most counts, if there are cables. Nothing without such a node.
+  std::optional<std::size_t> pacemaker_of(std::size_t i) const;
   /// A node that falls far behind its sender is slow, and the nodes behind it need not be.
   void check_pace(std::size_t i, Clock::time_point now);
   /// The pace of the source shows only at its receiver. So the first one leaves its place once, slow or not: the order
@@ -167,9 +167,11 @@ class Transfer {
   bool is_late_itself(std::size_t sender, Clock::time_point now);
   /// Without effect if nothing is behind it, or if cables leave no other way.
   void move_to_end(std::size_t i);
-  void leave_sender(State& state);
+  /// A receiver can claim a loss, and keep the connections: the sender ends them.
+  void drop_at_sender(std::int64_t id);
   /// Its thread, connection and memory go at once. Without effect on a link between two nodes.
   void end_relay(std::int64_t link);
+  void leave_sender(State& state);
 
   const Cluster& cluster_;
   const std::vector<TransferMember>& members_;

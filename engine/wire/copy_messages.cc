@@ -54,6 +54,17 @@ bool is_path_below_tree(std::string_view path) {
   });
 }
 
+bool is_too_deep(std::string_view path, CopyKind kind) {
+  const auto above = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+  return above + (kind == CopyKind::kDirectory ? 1 : 0) > kDeepestCopyTree;
+}
+
+bool is_transient_blob(std::string_view path) {
+  constexpr std::string_view kBlobs = "blobs/";
+  if (!path.starts_with(kBlobs) || path.find('/', kBlobs.size()) != std::string_view::npos) return false;
+  return path.ends_with(".incomplete") || path.ends_with(".lock");
+}
+
 bool stays_in_tree(std::string_view path, std::string_view target) {
   if (target.empty() || target.front() == '/' || target.find('\0') != std::string_view::npos) return false;
   const auto places = split(path, '/');

@@ -27,7 +27,10 @@ inline constexpr std::size_t kCopyRecordBytes = 8 + kCopyDigestBytes;
 /// Bounds of one tree and of one frame.
 inline constexpr std::size_t kMostCopyEntries = 200'000;
 inline constexpr std::size_t kMostEntriesInFrame = 500;
-inline constexpr std::size_t kLongestCopyPath = 4096;
+/// The kernel's PATH_MAX counts the end of the text. Longer paths below a tree, and longer targets, cannot be made.
+inline constexpr std::size_t kLongestCopyPath = 4095;
+/// Directories of a tree, one in the other.
+inline constexpr std::size_t kDeepestCopyTree = 64;
 inline constexpr std::size_t kMostCopyStreams = 16;
 inline constexpr std::size_t kMostCopyTrees = 1000;
 /// The engines allow 127.
@@ -268,8 +271,8 @@ struct CopyFetch {
   std::string tokens;
   std::string keys;  ///< As in CopyServe.
 };
-/// Ends the connections of a CopyFetch. What they have not brought is fetched over other links. No CopyLinkLost
-/// follows.
+/// Ends the connections of a CopyFetch or of a CopyServe. What they have not brought is fetched over other links. No
+/// CopyLinkLost follows.
 struct CopyDrop {
   static constexpr std::string_view kName = "drop";
   std::int64_t link = 0;
@@ -320,6 +323,12 @@ using CopyAnswer =
 /// A path below a tree: relative, of UTF-8, without empty parts, "." and "..", and not of the folder that keeps
 /// unfinished files.
 bool is_path_below_tree(std::string_view path);
+/// True if a listing of the tree stops before it reaches this name: it is a directory at a level below
+/// kDeepestCopyTree, or it is in one.
+bool is_too_deep(std::string_view path, CopyKind kind);
+/// A name that the tools of the hub give to a file beside the blobs of a model while they work. A tree of kind kHub
+/// does not list it.
+bool is_transient_blob(std::string_view path);
 /// True if the link at `path` leads to a name within the tree: relative, never above its root. ".." may only be at the
 /// beginning: behind a name that is itself a link it would lead elsewhere than it reads.
 bool stays_in_tree(std::string_view path, std::string_view target);

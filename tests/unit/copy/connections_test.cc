@@ -1,6 +1,7 @@
 // Connections that strangers make to a program that serves chunks.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -44,6 +45,41 @@ TEST_CASE("copy: of a flood of connections, a server takes a bounded number in e
   }
   // The limit has as many windows, and the last one need not end.
   CHECK(std::chrono::steady_clock::now() - begun >= 18 * ArrivalLimit::kWindow);
+}
+
+TEST_CASE("copy: a server that is dropped ends its connections, and accepts no more") {
+  const test::ScratchDirectory folder;
+  auto tree = Tree::open(folder.path().string());
+  auto index = DigestIndex::open(folder.path().string(), false);
+  REQUIRE((tree && index));
+  Content content(*tree, *index);
+  Traffic traffic;
+  const std::string token(kCopyTokenBytes, 't');
+  const auto server = ChunkServer::start({1, "127.0.0.1", "127.0.0.1", token + token, ""}, content, traffic);
+  REQUIRE(server);
+  CHECK((*server)->link() == 1);
+  const auto to = socket_address("127.0.0.1", (*server)->port());
+  REQUIRE(to);
+  const auto connects = [&](const FileDescriptor& socket) {
+    return ::connect(socket.get(), to->get(), to->size) == 0 &&
+           ::send(socket.get(), token.data(), token.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(token.size());
+  };
+  // The connection ends although it has shown a token, and asks for nothing.
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(connects(socket));
+  (*server)->drop();
+  pollfd ended{socket.get(), POLLIN, 0};
+  REQUIRE(::poll(&ended, 1, 10'000) == 1);
+  char nothing = 0;
+  CHECK(::recv(socket.get(), &nothing, 1, 0) <= 0);
+  // The listener closes soon after.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  bool is_refused = false;
+  while (!is_refused && std::chrono::steady_clock::now() < end) {
+    const FileDescriptor late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    is_refused = ::connect(late.get(), to->get(), to->size) != 0;
+  }
+  CHECK(is_refused);
 }
 
 TEST_CASE("copy: as many connections wait at a listener as the kernel allows") {

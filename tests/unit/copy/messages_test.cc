@@ -1,7 +1,9 @@
 #include "engine/wire/copy_messages.h"
 
+#include <climits>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <variant>
 
 #include "tests/support/catch.h"
@@ -16,6 +18,34 @@ TEST_CASE("copy: a path below a tree has no way out of it") {
   }
   CHECK_FALSE(is_path_below_tree(std::string("a\0b", 3)));
   CHECK_FALSE(is_path_below_tree(".sparkplan-partial/journal"));
+}
+
+TEST_CASE("copy: a path or a link's target that the kernel could not make is refused where it arrives") {
+  const auto text_of = [](std::size_t length) {
+    std::string text;
+    while (text.size() < length) text += "a/";
+    text.resize(length, 'a');
+    text.back() = 'a';
+    return text;
+  };
+  constexpr std::size_t kLongest = PATH_MAX - 1;
+  CHECK(is_path_below_tree(text_of(kLongest)));
+  CHECK_FALSE(is_path_below_tree(text_of(kLongest + 1)));
+  CopyEntries listed;
+  listed.entries.resize(1);
+  listed.entries[0].path = "a";
+  listed.entries[0].kind = CopyKind::kLink;
+  listed.entries[0].target = text_of(kLongest);
+  CHECK(decode<CopyAnswer>(encode(CopyAnswer(listed))));
+  listed.entries[0].target = text_of(kLongest + 1);
+  CHECK_FALSE(decode<CopyAnswer>(encode(CopyAnswer(listed))));
+}
+
+TEST_CASE("copy: files of the hub's tools are those beside the blobs, and no others") {
+  for (const char* path : {"blobs/x.lock", "blobs/x.incomplete"}) CHECK(is_transient_blob(path));
+  for (const char* path : {"blobs/x", "x.lock", "refs/x.lock", "blobs/a/x.lock", "a/blobs/x.lock"}) {
+    CHECK_FALSE(is_transient_blob(path));
+  }
 }
 
 TEST_CASE("copy: a link may lead anywhere in its tree and nowhere else") {

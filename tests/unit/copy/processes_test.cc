@@ -337,6 +337,28 @@ TEST_CASE("copy processes: a link that brings nothing can be dropped, and anothe
   CHECK(equal);
 }
 
+TEST_CASE("copy processes: a sender ends the connections of a link that it is to drop") {
+  const Trees trees(1);
+  Chain chain;
+  REQUIRE(chain.begin({trees.paths[0]}, false));
+  const std::string token = random_text(kCopyTokenBytes, 9);
+  chain.programs[0].send(CopyServe{8, address(0), address(1), token, ""});
+  const auto serving = chain.programs[0].await<CopyServing>();
+  REQUIRE(serving);
+  const auto to = copy::socket_address(address(0), serving->port);
+  const auto from = copy::socket_address(address(1), 0);
+  REQUIRE((to && from));
+  const FileDescriptor socket(::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(socket.get(), from->get(), from->size) == 0);
+  REQUIRE(::connect(socket.get(), to->get(), to->size) == 0);
+  REQUIRE(::send(socket.get(), token.data(), token.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(token.size()));
+  chain.programs[0].send(CopyDrop{8});
+  pollfd ended{socket.get(), POLLIN, 0};
+  REQUIRE(::poll(&ended, 1, 10'000) == 1);
+  char nothing = 0;
+  CHECK(::recv(socket.get(), &nothing, 1, 0) <= 0);
+}
+
 TEST_CASE("copy processes: a node may lose any number of links one after the other") {
   constexpr std::int64_t kLinks = 70;
   const Trees trees(2);

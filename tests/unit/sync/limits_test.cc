@@ -146,6 +146,27 @@ TEST_CASE("listing: a name twice, or without its directory, is refused, and the 
   CHECK_FALSE(taken({{"a", CopyKind::kLink}, {"a/b", CopyKind::kFile}}));
 }
 
+TEST_CASE("listing: a tree that is too deep for the receivers' own listing is refused") {
+  const auto taken = [](std::size_t directories, bool has_file) {
+    CopyEntries part;
+    std::string path;
+    for (std::size_t i = 0; i < directories; ++i) {
+      path += path.empty() ? "d" : "/d";
+      CopyEntry& entry = part.entries.emplace_back();
+      entry.path = path;
+      entry.kind = CopyKind::kDirectory;
+    }
+    if (has_file) part.entries.emplace_back().path = path + "/file";
+    ListingParts parts;
+    parts.add(std::move(part));
+    return parts.take();
+  };
+  CHECK(taken(kDeepestCopyTree, true));
+  const auto refused = taken(kDeepestCopyTree + 1, false);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("64 directories deep") != std::string::npos);
+}
+
 TEST_CASE("listing: digests that do not belong to the listed sum fail the source") {
   auto listed = entries(1, 1).entries;
   listed[0].mode = 0600;
@@ -184,13 +205,45 @@ TEST_CASE("listing: what its own owner could not read is not sent, unless the ow
 }
 
 TEST_CASE("transfer: a digest of zeros fails the source, as receivers would wait for another one") {
-  KnownChunks known(entries(1, 1).entries);
+  const auto listed = entries(1, 1).entries;
+  KnownChunks known(listed);
   CHECK_FALSE(known.only_new(std::string(kCopyRecordBytes, '\0')));
   const std::string record =
       std::string(kCopyRecordBytes - kCopyDigestBytes, '\0') + std::string(kCopyDigestBytes, 'd');
   const auto fresh = known.only_new(record);
   REQUIRE(fresh);
   CHECK(*fresh == record);
+}
+
+TEST_CASE("transfer: digests that come late fail the source if they have another sum than it lists") {
+  const auto record = [](char chunk, char digest) {
+    return std::string(7, '\0') + chunk + std::string(kCopyDigestBytes, digest);
+  };
+  auto listed = entries(1, 2 * kCopyChunk).entries;
+  listed[0].sum = sha256(std::string(kCopyDigestBytes, 'a') + std::string(kCopyDigestBytes, 'b'));
+  SECTION("all of them") {
+    KnownChunks right(listed);
+    CHECK(right.only_new(record(1, 'b') + record(0, 'a')));
+    CHECK(right.all());
+    KnownChunks wrong(listed);
+    CHECK(wrong.only_new(record(1, 'b')));
+    const auto refused = wrong.only_new(record(0, 'x'));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find("do not belong to the sum") != std::string::npos);
+    CHECK_FALSE(wrong.all());
+  }
+  SECTION("beside digests that were known before") {
+    listed[0].digests = std::string(kCopyDigestBytes, 'a') + std::string(kCopyDigestBytes, '\0');
+    KnownChunks right(listed);
+    CHECK(right.only_new(record(1, 'b')));
+    KnownChunks wrong(listed);
+    CHECK_FALSE(wrong.only_new(record(1, 'x')));
+  }
+  SECTION("of a file without a sum, none is wrong") {
+    listed[0].sum.clear();
+    KnownChunks known(listed);
+    CHECK(known.only_new(record(0, 'x') + record(1, 'y')));
+  }
 }
 
 TEST_CASE("transfer: an honest node's answers stay within its allowance, a flood does not") {

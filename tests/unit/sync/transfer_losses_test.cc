@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -133,6 +134,42 @@ TEST_CASE("transfer: a receiver that gets many bytes between two losses keeps it
   };
   CHECK_FALSE(bench.run()[1].error);
   CHECK(fetches_from(bench.nodes[1], kOfSource) == kFlaps + 1);
+}
+
+TEST_CASE("transfer: a sender is told to end the links that its receiver has lost or left") {
+  constexpr std::int64_t kFlaps = 3;
+  TransferBench bench(2);
+  bench.size = kLargeTree;
+  FlappingReceiver receiver{kFlaps};
+  bench.nodes[1].reaction = [&](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr) return honest(command, self);
+    receiver.take(*fetch, self);
+  };
+  CHECK_FALSE(bench.run()[1].error);
+  std::set<std::int64_t> dropped;
+  for (const CopyDrop& drop : bench.nodes[0].all<CopyDrop>()) dropped.insert(drop.link);
+  const auto served = bench.nodes[0].all<CopyServe>();
+  REQUIRE(static_cast<std::ptrdiff_t>(served.size()) == kHalves * (kFlaps + 1));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kHalves * kFlaps); ++i) CHECK(dropped.contains(served[i].link));
+}
+
+TEST_CASE("transfer: bytes that do not fit the digests of a source are not the fault of their sender alone") {
+  TransferBench bench(3);
+  bench.holders = {1};
+  bench.has_digests = true;
+  bench.nodes[2].reaction = [](const CopyCommand& command, Peer& self) {
+    const auto* fetch = std::get_if<CopyFetch>(&command);
+    if (fetch == nullptr) return honest(command, self);
+    if (fetch->address.ends_with(".11")) return lose(self, *fetch);
+    say(self, CopyLinkLost{fetch->link, make_error(ErrorCode::kVerifyFailed, "chunk 0 has another digest")});
+  };
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[2].error);
+  const std::string text = outcomes[2].error->describe();
+  INFO(text);
+  CHECK(text.find("receive from n2, with the digests of the source n1") != std::string::npos);
+  CHECK(text.find("chunk 0 has another digest") != std::string::npos);
 }
 
 TEST_CASE("transfer: a receiver that loses each link without a byte more fails, and the error says so") {

@@ -1,4 +1,5 @@
 // A transfer in which a node is slow. The first node is the source.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -143,6 +144,7 @@ TEST_CASE("transfer: a node that falls far behind its sender goes to the end of 
   for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
   CHECK_FALSE(outcomes[1].slow);
   CHECK(outcomes[2].slow);
+  CHECK(outcomes[2].slower_than == "n2");
   CHECK_FALSE(outcomes[3].slow);
   CHECK(senders_of(bench.nodes[3]).back().ends_with(".12"));
   CHECK(senders_of(bench.nodes[2]).back().ends_with(".14"));
@@ -187,10 +189,17 @@ TEST_CASE("transfer: on a ring, the nodes behind a slow one receive from the oth
   const auto outcomes = bench.run();
   for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
   CHECK(outcomes[1].slow);
+  // The other neighbour of the source: the report says by whose claims the node is slow.
+  CHECK(outcomes[1].slower_than == "n4");
   CHECK_FALSE(outcomes[1].delays);
   CHECK_FALSE(outcomes[3].slow);
   CHECK(senders_of(bench.nodes[2]).back().ends_with(".14"));
-  CHECK(bench.nodes[1].all<CopyDrop>().empty());
+  // It keeps its own sender: what it drops is what n3 received from it.
+  const auto dropped = bench.nodes[1].all<CopyDrop>();
+  const auto fetched = bench.nodes[1].all<CopyFetch>();
+  CHECK(std::ranges::none_of(dropped, [&](const CopyDrop& drop) {
+    return std::ranges::any_of(fetched, [&](const CopyFetch& fetch) { return fetch.link == drop.link; });
+  }));
 }
 
 TEST_CASE("transfer: a slow node that is the only way is named, and those behind it keep it") {
@@ -230,6 +239,7 @@ TEST_CASE("transfer: a sender that has everything and sends too little to end in
   for (const auto& outcome : outcomes) CHECK_FALSE(outcome.error);
   // The claims of its sender do not make it a slow node.
   CHECK_FALSE(outcomes[receiver].slow);
+  CHECK(outcomes[receiver].slower_than.empty());
   CHECK(senders_of(bench.nodes[receiver]).front().ends_with(".12"));
   CHECK_FALSE(senders_of(bench.nodes[receiver]).back().ends_with(".12"));
 }
