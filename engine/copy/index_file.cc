@@ -17,7 +17,7 @@
 namespace sparkplan::copy {
 namespace {
 
-/// Enough for three trees of 12 TB in chunks of 8 MiB, with 80 bytes per line.
+/// Enough for nine trees of 4 TB in chunks of 8 MiB, with 80 bytes per line.
 constexpr std::size_t kLargestIndex = std::size_t{512} << 20;
 constexpr std::chrono::seconds kWriterPatience{10};
 constexpr std::chrono::milliseconds kBetweenLocks{50};

@@ -308,7 +308,7 @@ std::int64_t Tree::partial_bytes() const {
 Result<void> Tree::Found::add(FoundEntry one) {
   const CopyEntry& entry = one.entry;
   chunks += chunks_of(entry.size);
-  if (chunks > kMostCopyChunks) return failure(ErrorCode::kUnsupported, "the tree has more than 12 TB");
+  if (chunks > kMostCopyChunks) return failure(ErrorCode::kUnsupported, "the tree has more than 4 TB");
   name_bytes += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
   if (name_bytes > kMostCopyNameBytes) {
     return failure(ErrorCode::kUnsupported, "the names of the tree have more than 20 MiB");

@@ -41,7 +41,7 @@ bool names_process(std::string_view line) {
 
 struct PendingChanges {
   std::string text;               ///< Shortened; empty without a change.
-  std::set<std::string> sources;  ///< The nodes whose reports alone cause all of them; else empty.
+  std::set<std::string> sources;  ///< All of them follow from what these nodes report; else empty.
 };
 
 /// `names`: of the nodes that could be the cause.
@@ -106,18 +106,30 @@ class Judge {
   }
 
   void judge_sync() {
+    std::vector<std::pair<const PreflightNode*, PendingChanges>> pending;
+    std::map<std::string, int> nodes_by_source;  // The number of nodes with changes from this source.
     for (const PreflightNode& node : nodes_) {
-      if (node.plan == nullptr || node.plan->error) continue;
-      const auto changes = changes_in(node.plan->plan, node.spec->name.str(), names_of(nodes_));
-      if (node.plan->status == NodeStatus::kInSync || changes.text.empty()) continue;
+      if (node.plan == nullptr || node.plan->error || node.plan->status == NodeStatus::kInSync) continue;
+      auto changes = changes_in(node.plan->plan, node.spec->name.str(), names_of(nodes_));
+      if (changes.text.empty()) continue;
+      for (const std::string& source : changes.sources) ++nodes_by_source[source];
+      pending.emplace_back(&node, std::move(changes));
+    }
+    for (const auto& [place, changes] : pending) {
+      const PreflightNode& node = *place;
       const bool drifted = node.plan->status == NodeStatus::kDrifted;
       std::string text = (drifted ? "drifted: " : "not applied: ") + changes.text;
       std::string fix = "run `sparkplan apply`";
-      // A node that reports other data each time would keep all others from every job.
+      // A node that reports other data each time would keep all others from every job. A single plan with such changes
+      // proves nothing about their source: this node may report a false state of itself.
       if (!changes.sources.empty()) {
-        const std::string sources = fold_names(std::vector<std::string>(changes.sources.begin(), changes.sources.end()));
-        text += ", from what " + sources + (changes.sources.size() == 1 ? " reports" : " report");
-        fix += "; if that does not help, leave out " + sources + " with --exclude";
+        const std::vector<std::string> names(changes.sources.begin(), changes.sources.end());
+        const bool is_clear =
+            std::ranges::all_of(names, [&](const std::string& name) { return nodes_by_source.at(name) > 1; });
+        text += ", from what " + fold_names(names) + (names.size() == 1 ? " reports" : " report");
+        if (!is_clear) text += " or this node has";
+        fix += "; if that does not help, leave out " + fold_names(names) +
+               (is_clear ? "" : " or " + node.spec->name.str()) + " with --exclude";
       }
       fail("sync", node, std::move(text), std::move(fix));
     }

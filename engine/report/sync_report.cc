@@ -60,9 +60,9 @@ std::string lack_text(const ContentItem& item, const Comparison& found) {
 }
 
 std::string pace_text(const ContentOfNode& node) {
-  const std::string by = node.slower_than.empty() ? "" : " by what " + printable(node.slower_than) + " reported";
+  const std::string by = node.slower_than.empty() ? "" : " compared with " + printable(node.slower_than);
   if (node.delays) return "; slow" + by + ", and the cables leave the nodes behind it no other way";
-  return node.slow ? "; slow" + by + ", so that the others did not wait for it" : "";
+  return node.slow ? "; slow" + by + "; the others did not wait for it" : "";
 }
 
 NodeLine line_of(const ContentItem& item, const ContentOfNode& node) {

@@ -121,7 +121,7 @@ class KnownChunks {
 
   const std::vector<CopyEntry>& entries_;
   std::vector<std::vector<bool>> known_;
-  /// By file. For all chunks of a tree together: 48 MB.
+  /// By file. For all chunks of a tree together: 16 MB.
   std::map<std::size_t, Late> late_;
   std::int64_t unknown_ = 0;
 };

@@ -332,7 +332,10 @@ void Transfer::fail_locked(std::size_t i, Error error) {
     state.outcome.too_little_space = error.sys_errno == ENOSPC;
     state.outcome.error = std::move(error);
   }
-  for (const std::int64_t link : state.live_links) end_relay(link);
+  for (const std::int64_t link : state.live_links) {
+    drop_at_sender(link);
+    end_relay(link);
+  }
   state.to_send.clear();
   if (i == source_ && !can_do_without_source()) {
     for (std::size_t k = 0; k < states_.size(); ++k) {

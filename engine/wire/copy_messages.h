@@ -37,8 +37,9 @@ inline constexpr std::size_t kMostCopyTrees = 1000;
 inline constexpr std::size_t kMostImageLayers = 500;
 /// A file of 2 TiB: its digests fit into a message.
 inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
-/// The chunks of all files of a tree (12 TB). The controller keeps their digests.
-inline constexpr std::int64_t kMostCopyChunks = 1'500'000;
+/// The chunks of all files of a tree (4 TB). The controller keeps their digests up to three times: of the listing, of
+/// those that came later, and until a file has all of them. That is 52 MB.
+inline constexpr std::int64_t kMostCopyChunks = 500'000;
 /// The bytes of all names, links' targets and owners of a tree. With that, a listing takes less than 100 MB of memory.
 inline constexpr std::size_t kMostCopyNameBytes = std::size_t{20} << 20;
 

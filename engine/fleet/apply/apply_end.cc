@@ -100,8 +100,37 @@ void ApplyRun::commit(ApplyNode& applied) {
   if (!committed) session_.give_up(node, std::move(committed).error().within("write the manifest"));
 }
 
+void ApplyRun::find_values_not_learned() {
+  for (const ApplyNode& applied : nodes_) {
+    const PlannedNode& planned = applied.planned;
+    if (!applied.node.active()) continue;
+    for (const Change& change : applied.shown.changes) {
+      const Resource* resource = find_resource(planned.desired, change.id);
+      if (resource == nullptr || !resource->known_part_first) continue;
+      const auto kept = planned.kept_fields.find(change.id);
+      for (const FieldChange& field : change.fields) {
+        const Value* now = field.after.contains_unknown() ? resource->desired.find(field.path) : nullptr;
+        const Value::Unknown* unknown = now == nullptr ? nullptr : now->unknown();
+        const bool is_kept = kept != planned.kept_fields.end() && kept->second.contains(field.path);
+        if (unknown == nullptr || !unknown->producer.empty() || is_kept) continue;
+        not_learned_[change.id.words() + ": " + field.path + " stays as it is, because " + unknown->reason].insert(
+            applied.node.name());
+      }
+    }
+  }
+}
+
+void ApplyRun::warn_of_values_not_learned() {
+  for (const auto& [what, nodes] : not_learned_) {
+    session_.remark(finding(Severity::kWarning, "apply.not_learned",
+                            what + ": on " + fold_names(std::vector<std::string>(nodes.begin(), nodes.end())),
+                            "look at the node that has no value, then plan again"));
+  }
+}
+
 void ApplyRun::commit_all() {
   next_roster_ = next_roster();
+  warn_of_values_not_learned();
   if (!planning_->rolls_back()) warn_of_disputed_ids(session_);
   session_.on_each(nodes_, [&](ApplyNode& applied) { commit(applied); });
 }

@@ -48,12 +48,13 @@ void fill_in(Change& change, const Change& learned) {
 }
 
 /// Completes waiting changes of the approved plan with the values of a later stage.
-void fill_in(NodePlan& shown, const NodePlan& later) {
+void fill_in(NodePlan& shown, const PlannedNode& planned) {
+  const NodePlan& later = planned.plan;
   const auto later_changes = changes_by_id(later);
   for (auto& change : shown.changes) {
     const auto learned = later_changes.find(change.id);
     if (learned == later_changes.end() || change.origin == Origin::kForeign) continue;
-    if (!contains(shown.waiting, change.id)) continue;
+    if (!contains(shown.waiting, change.id) || planned.outcomes.of(change.id).failure) continue;
     fill_in(change, *learned->second);
     const auto value = later.after_steps.find(change.id);
     if (value != later.after_steps.end()) shown.after_steps.insert_or_assign(value->first, value->second);
@@ -310,10 +311,12 @@ bool ApplyRun::carry_out_stage() {
     fail_invisible_changes(applied.planned, desired);
     progress = progress || applied.planned.outcomes.progress() != progress_before;
   }
-  refuse_changes_not_shown(*planning_, shown);
+  refuse_changes_not_shown(*planning_, shown,
+                           options_.saved_plan != nullptr ? "make a new plan: sparkplan plan -o PLAN" : "plan again");
+  find_values_not_learned();
   // Not before: the new values have to be compared with those that were approved.
   for (auto& applied : nodes_) {
-    if (applied.node.active()) fill_in(applied.shown, applied.planned.plan);
+    if (applied.node.active()) fill_in(applied.shown, applied.planned);
   }
   planning_->make_plans();
   for (auto& planned : planning_->nodes()) planned.keep_to_approved();

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ class ApplyRun {
   static void fail_invisible_changes(PlannedNode& node, const std::vector<Resource>& before);
 
   void release_departing();
+  /// After a stage: finds what the plan has shown as unknown until another node has it, and what it will not have.
+  void find_values_not_learned();
+  void warn_of_values_not_learned();
   void commit_all();
   void commit(ApplyNode& node);
   void find_ineffective();
@@ -91,6 +95,7 @@ class ApplyRun {
   bool not_begun_ = false;                           ///< --all-or-nothing has stopped the run before its first change.
   Result<std::string> new_cluster_id_ = new_uuid();  ///< For a cluster without a roster.
   Roster next_roster_;                               ///< As of the beginning of the stage.
+  std::map<std::string, std::set<std::string>> not_learned_;  ///< Value and reason -> the nodes that lack it.
 };
 
 }  // namespace sparkplan

@@ -287,12 +287,15 @@ void keep_fields_not_shown(Planning& planning, const ShownPlans& shown) {
   leave_fields_of_others(planning, shown, fields_beyond);
 }
 
-void refuse_changes_not_shown(Planning& planning, const ShownPlans& shown) {
+void refuse_changes_not_shown(Planning& planning, const ShownPlans& shown, const std::string& hint) {
   for (auto& planned : planning.nodes()) {
     const NodePlan* held = planned.node.active() ? shown(planned.node) : nullptr;
     if (held == nullptr) continue;
-    for (const auto& [id, error] : beyond_what_was_shown(*held, planned.plan)) {
-      if (planned.outcomes.of(id).approved) planned.outcomes.go_stale(id, error);
+    for (auto& [id, error] : beyond_what_was_shown(*held, planned.plan)) {
+      const ChangeOutcome& outcome = planned.outcomes.of(id);
+      if (!outcome.approved || outcome.failure) continue;
+      error.hint = hint;
+      planned.outcomes.go_stale(id, error);
     }
   }
 }

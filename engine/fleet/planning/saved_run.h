@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "engine/fleet/planning/planning.h"
 #include "engine/plan/saved_plan.h"
@@ -28,7 +29,7 @@ ShownPlans plans_in(const SavedPlan& saved);
 void keep_fields_not_shown(Planning& planning, const ShownPlans& shown);
 
 /// For the stages after the first. A stage may make known values that `shown` has as unknown. Any other difference
-/// from `shown` makes the change stale, regardless of the node's data by then.
-void refuse_changes_not_shown(Planning& planning, const ShownPlans& shown);
+/// from `shown` makes the change stale, regardless of the node's data by then. `hint`: what the user can do.
+void refuse_changes_not_shown(Planning& planning, const ShownPlans& shown, const std::string& hint);
 
 }  // namespace sparkplan

@@ -199,6 +199,31 @@ TEST_CASE("trust: another key in a later stage is not written, and does not keep
   CHECK(warning->node == "n1");
 }
 
+TEST_CASE("trust: a node that announces a key and then has none is named where the others lack it") {
+  TrustBench bench(3);
+  std::atomic<bool> made = false;
+  bench.on_steps[1] = [&] { made = true; };
+  bench.lies[1] = [&](Value truth) {
+    if (!made) return truth;
+    Value user = *truth.find("users")->find("nvidia");
+    user.erase("makes_key");
+    user.erase("public_key");
+    return truth.set("users", Value::map({{"nvidia", user}}));
+  };
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  const Diagnostic* warning = finding_in(report, "apply.not_learned");
+  REQUIRE(warning != nullptr);
+  CHECK(warning->message.find("authorized.n1 stays as it is, because n1 has no usable key") != std::string::npos);
+  CHECK(warning->message.find("on n[1-3]") != std::string::npos);
+  CHECK_FALSE(bench.line_of("n3", 2, kAuthorizedKeys).empty());
+}
+
+TEST_CASE("trust: a node without lies leaves no value of the plan unknown") {
+  TrustBench bench(3);
+  CHECK(finding_in(bench.apply(), "apply.not_learned") == nullptr);
+}
+
 TEST_CASE("trust: a key that a node exchanges after the approval is written nowhere, and the approved one is") {
   TrustBench bench(3);
   REQUIRE(bench.apply().nodes[1].status == NodeStatus::kApplied);

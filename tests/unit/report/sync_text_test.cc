@@ -102,10 +102,10 @@ TEST_CASE("sync text: a slow node is named") {
   node.slow = true;
   CHECK(slow_in_json());
   const auto text = to_text(report, false, TextStyle{});
-  CHECK(has(text, "spark-02 received 30.0 MB in 20.0 s; slow, so that the others did not wait for it"));
+  CHECK(has(text, "spark-02 received 30.0 MB in 20.0 s; slow; the others did not wait for it"));
   node.slower_than = "spark-03";
   CHECK(has(to_text(report, false, TextStyle{}),
-            "slow by what spark-03 reported, so that the others did not wait for it"));
+            "slow compared with spark-03; the others did not wait for it"));
   const auto json = to_json_value(report);
   const Value* named =
       json.find("items")->list_items()->front().find("nodes")->list_items()->back().find("slower_than");
