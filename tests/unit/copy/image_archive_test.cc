@@ -173,6 +173,39 @@ TEST_CASE("image archive: a layer that the configuration does not name is refuse
   CHECK(signs > 0);
 }
 
+TEST_CASE("image archive: an honest layer under the digest of another one is refused") {
+  // podman would look for the digest in its list, and take that content from an address.
+  Files files = oci_files(kConfig, annotations_of("localhost/local/vllm:1"), "other");
+  files.back().second = kContent;
+  CHECK(is_refused(tar_of(files), ErrorCode::kVerifyFailed, ContainerEngine::kPodman));
+}
+
+TEST_CASE("image archive: a part that an engine would take from an address or from the list itself is refused") {
+  const std::string names = annotations_of("localhost/local/vllm:1");
+  const std::string more = GENERATE(R"(,"urls":["http://10.0.0.1/e"])", R"(,"data":"bGF5ZXI=")", R"(,"urls":null)",
+                                    R"(,"Urls":["http://10.0.0.1/e"])", R"(,"URLS":[])");
+  const auto with_more = [&](std::string text, const std::string& digest) {
+    const std::string whole = digest + "\"";
+    return text.replace(text.find(whole), whole.size(), whole + more);
+  };
+  const auto archive = [&](const std::string& manifest, const std::string& index) {
+    return tar_of({{"blobs/sha256/" + sha256(manifest), manifest},
+                   {"blobs/sha256/" + sha256(kConfig), kConfig},
+                   {"blobs/sha256/" + sha256(kContent), kContent},
+                   {"index.json", index}});
+  };
+  const std::string honest = manifest_of(kConfig);
+  REQUIRE(check(archive(honest, index_of(honest, names)), ContainerEngine::kPodman, sha256(kConfig)));
+  const auto refused = [&](const std::string& bytes) {
+    return is_refused(bytes, ErrorCode::kUnsupported, ContainerEngine::kPodman);
+  };
+  const std::string of_layer = with_more(honest, sha256(kContent));
+  CHECK(refused(archive(of_layer, index_of(of_layer, names))));
+  const std::string of_config = with_more(honest, sha256(kConfig));
+  CHECK(refused(archive(of_config, index_of(of_config, names))));
+  CHECK(refused(archive(honest, with_more(index_of(honest, names), sha256(honest)))));
+}
+
 TEST_CASE("image archive: for podman, each layer is a file and has its digest in the configuration") {
   const auto refused = [&](const Files& files, const std::string& id) {
     const auto checked = check(tar_of(files), ContainerEngine::kPodman, id);
