@@ -22,8 +22,8 @@ constexpr const char* kPreflightTable =
 /// Two equal nodes on which a job can start.
 class Nodes {
  public:
-  explicit Nodes(std::size_t count = 2) : specs_(local_nodes(count)), facts(count) {
-    for (std::size_t i = 0; i < count; ++i) {
+  explicit Nodes(int count = 2) : specs_(local_nodes(count)), facts(static_cast<std::size_t>(count)) {
+    for (std::size_t i = 0; i < facts.size(); ++i) {
       facts[i].host.gpu_driver = "580.95.05";
       facts[i].nccl_version = "2.28.9";
       facts[i].memory_total_bytes = std::int64_t{128} << 30;

@@ -62,7 +62,7 @@ std::ptrdiff_t fetches_from(const CopyNode& node, const std::string& address) {
 }  // namespace
 
 TEST_CASE("transfer: the relay of a link that is lost ends at once") {
-  constexpr int kRelays = 2;  // After so many losses the only sender is unfit.
+  constexpr int kRelays = 4;  // Two at a time. After so many losses the only sender is unfit.
   TransferBench bench(2);
   bench.from_controller = true;
   std::atomic<int> opened = 0;
