@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "engine/wire/facts_messages.h"
+
 namespace sparkplan {
 namespace {
 
@@ -12,6 +14,7 @@ constexpr std::int64_t kLongestPatience = 30'000;
 constexpr std::int64_t kMostStreams = 64;
 constexpr std::size_t kMostInterfaces = 256;
 constexpr std::size_t kMostProbes = 65'536;
+constexpr std::size_t kMostSenders = 4096;
 /// All names and ports of all other nodes.
 constexpr std::size_t kMostTargets = 65'536;
 /// All checks of a node with all other nodes; also the earlier values of one check.
@@ -102,6 +105,11 @@ void list_fields(FieldVisitor& field, StartLinkProbeRequest& request) {
 
 void list_fields(FieldVisitor& field, SendLinkProbesRequest& request) { list_name(field, "node", request.node); }
 
+void list_fields(FieldVisitor& field, ReadLinkProbesRequest& request) {
+  field("senders", request.senders,
+        kOptional.no_longer_than(kDigestLength).unless(request.senders.empty()).at_most(kMostSenders));
+}
+
 void list_fields(FieldVisitor& field, ReceivedProbe& probe) {
   list_name(field, "at", probe.at);
   list_name(field, "node", probe.node);
@@ -114,6 +122,8 @@ void list_fields(FieldVisitor& field, ReadLinkProbesReply& reply) {
   const bool are_names = std::all_of(reply.send_errors.begin(), reply.send_errors.end(),
                                      [](const auto& entry) { return is_name(entry.first); });
   field.check("mute", are_names, kNameRequirement);
+  field("overrun", reply.overrun, kOptional.at_most(kMostInterfaces));
+  field.check("overrun", std::all_of(reply.overrun.begin(), reply.overrun.end(), is_name), kNameRequirement);
 }
 
 void list_fields(FieldVisitor& field, SshLoginReply::Login& login) {

@@ -114,12 +114,17 @@ struct ReceivedProbe {
 struct ReadLinkProbesReply {
   std::vector<ReceivedProbe> received;             ///< Sorted, each once.
   std::map<std::string, std::string> send_errors;  ///< Interfaces that could not send a probe -> the reason.
+  /// Interfaces at which so many frames arrived that probes may be missing.
+  std::vector<std::string> overrun = {};
 };
 
 /// The probes received since StartLinkProbeRequest, without the node's own. Closes the interfaces.
 struct ReadLinkProbesRequest {
   static constexpr std::string_view kName = "hear_cables";
   using Reply = ReadLinkProbesReply;
+  /// sha256() of the names of all nodes that have sent: frames with other names are dropped. A digest lets no node send
+  /// in a name that it has not received. Empty: any name.
+  std::vector<std::string> senders = {};
 };
 
 struct SshLoginReply {
@@ -254,6 +259,7 @@ void list_fields(FieldVisitor& field, MeasureTcpReply& reply);
 void list_fields(FieldVisitor& field, MeasureTcpRequest& request);
 void list_fields(FieldVisitor& field, StartLinkProbeRequest& request);
 void list_fields(FieldVisitor& field, SendLinkProbesRequest& request);
+void list_fields(FieldVisitor& field, ReadLinkProbesRequest& request);
 void list_fields(FieldVisitor& field, ReceivedProbe& probe);
 void list_fields(FieldVisitor& field, ReadLinkProbesReply& reply);
 void list_fields(FieldVisitor& field, SshLoginReply::Login& login);

@@ -21,7 +21,7 @@ namespace sparkplan {
 
 /// A peer of another major version is refused. A newer minor version only adds.
 inline constexpr std::int64_t kProtocolMajor = 1;
-inline constexpr std::int64_t kProtocolMinor = 8;
+inline constexpr std::int64_t kProtocolMinor = 9;
 /// The first minor versions whose agents know these requests and fields. An older agent refuses them.
 inline constexpr std::int64_t kMinorOfObserveManaged = 2;  ///< FactsRequest::observe_managed
 inline constexpr std::int64_t kMinorOfEverything = 3;      ///< FactsRequest::everything
@@ -29,6 +29,7 @@ inline constexpr std::int64_t kMinorOfForesight = 4;       ///< ForesightRequest
 inline constexpr std::int64_t kMinorOfKnownRosters = 5;    ///< FactsRequest::known_rosters
 inline constexpr std::int64_t kMinorOfSecrets = 5;         ///< ObserveNodeRequest::secret, ApplyRequest::secrets
 inline constexpr std::int64_t kMinorOfPatience = 8;        ///< FactsRequest::patience_ms
+inline constexpr std::int64_t kMinorOfProbeSenders = 9;    ///< ReadLinkProbesRequest::senders
 
 /// The agent's first message, sent without a request.
 struct Hello {

@@ -118,7 +118,9 @@ void read_link_probe(std::string_view text) {
   // The clock moves on each time, so that the frame is awaited once.
   int readings = 0;
   const auto now = [&] { return std::chrono::steady_clock::time_point(std::chrono::milliseconds(900 * readings++)); };
-  for (const ReceivedProbe& probe : received_probes(sockets, token, "spark-01", now)) {
+  const auto none_lost = [](const LinkProbeSocket&) { return false; };
+  const auto reply = received_probes(sockets, {token, "spark-01"}, now, none_lost);
+  for (const ReceivedProbe& probe : reply.received) {
     require(NodeName::parse(probe.node).has_value(), "a probe names no node", probe.node);
     require_printable(probe.interface, "the interface of a probe", 15);
   }

@@ -9,11 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "engine/core/digest.h"
 #include "engine/core/ids.h"
 
 namespace sparkplan {
@@ -47,6 +50,11 @@ const sockaddr* generic_link(const sockaddr_ll& address) { return reinterpret_ca
 constexpr std::size_t kMostReplyBytes = std::size_t{200} << 10;
 /// Of one probe in the reply, beside its names.
 constexpr std::size_t kReplyOverhead = 40;
+/// The interfaces of one sender that one interface can reach through a switch. A machine that has received a name can
+/// send any number of others with it.
+constexpr std::size_t kMostOfSender = 16;
+/// The most pairs of a receiving interface and a sender. 64 interfaces with 256 senders are as many.
+constexpr std::size_t kMostPairs = 16'384;
 
 /// True for a name that the kernel gives to an interface.
 bool can_be_interface(std::string_view name) {
@@ -70,47 +78,109 @@ std::optional<ReceivedProbe> probe_in(std::string_view frame, const std::string&
   return ReceivedProbe{at, std::string(node), std::string(interface)};
 }
 
-/// Different probes, up to the size of a reply.
+/// Different probes, up to the size of a reply. Each sender has its own room at each interface: no flood of frames
+/// takes that of another one.
 class Received {
  public:
+  explicit Received(const AwaitedProbes& awaited)
+      : awaited_(awaited), senders_(awaited.senders.begin(), awaited.senders.end()) {}
+
   void add(ReceivedProbe probe) {
-    const std::size_t size = probe.at.size() + probe.node.size() + probe.interface.size() + kReplyOverhead;
-    if (bytes_ + size <= kMostReplyBytes && probes_.insert(std::move(probe)).second) bytes_ += size;
+    auto found = kept_.find({probe.at, probe.node});
+    if (found == kept_.end()) {
+      if (!is_awaited(probe.node)) return;
+      if (kept_.size() == kMostPairs) return miss(probe.at);
+      found = kept_.try_emplace({probe.at, probe.node}).first;
+    }
+    auto& interfaces = found->second;
+    if (std::find(interfaces.begin(), interfaces.end(), probe.interface) != interfaces.end()) return;
+    if (interfaces.size() == kMostOfSender) return miss(probe.at);
+    interfaces.push_back(std::move(probe.interface));
   }
-  std::vector<ReceivedProbe> all() const { return {probes_.begin(), probes_.end()}; }
+
+  /// Notes that probes at that interface may be missing.
+  void miss(const std::string& at) { overrun_.insert(at); }
+
+  /// The first probe of each sender, then the second ones, as far as the reply has room.
+  ReadLinkProbesReply reply() {
+    ReadLinkProbesReply reply;
+    std::size_t bytes = 0;
+    for (std::size_t turn = 0; turn < kMostOfSender; ++turn) {
+      for (const auto& [pair, interfaces] : kept_) {
+        if (turn >= interfaces.size()) continue;
+        ReceivedProbe probe{pair.first, pair.second, interfaces[turn]};
+        const std::size_t size = probe.at.size() + probe.node.size() + probe.interface.size() + kReplyOverhead;
+        if (bytes + size > kMostReplyBytes) {
+          miss(probe.at);
+          continue;
+        }
+        bytes += size;
+        reply.received.push_back(std::move(probe));
+      }
+    }
+    std::sort(reply.received.begin(), reply.received.end());
+    reply.overrun.assign(overrun_.begin(), overrun_.end());
+    return reply;
+  }
 
  private:
-  std::set<ReceivedProbe> probes_;
-  std::size_t bytes_ = 0;
+  bool is_awaited(const std::string& name) const {
+    return name != awaited_.node && (senders_.empty() || senders_.contains(sha256(name)));
+  }
+
+  const AwaitedProbes& awaited_;
+  std::set<std::string> senders_;
+  /// The receiving interface and the sender -> the sender's interfaces, in the order of arrival.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> kept_;
+  std::set<std::string> overrun_;
 };
 
-/// False if the socket can no longer be read.
-bool receive(const LinkProbeSocket& from, const std::string& token, const std::string& node, Received& received) {
+enum class SocketState : std::uint8_t { kEmpty, kHasMore, kBroken };
+
+/// Reads as many frames as one socket may have before the others.
+SocketState receive(const LinkProbeSocket& from, const std::string& token, Received& received) {
   std::array<char, kMaxFrame> frame{};
   for (int frames = 0; frames < kFramesInTurn; ++frames) {
     const ssize_t size = ::recv(from.socket.get(), frame.data(), frame.size(), 0);
-    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    if (size < 0 && errno == EINTR) return SocketState::kHasMore;
+    if (size < 0) return errno == EAGAIN ? SocketState::kEmpty : SocketState::kBroken;
     auto probe = probe_in({frame.data(), static_cast<std::size_t>(size)}, token, from.interface);
-    if (probe && probe->node != node) received.add(*std::move(probe));
+    if (probe) received.add(*std::move(probe));
   }
-  return true;
+  return SocketState::kHasMore;
+}
+
+/// Source: packet(7), PACKET_STATISTICS.
+bool kernel_dropped_frames(const LinkProbeSocket& socket) {
+  tpacket_stats counted{};
+  socklen_t size = sizeof counted;
+  return ::getsockopt(socket.socket.get(), SOL_PACKET, PACKET_STATISTICS, &counted, &size) == 0 && counted.tp_drops > 0;
 }
 
 }  // namespace
 
-std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sockets, const std::string& token,
-                                           const std::string& node, const SteadyTime& now) {
-  Received received;
+ReadLinkProbesReply received_probes(std::span<const LinkProbeSocket> sockets, const AwaitedProbes& awaited,
+                                    const SteadyTime& now, const FrameLosses& lost) {
+  Received received(awaited);
   std::vector<pollfd> waiting;
   for (const LinkProbeSocket& one : sockets) waiting.push_back({one.socket.get(), POLLIN, 0});
+  // All awaited probes are in the sockets already: a socket that was empty once has given all of them.
+  std::vector<bool> read_out(sockets.size(), false);
   const auto end = now() + kLongest;
-  while (now() < end && ::poll(waiting.data(), waiting.size(), kQuietMs) > 0) {
+  bool quiet = false;
+  while (!quiet && now() < end) {
+    quiet = ::poll(waiting.data(), waiting.size(), kQuietMs) <= 0;
     for (std::size_t at = 0; at < sockets.size(); ++at) {
+      const auto state = waiting[at].revents == 0 ? SocketState::kEmpty : receive(sockets[at], awaited.token, received);
+      if (state != SocketState::kHasMore) read_out[at] = true;
       // poll() skips negative descriptors.
-      if (waiting[at].revents != 0 && !receive(sockets[at], token, node, received)) waiting[at].fd = -1;
+      if (state == SocketState::kBroken) waiting[at].fd = -1;
     }
   }
-  return received.all();
+  for (std::size_t at = 0; at < sockets.size(); ++at) {
+    if (!read_out[at] || lost(sockets[at])) received.miss(sockets[at].interface);
+  }
+  return received.reply();
 }
 
 Result<LinkProbe> LinkProbe::open(const StartLinkProbeRequest& request) {
@@ -159,8 +229,11 @@ void LinkProbe::send(const std::string& node) {
   }
 }
 
-ReadLinkProbesReply LinkProbe::read(const std::string& node) const {
-  return ReadLinkProbesReply{received_probes(sockets_, token_, node, std::chrono::steady_clock::now), send_errors_};
+ReadLinkProbesReply LinkProbe::read(const std::string& node, const std::vector<std::string>& senders) const {
+  auto reply =
+      received_probes(sockets_, {token_, node, senders}, std::chrono::steady_clock::now, kernel_dropped_frames);
+  reply.send_errors = send_errors_;
+  return reply;
 }
 
 }  // namespace sparkplan

@@ -22,12 +22,24 @@ struct LinkProbeSocket {
 
 using SteadyTime = std::function<std::chrono::steady_clock::time_point()>;
 
-/// I/O. The probes with that token, until none has arrived for a moment, and for at most a second: other senders of
-/// such frames cannot delay it. Probes from `node`, which is this node, are left out. The adapter passes frames between
-/// the two halves of one port, which proves nothing about the cable. A socket that fails is skipped, and so is a probe
-/// with a name that no node or interface can have. The probes fit into a reply.
-std::vector<ReceivedProbe> received_probes(std::span<const LinkProbeSocket> sockets, const std::string& token,
-                                           const std::string& node, const SteadyTime& now);
+/// True if the kernel has dropped frames of that socket, for lack of room.
+using FrameLosses = std::function<bool(const LinkProbeSocket&)>;
+
+/// The probes that a node keeps.
+struct AwaitedProbes {
+  std::string token;
+  /// This node's name in its own probes, which are left out: the adapter passes frames between the two halves of one
+  /// port, which proves nothing about the cable.
+  std::string node;
+  std::vector<std::string> senders = {};  ///< sha256() of the names of all senders. Empty: any sender.
+};
+
+/// I/O. The awaited probes, until none has arrived for a moment, and for at most a second: other senders of such frames
+/// cannot delay it. A socket that fails is skipped, and so is a probe with a name that no node or interface can have.
+/// The probes fit into a reply. Of each sender, each interface keeps a few probes: others cannot displace them. Without
+/// send errors.
+ReadLinkProbesReply received_probes(std::span<const LinkProbeSocket> sockets, const AwaitedProbes& awaited,
+                                    const SteadyTime& now, const FrameLosses& lost);
 
 /// Sends and receives node names as broadcast Ethernet frames, without IP addresses. It finds the other end of a cable
 /// for any network configuration. The EtherType is reserved for experiments (0x88B5).
@@ -40,8 +52,9 @@ class LinkProbe {
 
   /// Sends a probe through each interface. Interfaces that failed are reported by read().
   void send(const std::string& node);
-  /// The received probes, and the interfaces that could not send.
-  ReadLinkProbesReply read(const std::string& node) const;
+  /// The received probes of `senders` (AwaitedProbes::senders), without those of `node`, and the interfaces that could
+  /// not send.
+  ReadLinkProbesReply read(const std::string& node, const std::vector<std::string>& senders) const;
 
  private:
   std::string token_;

@@ -52,10 +52,10 @@ Result<void> AgentSession::handle(const SendLinkProbesRequest& request) {
   return {};
 }
 
-Result<ReadLinkProbesReply> AgentSession::handle(const ReadLinkProbesRequest& /*request*/) {
+Result<ReadLinkProbesReply> AgentSession::handle(const ReadLinkProbesRequest& request) {
   SPARK_CHECK(check_measurable());
   if (!link_probe_) return failure(ErrorCode::kBug, "no link probe was started");
-  auto reply = link_probe_->read(probed_as_);
+  auto reply = link_probe_->read(probed_as_, request.senders);
   link_probe_.reset();
   return reply;
 }

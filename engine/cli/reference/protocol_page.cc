@@ -36,6 +36,8 @@ encode and decode.
   that this request did not offer makes the reply invalid. Agents know the field from `protocol_minor` 5 on.
 - `patience_ms` of a facts request ends an agent without the lock after that time without a request. Without the field
   it is an hour. Agents know the field from `protocol_minor` 8 on.
+- `senders` of the request for link probes has the SHA-256 of the random name of each node that has sent. An agent drops
+  probes with other names. Without the field it drops none. Agents know the field from `protocol_minor` 9 on.
 - Unknown fields of a reply are ignored. An absent field has the default of its struct.
 - A field of the wrong kind or out of its bounds makes the message invalid. "cut" marks texts that are cut instead.
 - A text without a bound, and a key of a map, has at most 8192 bytes. The bound of a list also holds for lists in it.

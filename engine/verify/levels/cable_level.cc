@@ -7,10 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "engine/core/digest.h"
 #include "engine/core/text.h"
 #include "engine/fleet/session/fan_out.h"
 #include "engine/model/port_name.h"
 #include "engine/verify/levels/levels.h"
+#include "engine/wire/messages.h"
 
 namespace sparkplan {
 namespace {
@@ -88,6 +90,8 @@ class CableJudge {
     if (missing.empty()) {
       check.status = CheckStatus::kPass;
       check.text += " cabled as declared";
+    } else if (is_overrun(at, interface)) {
+      check.cause = interface + " received too many frames, so that probes of other nodes may be missing";
     } else if (there.empty()) {
       check.text += " reaches no other node";
       diagnose(check, CheckStatus::kFail, "cable-nobody",
@@ -130,6 +134,12 @@ class CableJudge {
     return found == node->second.end() ? "" : found->second;
   }
 
+  bool is_overrun(std::size_t at, const std::string& interface) const {
+    const auto node = heard_.overrun.find(at);
+    return node != heard_.overrun.end() &&
+           std::find(node->second.begin(), node->second.end(), interface) != node->second.end();
+  }
+
   const VerifyContext& context_;
   const HeardCables& heard_;
   std::vector<HalfPair> pairs_;
@@ -154,14 +164,20 @@ class CableRound {
     });
     on_each("sending link probes",
             [&](VerifyNode& node, std::size_t at) { return node.ask(SendLinkProbesRequest{names_.at(at)}); });
+    // Digests, because other nodes still listen: with the names, a node could send in the name of any other.
+    std::vector<std::string> senders;
+    for (const auto& [at, name] : names_) senders.push_back(sha256(name));
     on_each("reading link probes", [&](VerifyNode& node, std::size_t at) -> Result<void> {
-      SPARK_TRY(auto reply, node.ask(ReadLinkProbesRequest{}, kLongestReading));
+      const bool knows_senders = node.client->hello().protocol_minor >= kMinorOfProbeSenders;
+      const ReadLinkProbesRequest request{knows_senders ? senders : std::vector<std::string>()};
+      SPARK_TRY(auto reply, node.ask(request, kLongestReading));
       replies_[at] = std::move(reply);
       return {};
     });
     for (const std::size_t at : places_) {
       heard_.calls[at] = with_node_names(context_, names_, std::move(replies_[at].received));
       if (!replies_[at].send_errors.empty()) heard_.mute[at] = std::move(replies_[at].send_errors);
+      heard_.overrun[at] = std::move(replies_[at].overrun);
     }
     for (const auto& [at, why] : heard_.silent) heard_.calls.erase(at);
     return std::move(heard_);

@@ -16,6 +16,8 @@ struct HeardCables {
   std::map<std::size_t, std::string> silent;
   /// Interfaces that could receive and not send, with the reason: their silence proves nothing about the cable.
   std::map<std::size_t, std::map<std::string, std::string>> mute;
+  /// Interfaces that received so many frames that probes may be missing.
+  std::map<std::size_t, std::vector<std::string>> overrun = {};
 };
 
 /// Pure. The interfaces of a node that may hold a cable of the fabric: its halves, and similar interfaces of other

@@ -14,6 +14,7 @@
 #include "engine/agent/measure/measurements.h"
 #include "engine/agent/measure/traffic_receiver.h"
 #include "engine/core/arrival_limit.h"
+#include "engine/core/digest.h"
 #include "engine/wire/frame.h"
 #include "engine/wire/messages.h"
 #include "tests/support/catch.h"
@@ -66,6 +67,15 @@ struct Cables {
 
 const std::string kCall = kToken + "spark-02\nenp1s0f1np1\n";
 const std::vector<ReceivedProbe> kHeardCall{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}};
+const AwaitedProbes kAwaited{kToken, "spark-01", {sha256("spark-02"), sha256("spark-03")}};
+const std::vector<std::string> kOverrun{"enp1s0f1np1"};
+
+bool nothing_lost(const LinkProbeSocket& /*socket*/) { return false; }
+
+/// Probes with that name and different interfaces.
+std::string invented(const std::string& node, int number) {
+  return kToken + node + "\ne" + std::to_string(number) + "\n";
+}
 
 }  // namespace
 
@@ -241,7 +251,7 @@ TEST_CASE("a missing interface is reported with the reason") {
   auto sockets = LinkProbe::open({{"none0"}, kToken});
   REQUIRE(sockets);
   sockets->send("spark-01");
-  const auto reply = sockets->read("spark-01");
+  const auto reply = sockets->read("spark-01", {});
   CHECK(reply.received.empty());
   CHECK(reply.send_errors == std::map<std::string, std::string>{{"none0", "there is no such interface"}});
 }
@@ -256,7 +266,7 @@ TEST_CASE("an endless stream of foreign frames does not delay the receiver") {
     if (++asked < 1'000) cables.send("a frame of somebody else");
     return std::chrono::steady_clock::time_point(std::chrono::milliseconds(90) * asked);
   };
-  CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
+  CHECK(received_probes(cables.sockets, kAwaited, now, nothing_lost).received == kHeardCall);
   CHECK(asked < 20);
 }
 
@@ -269,23 +279,74 @@ TEST_CASE("link probes: a forged probe with a name that no node can have does no
     cables.send(kToken + std::string(300, 'x') + "\nenp1s0f1np1\n");
     cables.send(kCall);
     const SteadyTime now = [] { return std::chrono::steady_clock::time_point(); };
-    CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
+    CHECK(received_probes(cables.sockets, kAwaited, now, nothing_lost).received == kHeardCall);
   }
 }
 
-TEST_CASE("link probes: a flood of forged probes fits into the answer of its receiver") {
+TEST_CASE("link probes: a flood of forged probes before the awaited ones does not displace them") {
   Cables cables;
   cables.add("enp1s0f1np1");
-  cables.send(kCall);
   int sent = 0;
   const SteadyTime now = [&] {
     if (++sent < 6'000) cables.send(kToken + std::string(50, 'x') + std::to_string(sent) + "\nenp1s0f1np1\n");
+    if (sent == 6'000) cables.send(kCall);
     return std::chrono::steady_clock::time_point();
   };
-  const auto received = received_probes(cables.sockets, kToken, "spark-01", now);
-  CHECK(received.size() > 1'000);
-  CHECK(std::find(received.begin(), received.end(), kHeardCall.front()) != received.end());
-  const auto reply = encode_frame(encode(NumberedReply{1, encode(ReadLinkProbesReply{received, {}})}));
+  const auto reply = received_probes(cables.sockets, kAwaited, now, nothing_lost);
+  CHECK(reply.received == kHeardCall);
+  CHECK(reply.overrun.empty());
+}
+
+TEST_CASE("link probes: a flood in the name of one node does not displace the probes of another, and is reported") {
+  Cables cables;
+  cables.add("enp1s0f1np1");
+  int sent = 0;
+  const SteadyTime now = [&] {
+    if (++sent < 6'000) cables.send(invented("spark-03", sent));
+    if (sent == 6'000) cables.send(kCall);
+    return std::chrono::steady_clock::time_point();
+  };
+  const auto reply = received_probes(cables.sockets, kAwaited, now, nothing_lost);
+  CHECK(std::count(reply.received.begin(), reply.received.end(), kHeardCall.front()) == 1);
+  CHECK(reply.received.size() < 100);
+  CHECK(reply.overrun == kOverrun);
+}
+
+TEST_CASE("link probes: frames that the kernel dropped, or that were not read in time, are reported") {
+  Cables cables;
+  cables.add("enp1s0f1np1");
+  cables.send(kCall);
+  const SteadyTime now = [] { return std::chrono::steady_clock::time_point(); };
+  const auto all_lost = [](const LinkProbeSocket&) { return true; };
+  const auto dropped = received_probes(cables.sockets, kAwaited, now, all_lost);
+  CHECK(dropped.received == kHeardCall);
+  CHECK(dropped.overrun == kOverrun);
+  cables.send(kCall);
+  int asked = 0;
+  const SteadyTime late = [&] { return std::chrono::steady_clock::time_point(std::chrono::seconds(2) * asked++); };
+  CHECK(received_probes(cables.sockets, kAwaited, late, nothing_lost).overrun == kOverrun);
+}
+
+TEST_CASE("link probes: a flood of forged probes fits into the answer of its receiver") {
+  // Of a controller that names no senders, and of one whose senders are many.
+  const bool any_sender = GENERATE(true, false);
+  AwaitedProbes awaited{kToken, "spark-01"};
+  if (!any_sender) {
+    for (int node = 0; node < 400; ++node)
+      awaited.senders.push_back(sha256(std::string(50, 'x') + std::to_string(node)));
+  }
+  Cables cables;
+  cables.add("enp1s0f1np1");
+  int sent = 0;
+  const SteadyTime now = [&] {
+    const int node = any_sender ? sent : sent % 400;
+    if (++sent < 6'000) cables.send(invented(std::string(50, 'x') + std::to_string(node), sent));
+    return std::chrono::steady_clock::time_point();
+  };
+  const auto received = received_probes(cables.sockets, awaited, now, nothing_lost);
+  CHECK(received.received.size() > 1'000);
+  CHECK(received.overrun == kOverrun);
+  const auto reply = encode_frame(encode(NumberedReply{1, encode(received)}));
   REQUIRE(reply);
   FrameReader reader;
   reader.feed(std::string(kPreamble) + *reply);
@@ -303,7 +364,7 @@ TEST_CASE("a broken socket does not affect the other sockets") {
     if (++asked == 3) cables.send(kCall);  // After the first poll of both sockets.
     return std::chrono::steady_clock::time_point();
   };
-  CHECK(received_probes(cables.sockets, kToken, "spark-01", now) == kHeardCall);
+  CHECK(received_probes(cables.sockets, kAwaited, now, nothing_lost).received == kHeardCall);
 }
 
 }  // namespace sparkplan

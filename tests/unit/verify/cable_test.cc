@@ -1,10 +1,17 @@
 // Probes received through the cables, compared with the declared cables.
 #include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
 
+#include "engine/core/digest.h"
 #include "engine/core/ids.h"
 #include "engine/verify/levels/cable_level.h"
 #include "engine/verify/levels/levels.h"
 #include "tests/support/catch.h"
+#include "tests/unit/remote/fakes.h"
 #include "tests/unit/verify/sample_context.h"
 
 namespace sparkplan {
@@ -41,6 +48,30 @@ Check check_in(SampleContext& sample, const HeardCables& heard, const std::strin
   REQUIRE(found != checks.end());
   return *found;
 }
+
+/// A node whose agent records what it is told about link probes.
+struct ProbedNode {
+  sparkplan::test::Remote remote;
+  std::string sent_as;
+  std::vector<std::string> senders;
+  bool was_read = false;
+  Result<AgentClient> client = failure(ErrorCode::kNotFound, "not opened");
+
+  void start(std::int64_t minor) {
+    Hello hello = sparkplan::test::own_hello();
+    hello.protocol_minor = minor;
+    remote.add(sparkplan::test::agent(hello, [this](const Request& request) -> Result<Value> {
+      if (const auto* send = std::get_if<SendLinkProbesRequest>(&request)) sent_as = send->node;
+      const auto* read = std::get_if<ReadLinkProbesRequest>(&request);
+      if (read == nullptr) return sparkplan::test::answer_usually(request);
+      was_read = true;
+      senders = read->senders;
+      return encode(ReadLinkProbesReply{{}, {}, {kA}});
+    }));
+    client = AgentClient::open(sparkplan::test::node(), remote.options(), {});
+    REQUIRE(client);
+  }
+};
 
 }  // namespace
 
@@ -151,6 +182,45 @@ TEST_CASE("cables: an interface that could not receive does not fail its cable")
   const auto check = check_in(sample, heard, "link/spark-01/A/cable");
   CHECK(check.status == CheckStatus::kSkip);
   CHECK(check.cause == "enp1s0f1np1 could not receive: it went away");
+}
+
+TEST_CASE("cables: an interface that received too many frames does not fail its cable for missing probes") {
+  SampleContext sample(3);
+  auto heard = as_declared(3);
+  heard.overrun[0] = {kA};
+  CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kPass);
+  std::erase_if(heard.calls.at(0), [](const ReceivedProbe& call) { return call.node == "spark-03"; });
+  const auto check = check_in(sample, heard, "link/spark-01/A/cable");
+  CHECK(check.status == CheckStatus::kSkip);
+  CHECK(check.cause == "enp1s0f1np1 received too many frames, so that probes of other nodes may be missing");
+  CHECK(check_in(sample, heard, "link/spark-01/B/cable").status == CheckStatus::kFail);
+  forget(heard, 0, kA);
+  CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kSkip);
+}
+
+TEST_CASE("cables: the agents are told digests of the names of all senders, and an older agent nothing") {
+  SampleContext sample(3);
+  auto context = sample.context();
+  std::array<ProbedNode, 3> nodes;
+  std::set<std::string> digests;
+  for (std::size_t at = 0; at < nodes.size(); ++at) {
+    nodes[at].start(at == 2 ? kMinorOfProbeSenders - 1 : kProtocolMinor);
+    context.nodes[at].client = &*nodes[at].client;
+  }
+  const auto checks = verify_cables(context);
+  for (const ProbedNode& node : nodes) {
+    CHECK(node.was_read);
+    digests.insert(sha256(node.sent_as));
+  }
+  CHECK(digests.size() == 3);
+  for (const std::size_t at : {0U, 1U}) {
+    CHECK(std::set<std::string>(nodes[at].senders.begin(), nodes[at].senders.end()) == digests);
+  }
+  CHECK(nodes[2].senders.empty());
+  // What the agents report of lost frames reaches the checks.
+  REQUIRE(checks.size() == 6);
+  CHECK(checks[0].cause.find("received too many frames") != std::string::npos);
+  CHECK(checks[1].status == CheckStatus::kFail);
 }
 
 TEST_CASE("cables: only physical fabric interfaces that are up are probed") {

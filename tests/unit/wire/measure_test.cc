@@ -39,7 +39,10 @@ TEST_CASE("requests for measurements survive the wire") {
   CHECK(listen.interfaces == std::vector<std::string>{"enp1s0f1np1", "enP2p1s0f1np1"});
   CHECK(listen.token == kToken);
   CHECK(sent_measure(SendLinkProbesRequest{"spark-01"}).node == "spark-01");
-  sent_measure(ReadLinkProbesRequest{});
+  const std::vector<std::string> senders{std::string(64, 'a'), std::string(64, 'b')};
+  CHECK(sent_measure(ReadLinkProbesRequest{senders}).senders == senders);
+  // An older agent refuses the field.
+  CHECK(encode(NumberedRequest{7, ReadLinkProbesRequest{}}).find("senders") == nullptr);
   const auto datagrams = sent_measure(SendDatagramsRequest{kEnd, "192.168.100.12", 4000, kToken, {84}});
   CHECK(datagrams.from == kEnd);
   CHECK(datagrams.port == 4000);
@@ -90,13 +93,16 @@ TEST_CASE("replies about measurements survive the wire") {
   CHECK_FALSE(decode<OpenReceiverReply>(encode(OpenReceiverReply{0, 1})));
   const std::vector<ReceivedProbe> calls{{"enp1s0f1np1", "spark-02", "enp1s0f0np0"}};
   const std::map<std::string, std::string> mute{{"enP2p1s0f1np1", "Network is down"}};
-  const auto cables = decode<ReadLinkProbesReply>(over_the_wire(encode(ReadLinkProbesReply{calls, mute})));
+  const auto cables =
+      decode<ReadLinkProbesReply>(over_the_wire(encode(ReadLinkProbesReply{calls, mute, {"enp1s0f1np1"}})));
   REQUIRE(cables);
   CHECK(cables->received == calls);
   CHECK(cables->send_errors == mute);
+  CHECK(cables->overrun == std::vector<std::string>{"enp1s0f1np1"});
   CHECK(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list()}})));
   CHECK_FALSE(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list()}, {"mute", Value::list({7})}})));
   CHECK_FALSE(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list({7})}})));
+  CHECK_FALSE(decode<ReadLinkProbesReply>(Value::map({{"calls", Value::list()}, {"overrun", Value::list({""})}})));
   CHECK(decode<CloseReceiverReply>(over_the_wire(encode(CloseReceiverReply{{84, 1500}})))->received ==
         std::vector<std::int64_t>{84, 1500});
   for (const auto outcome :
