@@ -81,6 +81,11 @@ std::vector<Step> without_states(const std::vector<Step>& steps) {
   return bare;
 }
 
+/// An apply records the host key and the machine-id of each member that it reaches.
+bool was_never_reached(const RosterEntry& entry) {
+  return entry.host_key.empty() && entry.machine_id.empty() && entry.root.empty();
+}
+
 }  // namespace
 
 ApplyRun::ApplyRun(const Cluster& cluster, const Registry& registry, RunOptions run, const ApplyOptions& options)
@@ -160,6 +165,13 @@ bool ApplyRun::refuse_unasked_releases() {
       session_.remark(node, Severity::kWarning, "release.pending",
                       node.name() + " was removed from the file and is not released yet: not contacted",
                       "run `sparkplan apply --yes-prune` to try again; " + std::string(kForgetHint));
+      continue;
+    }
+    if (was_never_reached(*node.departed)) {
+      node.error = make_error(ErrorCode::kRefused,
+                              "it is no longer in " + session_.cluster().file + ", and no apply has ever reached it",
+                              "to remove it from the cluster, run `sparkplan release " + node.name() + " --forget`");
+      refused = true;
       continue;
     }
     node.error = Error{

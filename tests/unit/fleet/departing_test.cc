@@ -66,6 +66,26 @@ bool has_diagnostic(const Report& report, const std::string& code) {
 
 }  // namespace
 
+TEST_CASE("departing: for a member that no apply has reached, the refusal names the command that removes it") {
+  WatchedCluster cluster(2);
+  for (const std::size_t number : {1, 2}) {
+    edit_roster(cluster.bench.root(number), [](Roster& roster) {
+      RosterEntry mistyped;
+      mistyped.name = "spark-03";
+      mistyped.id = 3;
+      mistyped.address = "10.0.0.133";
+      mistyped.user = "nvidia";
+      roster.members.push_back(mistyped);
+    });
+  }
+  const Report report = cluster.bench.apply();
+  REQUIRE(exit_of(report) == 9);
+  const auto error = report.nodes.back().error;
+  REQUIRE(error);
+  CHECK(error->message.find("no apply has ever reached it") != std::string::npos);
+  CHECK(error->hint == "to remove it from the cluster, run `sparkplan release spark-03 --forget`");
+}
+
 TEST_CASE("departing: a member in one manifest of three is a warning, never contacted and never copied") {
   WatchedCluster cluster(3);
   ScratchDirectory machine;
