@@ -186,7 +186,7 @@ class NodeRun {
       }
     } else if (const auto* ended = std::get_if<RankEnded>(&answer)) {
       SPARK_TRY(auto* rank, rank_of(ended->rank));
-      // A success in the place of the failure that has ended the job would leave nobody to blame.
+      // A success in the place of the failure that has ended the job would hide which node failed.
       if (rank->ended) return failure(ErrorCode::kFailed, "the node reports the end of a rank twice");
       SPARK_CHECK(check_stop(*ended));
       rank->ended = *ended;

@@ -13,7 +13,7 @@ Diagnostic warning_of(const std::vector<std::string>& nodes, const std::map<std:
   std::vector<std::string> reporting;
   for (const auto& [name, member] : ids) {
     if (claims.size() == kShown) break;
-    claims.push_back("that of " + name + " for " + printable(member));
+    claims.push_back("the id of " + name + " for " + printable(member));
     reporting.push_back(name);
   }
   const std::string more = ids.size() > kShown ? " and " + std::to_string(ids.size() - kShown) + " more" : "";

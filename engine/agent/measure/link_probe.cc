@@ -78,8 +78,8 @@ std::optional<ReceivedProbe> probe_in(std::string_view frame, const std::string&
   return ReceivedProbe{at, std::string(node), std::string(interface)};
 }
 
-/// Different probes, up to the size of a reply. Each sender has its own room at each interface: no flood of frames
-/// takes that of another one.
+/// Different probes, up to the size of a reply. Each sender has its own room at each interface, which no flood of
+/// other frames takes.
 class Received {
  public:
   explicit Received(const AwaitedProbes& awaited)

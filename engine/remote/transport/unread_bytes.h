@@ -14,14 +14,14 @@ namespace sparkplan {
 /// may be several windows of output.
 inline constexpr std::size_t kMostUnreadOfNode = std::size_t{32} << 20;
 
-/// The same where a node has a connection for each of up to 64 ranks. An honest rank sends one answer to each command.
+/// The limit for a node with a connection for each of up to 64 ranks. An honest rank sends one answer to each command.
 ///
 /// Of the 100 MB for one hostile node, in MiB: the program 15 and this limit 4. For each rank there are a frame (1/4),
 /// noise, standard error and the latest input twice (1/16 each), which is 28 for all. The last answers of all ranks
 /// take 24 as PreparedRank and 16 as NcclTransport, and the sessions take 4. That is 91 MiB.
 inline constexpr std::size_t kMostUnreadOfRanks = std::size_t{4} << 20;
 
-/// What one node has sent and no caller has read yet: the sum over all channels to it. Used from several threads.
+/// The bytes that one node has sent and no caller has read yet: the sum over all channels to the node. Used from several threads.
 class UnreadBytes {
  public:
   /// A channel that had `before` of these bytes has `now`. Returns the new sum.

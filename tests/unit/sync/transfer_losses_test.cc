@@ -136,7 +136,7 @@ TEST_CASE("transfer: a receiver that gets many bytes between two losses keeps it
   CHECK(fetches_from(bench.nodes[1], kOfSource) == kFlaps + 1);
 }
 
-TEST_CASE("transfer: a sender is told to end the links that its receiver has lost or left") {
+TEST_CASE("transfer: a sender has to end the links that its receiver has lost or left") {
   constexpr std::int64_t kFlaps = 3;
   TransferBench bench(2);
   bench.size = kLargeTree;

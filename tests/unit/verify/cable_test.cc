@@ -49,7 +49,7 @@ Check check_in(SampleContext& sample, const HeardCables& heard, const std::strin
   return *found;
 }
 
-/// A node whose agent records what it is told about link probes.
+/// A node whose agent records the requests about link probes.
 struct ProbedNode {
   sparkplan::test::Remote remote;
   std::string sent_as;
@@ -198,7 +198,7 @@ TEST_CASE("cables: an interface that received too many frames does not fail its 
   CHECK(check_in(sample, heard, "link/spark-01/A/cable").status == CheckStatus::kSkip);
 }
 
-TEST_CASE("cables: the agents are told digests of the names of all senders, and an older agent nothing") {
+TEST_CASE("cables: the agents get digests of the names of all senders, and an older agent gets none") {
   SampleContext sample(3);
   auto context = sample.context();
   std::array<ProbedNode, 3> nodes;
@@ -217,7 +217,7 @@ TEST_CASE("cables: the agents are told digests of the names of all senders, and 
     CHECK(std::set<std::string>(nodes[at].senders.begin(), nodes[at].senders.end()) == digests);
   }
   CHECK(nodes[2].senders.empty());
-  // What the agents report of lost frames reaches the checks.
+  // The agents' reports of lost frames reach the checks.
   REQUIRE(checks.size() == 6);
   CHECK(checks[0].cause.find("received too many frames") != std::string::npos);
   CHECK(checks[1].status == CheckStatus::kFail);
