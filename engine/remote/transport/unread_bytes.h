@@ -21,7 +21,8 @@ inline constexpr std::size_t kMostUnreadOfNode = std::size_t{32} << 20;
 /// take 24 as PreparedRank and 16 as NcclTransport, and the sessions take 4. That is 91 MiB.
 inline constexpr std::size_t kMostUnreadOfRanks = std::size_t{4} << 20;
 
-/// The bytes that one node has sent and no caller has read yet: the sum over all channels to the node. Used from several threads.
+/// The bytes that one node has sent and no caller has read yet: the sum over all channels to the node. Used from
+/// several threads.
 class UnreadBytes {
  public:
   /// A channel that had `before` of these bytes has `now`. Returns the new sum.

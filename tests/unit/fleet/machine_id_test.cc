@@ -99,7 +99,8 @@ TEST_CASE("machine-id: a manifest that keeps the id of a joining node from being
   const auto found = disputes(report);
   REQUIRE(found.size() == 1);
   CHECK(found[0].node == "n1");
-  CHECK(found[0].message.starts_with("the manifest of n1 records machine-ids for other members: the id of n2 for n3; "));
+  CHECK(
+      found[0].message.starts_with("the manifest of n1 records machine-ids for other members: the id of n2 for n3; "));
   CHECK(recorded_on(bench, 3) == std::vector<std::string>{id_of(1), "", id_of(3)});
   // The apply has corrected the manifest of n1, so the next one records the id.
   const auto next = bench.apply();
