@@ -120,15 +120,19 @@ class NodeRun {
       if (!unsent_) {
         if (auto spoken = speak(client); !spoken) unsent_ = std::move(spoken).error();
       }
+      // Nor can a node that takes no bytes be told to stop. It must not talk for ever.
+      if (unsent_ && !unsent_until_) unsent_until_ = Clock::now() + options_.silence;
       // Without room, the node is not heard: its silence then proves nothing.
       if (!shared_.queue.wait_for_room(kPatience)) {
         heard_ = Clock::now();
+        if (unsent_until_) unsent_until_ = heard_ + options_.silence;
         continue;
       }
       auto received = client.receive(kPatience);
-      if (unsent_ && !(received && *received)) return failure(*unsent_);
-      SPARK_TRY(auto answer, std::move(received));
       const auto now = Clock::now();
+      const bool has_talked = received && *received && (!unsent_until_ || now < *unsent_until_);
+      if (unsent_ && !has_talked) return failure(*unsent_);
+      SPARK_TRY(auto answer, std::move(received));
       if (answer) heard_ = now;
       SPARK_CHECK(check_patience(now));
       if (!answer) continue;
@@ -245,8 +249,9 @@ class NodeRun {
   Clock::time_point heard_;
   std::optional<Clock::time_point> give_up_at_;  ///< Set when the stop was sent.
   std::optional<Clock::time_point> deadline_;
-  std::optional<Error> unsent_;  ///< Why no more can be written.
-  int looks_ = 0;                ///< The number of looks that the node was asked for.
+  std::optional<Error> unsent_;                    ///< Why no more can be written.
+  std::optional<Clock::time_point> unsent_until_;  ///< So long the last messages may take to arrive.
+  int looks_ = 0;                                  ///< The number of looks that the node was asked for.
 };
 
 }  // namespace

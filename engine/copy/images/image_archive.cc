@@ -188,6 +188,8 @@ class ArchiveCheck {
   }
 
   const std::vector<LayerPlace>& layers() const { return layers_; }
+  /// For docker: the layers of the OCI lists, each with the digest of the file.
+  const std::vector<LayerPlace>& blobs() const { return blobs_; }
   /// The id is the digest of the configuration that docker's list names.
   bool is_by_docker_config() const { return docker_config_ == image_.id; }
 
@@ -245,9 +247,9 @@ class ArchiveCheck {
 
   Result<void> take_layers_of(const Value& manifest) {
     for (const Value& layer : items_of(manifest.find("layers"))) SPARK_CHECK(check_descriptor(layer));
-    // docker's own list comes with this one, and has the same layers.
-    if (image_.engine == ContainerEngine::kDocker) return {};
     SPARK_TRY(const std::string config, digest_in(*manifest.find("config")));
+    // docker's own list comes with this one, and has the same layers.
+    if (image_.engine == ContainerEngine::kDocker) return take_blobs(manifest, config == docker_config_);
     SPARK_TRY(const std::string bytes, archive_.read(std::string(kBlobs) + config));
     std::vector<std::string> files;
     for (const Value& layer : items_of(manifest.find("layers"))) {
@@ -255,6 +257,20 @@ class ArchiveCheck {
       files.push_back(std::string(kBlobs) + digest);
     }
     return take_layers(bytes, files, kBlobs);
+  }
+
+  /// docker's store of containerd also keeps an image whose layers are missing or wrong. `all`: none may be missing.
+  Result<void> take_blobs(const Value& manifest, bool all) {
+    const auto& layers = items_of(manifest.find("layers"));
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      SPARK_TRY(std::string digest, digest_in(layers[i]));
+      const std::string name = std::string(kBlobs) + digest;
+      if (!all && !archive_.has(name)) continue;
+      SPARK_TRY(const TarEntry entry, archive_.file(name));
+      const bool is_left_out = i < image_.left_out && entry.size == 0;
+      if (!is_left_out) blobs_.push_back({name, entry.offset, entry.size, std::move(digest)});
+    }
+    return {};
   }
 
   Result<void> read_oci_list() {
@@ -277,6 +293,8 @@ class ArchiveCheck {
   Result<void> check_annotations(const Value* annotations) const {
     if (annotations == nullptr || annotations->is_null()) return {};
     if (!annotations->is_map()) return refused("has a list of another form");
+    // docker would load the image, and not unpack it.
+    if (annotations->find("vnd.docker.reference.type") != nullptr) return refused("has an image that is none");
     const Value* whole = annotations->find("io.containerd.image.name");
     const Value* reference = annotations->find("org.opencontainers.image.ref.name");
     if (whole != nullptr) SPARK_CHECK(check_name(text_of(whole)));
@@ -366,6 +384,7 @@ class ArchiveCheck {
   std::set<std::string> configs_;  ///< ... those of the configurations below them.
   bool has_platforms_ = false;     ///< One of the targets is itself a list.
   std::vector<LayerPlace> layers_;
+  std::vector<LayerPlace> blobs_;
   std::set<std::string> read_;
   std::size_t parts_ = 0;
 };
@@ -376,6 +395,7 @@ Result<void> check_archive(int file, const ExpectedImage& image, const std::func
   SPARK_TRY(const Archive archive, Archive::open(file));
   ArchiveCheck check(archive, image, image.engine == ContainerEngine::kPodman);
   SPARK_CHECK(check.run());
+  SPARK_CHECK(check_layers(file, check.blobs(), sign_of_life));
   return check_layers(file, check.layers(), sign_of_life);
 }
 

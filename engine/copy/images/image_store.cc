@@ -183,8 +183,12 @@ Result<void> ImageStore::load(const Tree& tree, const std::string& path, const s
   SPARK_CHECK(check_archive(archive.get(), expected, sign_of_life_));
   SPARK_CHECK(check_left_out(archive.get(), expected, [this](const auto& digests) { return known_layers(digests); }));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));
-  if (ended.status == 0) return {};
-  auto error = failed("load", ended);
+  // docker with a store of containerd ends well also after an error.
+  const bool is_unpacked = ended.output.find("Error unpacking image") == std::string::npos;
+  if (ended.status == 0 && is_unpacked) return {};
+  auto error = is_unpacked ? failed("load", ended)
+                           : failure(ErrorCode::kFailed, engine_name() + " could not unpack the image that it loaded",
+                                     "look at the log of " + engine_name() + " there, and at the image on the source");
   if (left_out > 0) error.value().hint = "`sparkplan sync --verify` sends the layers that this node has, too";
   return error;
 }

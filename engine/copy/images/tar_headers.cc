@@ -25,6 +25,7 @@ struct Field {
   std::size_t size;
 };
 constexpr Field kNameField{0, 100};
+constexpr Field kModeField{100, 8};
 constexpr Field kSizeField{124, 12};
 constexpr Field kChecksumField{148, 8};
 constexpr std::size_t kTypeAt = 156;
@@ -98,6 +99,16 @@ std::optional<TarEntry::Kind> kind_of(char type) {
   }
 }
 
+/// Readers written in Go take the kind from the mode, whatever the type is: a file whose mode is that of a link would
+/// be read elsewhere. Source: archive/tar of Go, FileInfo().
+bool fits_mode(TarEntry::Kind kind, std::int64_t mode) {
+  constexpr std::int64_t kRights = 07777;
+  const std::int64_t told = mode & ~kRights;
+  if (told == 0) return true;
+  if (kind == TarEntry::Kind::kDirectory) return told == S_IFDIR;
+  return told == (kind == TarEntry::Kind::kLink ? S_IFLNK : S_IFREG);
+}
+
 class TarReader {
  public:
   TarReader(int file, std::int64_t size) : file_(file), size_(size) {}
@@ -142,6 +153,10 @@ class TarReader {
   Result<void> take_entry(const std::string& block, char type, std::int64_t size) {
     const auto kind = kind_of(type);
     if (!kind) return refused_archive("has a name of another kind than file, directory and link");
+    const auto mode = number_in(block, kModeField);
+    if (!mode || !fits_mode(*kind, *mode)) return refused_archive("has a name whose mode is of another kind");
+    if (*kind != TarEntry::Kind::kLink && !is_zero(bytes_in(block, kTargetField)))
+      return refused_archive("has a target that belongs to no link");
     if (entries_.size() == kMostEntries) return refused_archive("has too many names");
     TarEntry entry;
     entry.name = std::string(text_in(block, kNameField));

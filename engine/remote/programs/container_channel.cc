@@ -11,6 +11,8 @@ namespace {
 
 /// For a message of a few bytes. A caller reads from many ranks in turn.
 constexpr std::chrono::milliseconds kKeepPatience{5000};
+/// After the first message that could not be sent, so long others may arrive.
+constexpr std::chrono::seconds kLastMessages{10};
 
 /// True if the loader that the program needs is missing in the image. docker and its init program end with 126 or 127;
 /// podman's init program ends with 1. Sources: docker-run(1), podman-run(1), "Exit status"; catatonit.c.
@@ -62,12 +64,15 @@ Result<std::size_t> ContainerChannel::read_some(std::string& into, std::chrono::
     return failure(*at_end_);
   }
   const auto now = Clock::now();
-  if (*answer) {
+  if (!unsent && !unsent_since_) unsent_since_ = now;
+  const bool is_deaf = unsent_since_ && now - *unsent_since_ > kLastMessages;
+  if (*answer && !is_deaf) {
     heard_ = now;
     return take(*std::move(*answer), into);
   }
   // A starter that has finished cannot be written to, and its last messages may still arrive.
   if (!unsent) at_end_ = unsent.error();
+  if (is_deaf && !at_end_) at_end_ = make_error(ErrorCode::kUnreachable, "the node accepts no more input");
   if (now - heard_ > std::chrono::milliseconds(kLongestJobSilence)) {
     at_end_ = make_error(ErrorCode::kUnreachable,
                          "the node has sent nothing for " + std::to_string(kLongestJobSilence / 1000) + " s");

@@ -50,6 +50,7 @@ class ContainerChannel final : public Channel {
   std::size_t error_bytes_ = 0;
   Clock::time_point heard_;
   Clock::time_point spoke_;
+  std::optional<Clock::time_point> unsent_since_;  ///< The starter takes no more messages.
   std::optional<RankEnded> ended_;
   bool stopped_ = false;         ///< This side has ended the program.
   std::optional<Error> at_end_;  ///< The result of further reads.

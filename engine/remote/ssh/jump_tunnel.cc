@@ -41,9 +41,9 @@ class Ferry {
 };
 
 /// Forwards the bytes that have arrived from the node, as many as the local socket takes; false at the end of the
-/// stream.
+/// stream. A forwarded connection has no standard error, so its bytes would stay with libssh.
 bool pass_inwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& watch) {
-  if (ssh_channel_poll(channel, 0) > kMostUnread || ssh_channel_poll(channel, 1) > kMostUnread) return false;
+  if (ssh_channel_poll(channel, 0) > kMostUnread || ssh_channel_poll(channel, 1) > 0) return false;
   if (ferry.empty()) {
     const int count = ssh_channel_read_nonblocking(channel, ferry.room().data(), kPiece, 0);
     if (count < 0 && count != SSH_AGAIN) return false;
@@ -93,17 +93,18 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(SessionPointer session, std
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return failure(system_error("make a socket pair", errno));
   }
-  return std::unique_ptr<JumpTunnel>(
-      new JumpTunnel(std::move(outer), std::move(session), std::move(channel), ends[0], ends[1]));
+  return std::unique_ptr<JumpTunnel>(new JumpTunnel(std::move(outer), std::move(session), std::move(channel), ends[0],
+                                                    ends[1], options.unread->of(jump_host.context())));
 }
 
 JumpTunnel::JumpTunnel(std::unique_ptr<JumpTunnel> outer, SessionPointer session, ChannelPointer channel, int ours,
-                       int pumped)
+                       int pumped, std::shared_ptr<UnreadBytes> unread)
     : outer_(std::move(outer)),
       session_(std::move(session)),
       channel_(std::move(channel)),
       ours_(ours),
-      pumped_(pumped) {
+      pumped_(pumped),
+      unread_(std::move(unread)) {
   pump_ = std::jthread([this](const std::stop_token& stop) { pump(stop); });
 }
 
@@ -113,6 +114,7 @@ JumpTunnel::~JumpTunnel() {
   pump_.join();
   if (ours_ >= 0) ::close(ours_);
   ::close(pumped_);
+  unread_->change(counted_, 0);
 }
 
 int JumpTunnel::take_socket() { return std::exchange(ours_, -1); }
@@ -123,6 +125,7 @@ void JumpTunnel::pump(const std::stop_token& stop) {
   const int wire = ssh_get_fd(session_.get());
   SessionWatch& watch = *session_.get_deleter().watch;
   while (!stop.stop_requested()) {
+    if (!count_unread()) return end();
     const bool unsent = (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0;
     const short from_session = outwards->empty() ? POLLIN : 0;
     const short to_session = inwards->empty() ? 0 : POLLOUT;
@@ -136,11 +139,17 @@ void JumpTunnel::pump(const std::stop_token& stop) {
     while (more && inwards->empty() && ssh_channel_poll(channel_.get(), 0) > 0) {
       more = pass_inwards(channel_.get(), pumped_, *inwards, watch);
     }
-    if (more) continue;
-    // The node's session sees the end of the stream and reports it.
-    ::shutdown(pumped_, SHUT_RDWR);
-    return;
+    if (!more) return end();
   }
+}
+
+void JumpTunnel::end() const { ::shutdown(pumped_, SHUT_RDWR); }
+
+bool JumpTunnel::count_unread() {
+  const auto before =
+      std::exchange(counted_, static_cast<std::size_t>(std::max(ssh_channel_poll(channel_.get(), 0), 0)));
+  const auto sum = unread_->change(before, counted_);
+  return counted_ <= before || sum <= kMostUnreadOfNode;
 }
 
 }  // namespace sparkplan::ssh

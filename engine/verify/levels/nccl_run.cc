@@ -26,6 +26,10 @@ constexpr std::int64_t kProbedSize = std::int64_t{16} << 20;  // Smaller sizes a
 constexpr std::int64_t kMedianBelow = std::int64_t{1} << 20;
 constexpr int kBatches = 5;
 
+/// A command is smaller than the window that any sshd grants. While one rank is waited for, no other one is heard, and
+/// the process starter of a container ends after kLongestJobSilence.
+constexpr milliseconds kPatienceToSend{5000};
+
 /// Not less than 0.
 milliseconds until(Clock::time_point end) {
   return std::max(std::chrono::duration_cast<milliseconds>(end - Clock::now()), milliseconds(0));
@@ -240,9 +244,14 @@ class RankGroup {
     const auto left = std::min(options_.deadline.value_or(Clock::time_point::max()), total) - Clock::now();
     limit = std::clamp(std::chrono::duration_cast<milliseconds>(left), milliseconds(0), limit);
     const auto end = Clock::now() + limit;
-    for (std::size_t i = 0; i < clients_.size() && !options_.stop.stop_requested(); ++i) {
-      // If the rank has ended, the read below has a better error.
-      (void)clients_[i]->send(commands[i], until(end));
+    for (std::size_t i = 0; i < clients_.size() && !failed() && !options_.stop.stop_requested(); ++i) {
+      auto sent = clients_[i]->send(commands[i], std::min(until(end), kPatienceToSend));
+      if (sent || options_.stop.stop_requested()) continue;
+      // If the rank has ended, its last answer has a better error.
+      std::optional<RankAnswer> ignored;
+      take(i, phase, ignored);
+      if (!failed() && until(end) > milliseconds(0))
+        note({NcclTrouble::kConnection, phase, i, {}, std::move(sent).error(), {}});
     }
     std::vector<std::optional<RankAnswer>> answers(clients_.size());
     while (!failed()) {

@@ -2,6 +2,7 @@
 #include "engine/copy/images/image_archive.h"
 #include "engine/copy/images/image_name.h"
 
+#include <algorithm>
 #include <string>
 
 #include "engine/core/digest.h"
@@ -81,7 +82,7 @@ Files oci_files(const std::string& config, const std::string& annotations, const
 
 /// As docker writes it from version 25 on: in both forms.
 Files both_files(const std::string& config, const std::string& annotations = kOfDocker) {
-  Files files = lists_of_oci(config, annotations, kContent);
+  Files files = oci_files(config, annotations);
   files.emplace_back("manifest.json", docker_list("blobs/sha256/" + sha256(config), R"(["local/vllm:1"])"));
   files.emplace_back("repositories", R"({"local/vllm":{"1":")" + kLayer + R"("}})");
   return files;
@@ -204,6 +205,27 @@ TEST_CASE("image archive: a part that an engine would take from an address or fr
   const std::string of_config = with_more(honest, sha256(kConfig));
   CHECK(refused(archive(of_config, index_of(of_config, names))));
   CHECK(refused(archive(honest, with_more(index_of(honest, names), sha256(honest)))));
+}
+
+TEST_CASE("image archive: for docker, the layers of the image are there, with the digests of their names") {
+  const std::string name = "blobs/sha256/" + sha256(kContent);
+  Files files = both_files(kConfig);
+  REQUIRE(check(tar_of(files), ContainerEngine::kDocker, sha256(kConfig)));
+  const auto layer = std::ranges::find(files, name, &Files::value_type::first);
+  REQUIRE(layer != files.end());
+  SECTION("other content") {
+    layer->second = "other";
+    CHECK(is_refused(tar_of(files), ErrorCode::kVerifyFailed));
+  }
+  SECTION("missing") {
+    files.erase(layer);
+    CHECK(is_refused(tar_of(files), ErrorCode::kUnsupported));
+  }
+  SECTION("an image that docker would not unpack") {
+    const std::string annotations =
+        kOfDocker.substr(0, kOfDocker.size() - 1) + R"(,"vnd.docker.reference.type":"attestation-manifest"})";
+    CHECK(is_refused(tar_of(both_files(kConfig, annotations)), ErrorCode::kUnsupported));
+  }
 }
 
 TEST_CASE("image archive: for podman, each layer is a file and has its digest in the configuration") {

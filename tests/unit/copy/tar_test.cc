@@ -70,6 +70,28 @@ TEST_CASE("tar: links to files, sparse files, long names and other kinds are ref
   CHECK_FALSE(read_tar(with_checksum(in_two_parts) + end()));
 }
 
+TEST_CASE("tar: a mode of another kind, or a target without a link, is refused") {
+  // A reader in Go takes a file with the mode of a link for a link.
+  const auto with_mode = [](const std::string& mode, char type) {
+    std::string block = header("a", 0, type);
+    block.replace(100, mode.size(), mode);
+    return with_checksum(block) + end();
+  };
+  CHECK(read_tar(with_mode("0100644", '0')));
+  CHECK(read_tar(with_mode("0040755", '5')));
+  CHECK(read_tar(with_mode("0120777", '2')));
+  CHECK(read_tar(with_mode("0004755", '0')));
+  for (const std::string mode :
+       {"0120644", "0040644", "0060644", "0020644", "0010644", "0140644", "1000644", "000064x"}) {
+    INFO(mode);
+    CHECK_FALSE(read_tar(with_mode(mode, '0')));
+  }
+  CHECK_FALSE(read_tar(with_mode("0100777", '2')));
+  std::string with_target = header("a", 0, '0');
+  with_target.replace(157, 5, "other");
+  CHECK_FALSE(read_tar(with_checksum(with_target) + end()));
+}
+
 TEST_CASE("tar: broken headers and ends are refused") {
   CHECK(read_tar(""));
   CHECK(read_tar(end()));

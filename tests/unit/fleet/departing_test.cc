@@ -68,7 +68,7 @@ bool has_diagnostic(const Report& report, const std::string& code) {
 
 TEST_CASE("departing: for a member that no apply has reached, the refusal names the command that removes it") {
   WatchedCluster cluster(2);
-  for (const std::size_t number : {1, 2}) {
+  for (const std::size_t number : {std::size_t{1}, std::size_t{2}}) {
     edit_roster(cluster.bench.root(number), [](Roster& roster) {
       RosterEntry mistyped;
       mistyped.name = "spark-03";

@@ -1,4 +1,5 @@
 // A program that has finished can no longer be written to, while its last messages wait to be read.
+#include <thread>
 #include <utility>
 
 #include "engine/launch/job_run.h"
@@ -12,7 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-enum class LateMessage { kStart, kStop };
+/// kNone: none, because the node takes no bytes, and says all the time that it is alive.
+enum class LateMessage { kStart, kStop, kNone };
 
 /// A message to the program is reported as lost, because the program has ended by then. A stop came too late; a start
 /// arrived.
@@ -20,11 +22,19 @@ class LateChannel final : public Channel {
  public:
   LateChannel(std::unique_ptr<Channel> inner, LateMessage late) : inner_(std::move(inner)), late_(late) {}
   Result<std::size_t> read_some(std::string& into, milliseconds patience) override {
+    if (talks_) {
+      std::this_thread::yield();
+      const auto alive = encode_frame(encode(JobAnswer(JobAlive())));
+      into += *alive;
+      return alive->size();
+    }
     if (kept_.empty()) return inner_->read_some(into, patience);
     into += kept_;
     return std::exchange(kept_, "").size();
   }
   Result<void> write_all(std::string_view bytes, milliseconds deadline) override {
+    talks_ = late_ == LateMessage::kNone && bytes.find("\"start\"") != std::string_view::npos;
+    if (talks_) return failure(ErrorCode::kUnreachable, "the node accepts no more input");
     const bool starts = late_ == LateMessage::kStart;
     const bool is_late = bytes.find(starts ? "\"start\"" : "\"stop\"") != std::string_view::npos;
     if (!is_late || starts) SPARK_CHECK(inner_->write_all(bytes, deadline));
@@ -41,6 +51,7 @@ class LateChannel final : public Channel {
   std::unique_ptr<Channel> inner_;
   LateMessage late_;
   std::string kept_;
+  bool talks_ = false;
 };
 
 class LateConnection final : public Connection {
@@ -69,6 +80,7 @@ JobReport run_with(LateMessage late, std::stop_token stop) {
   } output;
   JobRunOptions options;
   options.stop = std::move(stop);
+  if (late == LateMessage::kNone) options.silence = milliseconds(300);
   options.agent.connector = [late](const NodeSpec& node,
                                    const ConnectOptions& connect_options) -> Result<std::unique_ptr<Connection>> {
     SPARK_TRY(auto connection, connect(node, connect_options));
@@ -94,6 +106,12 @@ TEST_CASE("a rank that ends before the stop of its job arrives is reported, and 
 
 TEST_CASE("a rank that ends while its start is still being written is reported, and its connection is not lost") {
   check_end(run_with(LateMessage::kStart, {}));
+}
+
+TEST_CASE("a node that talks and takes no bytes fails in time, and is named") {
+  const auto report = run_with(LateMessage::kNone, {});
+  REQUIRE(report.nodes[0].error);
+  CHECK(report.nodes[0].error->message == "the node accepts no more input");
 }
 
 }  // namespace sparkplan

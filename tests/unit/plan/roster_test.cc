@@ -260,7 +260,7 @@ TEST_CASE("roster: a manifest that disputes machine-ids is named in one warning,
         "the manifest of a[1-2] records machine-ids for other members: the id of n2 for n3; no new machine-id is "
         "recorded for n2");
   CHECK(warnings[1].node == "b");
-  CHECK(warnings[1].message.find("that of n5 for n9 and 2 more; ") != std::string::npos);
+  CHECK(warnings[1].message.find("the id of n5 for n9 and 2 more; ") != std::string::npos);
   CHECK(warnings[1].message.find("n6") == std::string::npos);
 }
 
