@@ -99,8 +99,8 @@ std::optional<TarEntry::Kind> kind_of(char type) {
   }
 }
 
-/// Readers written in Go take the kind from the mode, whatever the type is: a file whose mode is that of a link would
-/// be read elsewhere. Source: archive/tar of Go, FileInfo().
+/// Readers written in Go take the kind from the mode, whatever the type is: such a reader would follow a file with the
+/// mode of a link. Source: archive/tar of Go, FileInfo().
 bool fits_mode(TarEntry::Kind kind, std::int64_t mode) {
   constexpr std::int64_t kRights = 07777;
   const std::int64_t told = mode & ~kRights;

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// What happens to the commands, which are written from one thread.
+/// The commands that were written, from one thread.
 struct Writes {
   std::vector<milliseconds> limits;
   std::function<void()> on_write = [] {};

@@ -159,7 +159,7 @@ TEST_CASE("copy relay: the stop of its link ends its connection, also during a w
 }
 
 TEST_CASE("copy relay: a stop ends it while the local program reads nothing") {
-  // Connections wait here, and nobody accepts them.
+  // Connections wait here, and are never accepted.
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
