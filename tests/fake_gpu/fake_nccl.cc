@@ -121,8 +121,8 @@ int misbehave(Communicator* communicator) {
   return kSuccess;
 }
 
-/// The additional time of an operation: FAKE_NCCL_FAST names the setting without one. It is longer than other work delays a
-/// rank on two busy processors.
+/// The additional time of an operation: FAKE_NCCL_FAST names the setting without one. It is longer than other work
+/// delays a rank on two busy processors.
 std::chrono::milliseconds delay() {
   const auto fast = variable("FAKE_NCCL_FAST");
   const auto sign = fast.find('=');

@@ -50,7 +50,8 @@ class SshConnection final : public Connection {
     const auto& session = way_->session;
     ssh::ChannelPointer channel(ssh_channel_new(session.get()));
     const auto open = [&] { return ssh_channel_open_session(channel.get()); };
-    if (!channel || ssh::await_answer(session, end, way_->write_stop, open) != SSH_OK) return failure(refused("open a channel"));
+    if (!channel || ssh::await_answer(session, end, way_->write_stop, open) != SSH_OK)
+      return failure(refused("open a channel"));
     const auto command = remote_command(program, elevation);
     const auto begin = [&] { return ssh_channel_request_exec(channel.get(), command.c_str()); };
     if (ssh::await_answer(session, end, way_->write_stop, begin) != SSH_OK) return failure(refused("start a program"));

@@ -104,8 +104,7 @@ TEST_CASE("sync text: a slow node is named") {
   const auto text = to_text(report, false, TextStyle{});
   CHECK(has(text, "spark-02 received 30.0 MB in 20.0 s; slow; the others did not wait for it"));
   node.slower_than = "spark-03";
-  CHECK(has(to_text(report, false, TextStyle{}),
-            "slow compared with spark-03; the others did not wait for it"));
+  CHECK(has(to_text(report, false, TextStyle{}), "slow compared with spark-03; the others did not wait for it"));
   const auto json = to_json_value(report);
   const Value* named =
       json.find("items")->list_items()->front().find("nodes")->list_items()->back().find("slower_than");
