@@ -28,6 +28,8 @@ namespace {
 constexpr std::int64_t kLargestPart = std::int64_t{8} << 20U;
 /// Manifests and configurations of all platforms.
 constexpr std::size_t kMostParts = 200;
+/// Of one manifest. The engines stop at 127.
+constexpr std::size_t kMostLayers = 500;
 constexpr std::size_t kDeepestList = 2;
 constexpr std::size_t kShownName = 100;
 constexpr std::string_view kBlobs = "blobs/sha256/";
@@ -86,6 +88,11 @@ Result<void> check_descriptor(const Value& descriptor) {
   SPARK_CHECK(check_keys(descriptor, {"digest", "annotations", "urls", "data"}));
   for (const char* key : {"urls", "data"}) {
     if (descriptor.find(key) != nullptr) return refused("has a part that comes from another place");
+  }
+  // By these, podman takes a layer of its own store in the place of the file.
+  for (const MapEntry& annotation : entries_of(descriptor.find("annotations"))) {
+    if (annotation.key.find("zstd-chunked") != std::string::npos)
+      return refused("has a part that comes from another place");
   }
   return {};
 }
@@ -225,6 +232,7 @@ class ArchiveCheck {
     if (root == nullptr) return refused("has a configuration without layers");
     SPARK_CHECK(check_keys(*root, {"diff_ids"}));
     const auto& digests = items_of(root->find("diff_ids"));
+    if (digests.size() > kMostLayers) return refused("has too many layers");
     if (digests.size() != files.size()) return refused("has another number of layers than its configuration");
     for (std::size_t i = 0; i < files.size(); ++i) {
       SPARK_TRY(std::string digest, digest_from(text_of(&digests[i])));
@@ -262,6 +270,7 @@ class ArchiveCheck {
   /// docker's store of containerd also keeps an image whose layers are missing or wrong. `all`: none may be missing.
   Result<void> take_blobs(const Value& manifest, bool all) {
     const auto& layers = items_of(manifest.find("layers"));
+    if (layers.size() > kMostLayers) return refused("has too many layers");
     for (std::size_t i = 0; i < layers.size(); ++i) {
       SPARK_TRY(std::string digest, digest_in(layers[i]));
       const std::string name = std::string(kBlobs) + digest;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::int64_t kLargestRecords = std::int64_t{1} << 20U;
+constexpr std::int64_t kLargestFiller = std::int64_t{1} << 20U;
 
 /// A field of a header. Source: pax(1), "ustar Interchange Format".
 struct Field {
@@ -49,6 +50,13 @@ std::string_view text_in(const std::string& block, Field field) {
 
 bool is_zero(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == '\0'; });
+}
+
+/// Engines decompress an archive that begins with the mark of gzip, bzip2, xz or zstd. All of these but bzip2's have
+/// bytes that are no printable ASCII.
+bool is_plain_name(std::string_view name) {
+  const bool is_printable = std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+  return !name.empty() && is_printable && !name.starts_with("BZ");
 }
 
 /// A big-endian number behind a bit that is set. Nothing if it is negative or too large.
@@ -129,6 +137,7 @@ class TarReader {
       if (at_ == size_) return at_end();
       SPARK_TRY(const std::string next, read_bytes(kTarBlock));
       if (!is_zero(next)) return refused_archive("goes on behind its end");
+      SPARK_CHECK(check_filler());
       return at_end();
     }
     const auto size = number_in(block, kSizeField);
@@ -136,6 +145,7 @@ class TarReader {
       return refused_archive("has a header of another format");
     }
     if (!is_zero(bytes_in(block, kPrefixField))) return refused_archive("has a name in two parts");
+    if (!is_plain_name(text_in(block, kNameField))) return refused_archive("has a name of other characters");
     const char type = block[kTypeAt];
     if (type == 'x') {
       SPARK_CHECK(read_records(*size));
@@ -143,6 +153,14 @@ class TarReader {
       SPARK_CHECK(take_entry(block, type, *size));
     }
     return true;
+  }
+
+  /// Behind the end. Other bytes could be a second archive, for a reader that takes the first header for the beginning
+  /// of compressed bytes.
+  Result<void> check_filler() {
+    if (size_ - at_ > kLargestFiller) return refused_archive("goes on behind its end");
+    SPARK_TRY(const std::string filler, read_bytes(size_ - at_));
+    return is_zero(filler) ? Result<void>() : refused_archive("goes on behind its end");
   }
 
   Result<bool> at_end() const {

@@ -9,8 +9,9 @@
 namespace sparkplan {
 namespace {
 
-/// For a message of a few bytes. A caller reads from many ranks in turn.
-constexpr std::chrono::milliseconds kKeepPatience{5000};
+/// For a message of a few bytes, which any sshd takes at once. A caller reads from up to 64 ranks in turn, and the
+/// process starters of the others wait for kLongestJobSilence.
+constexpr std::chrono::milliseconds kKeepPatience{200};
 /// After the first message that could not be sent, so long others may arrive.
 constexpr std::chrono::seconds kLastMessages{10};
 

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <thread>
 
 #include "engine/core/result.h"
 #include "engine/remote/ssh/ssh_session.h"
-#include "engine/remote/transport/unread_bytes.h"
 
 namespace sparkplan::ssh {
 
@@ -28,22 +26,15 @@ class JumpTunnel {
   int take_socket();
 
  private:
-  JumpTunnel(std::unique_ptr<JumpTunnel> outer, SessionPointer session, ChannelPointer channel, int ours, int pumped,
-             std::shared_ptr<UnreadBytes> unread);
+  JumpTunnel(std::unique_ptr<JumpTunnel> outer, SessionPointer session, ChannelPointer channel, int ours, int pumped);
   void pump(const std::stop_token& stop);
-  /// The node's session sees the end of the stream and reports it.
-  void end() const;
-  /// False if too many bytes of the jump host are unread, over all of its tunnels.
-  bool count_unread();
 
   std::unique_ptr<JumpTunnel> outer_;  // Outlives the session that uses it.
   SessionPointer session_;
   ChannelPointer channel_;
   int ours_;
   int pumped_;
-  std::shared_ptr<UnreadBytes> unread_;  ///< Of the jump host. Never null.
-  std::size_t counted_ = 0;              ///< This tunnel's part of it.
-  std::jthread pump_;                    // Once it runs, the only thread that uses session_ and channel_.
+  std::jthread pump_;  // Once it runs, the only thread that uses session_ and channel_.
 };
 
 }  // namespace sparkplan::ssh

@@ -249,7 +249,7 @@ class RankGroup {
       if (sent || options_.stop.stop_requested()) continue;
       // If the rank has ended, its last answer has a better error.
       std::optional<RankAnswer> ignored;
-      take(i, phase, ignored);
+      take(i, phase, ignored, kGlance);
       if (!failed() && until(end) > milliseconds(0))
         note({NcclTrouble::kConnection, phase, i, {}, std::move(sent).error(), {}});
     }
@@ -257,7 +257,10 @@ class RankGroup {
     while (!failed()) {
       std::size_t missing = clients_.size();
       for (std::size_t i = 0; i < clients_.size() && !failed() && !options_.stop.stop_requested(); ++i) {
-        if (answers[i] || take(i, phase, answers[i])) --missing;
+        // A container also ends without signs of life, which are sent when its rank is read.
+        std::optional<RankAnswer> ignored;
+        if (answers[i]) take(i, phase, ignored, milliseconds(0));
+        if (answers[i] || take(i, phase, answers[i], kGlance)) --missing;
       }
       if (missing == 0) break;
       if (options_.stop.stop_requested()) {
@@ -283,9 +286,9 @@ class RankGroup {
   }
 
   /// Checks for the rank's answer to `phase`; records a failure.
-  bool take(std::size_t place, NcclPhase phase, std::optional<RankAnswer>& into) {
+  bool take(std::size_t place, NcclPhase phase, std::optional<RankAnswer>& into, milliseconds patience) {
     if (silenced_[place]) return false;
-    auto answer = clients_[place]->receive(kGlance);
+    auto answer = clients_[place]->receive(patience);
     if (!answer) {
       const bool ended = answer.error().code != ErrorCode::kUnreachable;
       note({ended ? NcclTrouble::kEnded : NcclTrouble::kConnection, phase, place, {}, answer.error(), {}});
@@ -320,7 +323,7 @@ class RankGroup {
     while (distance(*outcome_.failure) > 0 && Clock::now() < end) {
       for (std::size_t i = 0; i < clients_.size() && Clock::now() < end + kPatienceAtEnd; ++i) {
         std::optional<RankAnswer> ignored;
-        take(i, phase, ignored);
+        take(i, phase, ignored, kGlance);
       }
     }
   }

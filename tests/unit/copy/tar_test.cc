@@ -92,6 +92,25 @@ TEST_CASE("tar: a mode of another kind, or a target without a link, is refused")
   CHECK_FALSE(read_tar(with_checksum(with_target) + end()));
 }
 
+TEST_CASE("tar: an archive that is also a compressed one is refused") {
+  // Engines decompress what begins with one of these marks. An extended header could have any name.
+  const std::string record = "12 size=700\n";
+  const auto named = [&](const std::string& name) {
+    return entry(name, record, 'x') + header("second", 0, '0') + filled(std::string(700, 'b'));
+  };
+  CHECK(read_tar(named("PaxHeaders.0/second") + end()));
+  for (const std::string mark : {"\x1f\x8b\x08\x04", "BZh91AY",
+                                 "\xfd"
+                                 "7zXZ",
+                                 "\x28\xb5\x2f\xfd", "P*M\x18", ""}) {
+    CHECK_FALSE(read_tar(named(mark) + end()));
+  }
+  const std::string honest = named("PaxHeaders.0/second") + end();
+  CHECK(read_tar(honest + std::string(10'240, '\0')));
+  CHECK_FALSE(read_tar(honest + std::string(512, '\0') + "behind"));
+  CHECK_FALSE(read_tar(honest + std::string((1 << 20) + 512, '\0')));
+}
+
 TEST_CASE("tar: broken headers and ends are refused") {
   CHECK(read_tar(""));
   CHECK(read_tar(end()));
