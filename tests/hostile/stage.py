@@ -4,6 +4,7 @@ An agent on a directory tree reads neither links nor RDMA devices and measures n
 come from spark.json with the node's own numbers, and its measurements are made up with good values.
 """
 import base64
+import hashlib
 import json
 import os
 import struct
@@ -184,9 +185,12 @@ IMAGE_ID, IMAGE_BYTES = "5" * 64, 1000
 SPACE = 1 << 40
 
 
-def file_entry(path, size, letter):
+DIGEST = bytes([7]) * 32  # Of the only chunk of each file.
+
+
+def file_entry(path, size):
     return {"path": path, "kind": "file", "size": size, "mode": 0o644, "mtime_ns": SECOND, "user": "root",
-            "group": "root", "sum": letter * 64}
+            "group": "root", "sum": hashlib.sha256(DIGEST).hexdigest()}
 
 
 class Copier:
@@ -209,15 +213,15 @@ class Copier:
 
     def on_look(self, command):
         if self.kind == "image":
-            entries = [file_entry("image.tar", IMAGE_BYTES, "c")]
+            entries = [file_entry("image.tar", IMAGE_BYTES)]
         else:
-            entries = [file_entry("a", 100, "a"),
+            entries = [file_entry("a", 100),
                        {"path": "d", "kind": "directory", "mode": 0o755, "mtime_ns": SECOND, "user": "root",
                         "group": "root"},
                        {"path": "e", "kind": "link", "mode": 0o777, "mtime_ns": SECOND, "user": "root", "group": "root",
                         "target": "d"}]
             if self.has_all:
-                entries.insert(2, file_entry("d/b", 200, "b"))
+                entries.insert(2, file_entry("d/b", 200))
         return [{"answer": "progress", "read_bytes": 1, "doing": "a"}, {"answer": "entries", "entries": entries},
                 {"answer": "looked", "changed": ["a"]}]
 
@@ -229,8 +233,7 @@ class Copier:
         self.source = command["source"]
         begun = [{"answer": "begun", "missing_bytes": 200, "needed_bytes": 200, "free_bytes": SPACE}]
         if self.source:
-            digest = bytes(8) + bytes([7]) * 32
-            begun.append({"answer": "digests", "records": base64.b64encode(digest).decode()})
+            begun.append({"answer": "digests", "records": base64.b64encode(bytes(8) + DIGEST).decode()})
         return begun
 
     def on_serve(self, command):
