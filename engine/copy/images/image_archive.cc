@@ -89,7 +89,7 @@ Result<void> check_descriptor(const Value& descriptor) {
   for (const char* key : {"urls", "data"}) {
     if (descriptor.find(key) != nullptr) return refused("has a part that comes from another place");
   }
-  // By these, podman takes a layer of its own store in the place of the file.
+  // With such an annotation, podman would use a layer from its own store, and not the file.
   for (const MapEntry& annotation : entries_of(descriptor.find("annotations"))) {
     if (annotation.key.find("zstd-chunked") != std::string::npos)
       return refused("has a part that comes from another place");

@@ -111,10 +111,10 @@ std::optional<TarEntry::Kind> kind_of(char type) {
 /// mode of a link. Source: archive/tar of Go, FileInfo().
 bool fits_mode(TarEntry::Kind kind, std::int64_t mode) {
   constexpr std::int64_t kRights = 07777;
-  const std::int64_t told = mode & ~kRights;
-  if (told == 0) return true;
-  if (kind == TarEntry::Kind::kDirectory) return told == S_IFDIR;
-  return told == (kind == TarEntry::Kind::kLink ? S_IFLNK : S_IFREG);
+  const std::int64_t kind_bits = mode & ~kRights;
+  if (kind_bits == 0) return true;
+  if (kind == TarEntry::Kind::kDirectory) return kind_bits == S_IFDIR;
+  return kind_bits == (kind == TarEntry::Kind::kLink ? S_IFLNK : S_IFREG);
 }
 
 class TarReader {

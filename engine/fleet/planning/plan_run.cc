@@ -90,6 +90,7 @@ void remark_edited_fields(FleetSession& session, const PlannedNode& planned) {
   const Manifest* manifest = node.active() && !node.leaving ? manifest_of(node) : nullptr;
   if (manifest == nullptr) return;
   for (const Resource& resource : planned.desired) {
+    if (!resource.known_part_first) continue;
     const auto type = planned.observed.types.find(resource.id.type);
     const auto managed = manifest->resources.find(resource.id);
     if (type == planned.observed.types.end() || managed == manifest->resources.end()) continue;
@@ -102,8 +103,8 @@ void remark_edited_fields(FleetSession& session, const PlannedNode& planned) {
     if (edited.empty()) continue;
     session.remark(node, Severity::kWarning, "plan.edited_unreported",
                    resource.id.str() + " is not as it was applied last, and stays as it is: " + shown_fields(edited),
-                   "check these lines on the node; a report of the named node has them corrected, and the next apply "
-                   "records them as they are");
+                   "check these lines on the node: the next apply records them as they are. Once the other node "
+                   "reports again, an apply corrects them");
   }
 }
 

@@ -20,16 +20,23 @@
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan::copy {
+namespace {
+
+/// A server of an empty directory needs all of these.
+struct ServedFolder {
+  test::ScratchDirectory folder;
+  Tree tree = *Tree::open(folder.path().string());
+  DigestIndex index = *DigestIndex::open(folder.path().string(), false);
+  Content content{tree, index};
+  Traffic traffic;
+};
+
+}  // namespace
 
 TEST_CASE("copy: of a flood of connections, a server takes a bounded number in each moment") {
-  const test::ScratchDirectory folder;
-  auto tree = Tree::open(folder.path().string());
-  auto index = DigestIndex::open(folder.path().string(), false);
-  REQUIRE((tree && index));
-  Content content(*tree, *index);
-  Traffic traffic;
+  ServedFolder served;
   const CopyServe command{1, "127.0.0.1", "127.0.0.1", std::string(kCopyTokenBytes, 't'), ""};
-  const auto server = ChunkServer::start(command, content, traffic);
+  const auto server = ChunkServer::start(command, served.content, served.traffic);
   REQUIRE(server);
   const auto from = socket_address("127.0.0.2", 0);
   const auto to = socket_address("127.0.0.1", (*server)->port());
@@ -48,14 +55,10 @@ TEST_CASE("copy: of a flood of connections, a server takes a bounded number in e
 }
 
 TEST_CASE("copy: a server that is dropped ends its connections, and accepts no more") {
-  const test::ScratchDirectory folder;
-  auto tree = Tree::open(folder.path().string());
-  auto index = DigestIndex::open(folder.path().string(), false);
-  REQUIRE((tree && index));
-  Content content(*tree, *index);
-  Traffic traffic;
+  ServedFolder served;
   const std::string token(kCopyTokenBytes, 't');
-  const auto server = ChunkServer::start({1, "127.0.0.1", "127.0.0.1", token + token, ""}, content, traffic);
+  const auto server =
+      ChunkServer::start({1, "127.0.0.1", "127.0.0.1", token + token, ""}, served.content, served.traffic);
   REQUIRE(server);
   CHECK((*server)->link() == 1);
   const auto to = socket_address("127.0.0.1", (*server)->port());

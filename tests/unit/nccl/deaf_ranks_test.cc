@@ -89,6 +89,55 @@ class DeafConnection final : public Connection {
   Writes& writes_;
 };
 
+/// Takes its command. The second rank then answers at once, and the first one never does.
+class HalfChannel final : public Channel {
+ public:
+  HalfChannel(std::string to_read, bool answers, std::atomic<int>& reads)
+      : to_read_(std::move(to_read)), answers_(answers), reads_(reads) {}
+
+  Result<std::size_t> read_some(std::string& into, milliseconds /*patience*/) override {
+    if (input_closed_) return failure(ErrorCode::kNotFound, "end of stream");
+    if (has_answered_ && to_read_.empty()) ++reads_;
+    std::this_thread::yield();
+    const auto count = to_read_.size();
+    into += to_read_;
+    to_read_.clear();
+    return count;
+  }
+  Result<void> write_all(std::string_view bytes, milliseconds /*deadline*/) override {
+    if (bytes == kPreamble || !answers_) return {};
+    to_read_ += *encode_frame(encode(RankAnswer(PreparedRank())));
+    has_answered_ = true;
+    return {};
+  }
+  void close_input() override { input_closed_ = true; }
+  std::optional<int> exit_status() override { return std::nullopt; }
+  const std::string& standard_error() const override { return nothing_; }
+
+ private:
+  std::string to_read_;
+  bool answers_;
+  std::atomic<int>& reads_;  ///< After the answer.
+  bool has_answered_ = false;
+  bool input_closed_ = false;
+  std::string nothing_;
+};
+
+class HalfConnection final : public Connection {
+ public:
+  HalfConnection(std::string to_read, bool answers, std::atomic<int>& reads)
+      : to_read_(std::move(to_read)), answers_(answers), reads_(reads) {}
+  Result<std::unique_ptr<Channel>> start(RemoteProgram /*program*/, Elevation /*elevation*/) override {
+    return std::unique_ptr<Channel>(std::make_unique<HalfChannel>(to_read_, answers_, reads_));
+  }
+  std::string host_key() const override { return ""; }
+
+ private:
+  std::string to_read_;
+  bool answers_;
+  std::atomic<int>& reads_;
+};
+
 /// Three ranks of one node. `most_unread`: of their connections.
 NcclOutcome run_three(NcclRunOptions options, Writes& writes, std::atomic<std::size_t>& most_unread) {
   const NodeSpec node{*NodeName::parse("spark-01"), 1, "", {}, TransportKind::kLocal, "/tmp", false, {}, {}, {}};
@@ -131,6 +180,25 @@ TEST_CASE("the commands to all ranks have the time of their question together") 
   REQUIRE(writes.limits.size() == 3);
   CHECK(writes.limits[0] <= milliseconds(200));
   CHECK(writes.limits[1] == milliseconds(0));
+}
+
+TEST_CASE("a rank that has answered is read until the last one has, so that its container gets signs of life") {
+  const NodeSpec late{*NodeName::parse("spark-01"), 1, "", {}, TransportKind::kLocal, "/tmp", false, {}, {}, {}};
+  const NodeSpec fast{*NodeName::parse("spark-02"), 2, "", {}, TransportKind::kLocal, "/tmp", false, {}, {}, {}};
+  const std::vector<RankPlace> places{{&late, 0, "", {}}, {&fast, 0, "", {}}};
+  std::atomic<int> reads = 0;
+  NcclRunOptions options;
+  options.agent.reply_timeout = seconds(5);
+  options.prepare_timeout = milliseconds(300);
+  const std::string first_words = greeting();
+  options.agent.connector = [&](const NodeSpec& node, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
+    return std::unique_ptr<Connection>(std::make_unique<HalfConnection>(first_words, &node == &fast, reads));
+  };
+  const auto outcome = run_nccl(places, {{Collective::kAllReduce, {1 << 20}}}, options);
+  REQUIRE(outcome.failure);
+  CHECK(outcome.failure->trouble == NcclTrouble::kSilent);
+  CHECK(outcome.failure->place == 0);
+  CHECK(reads > 1);
 }
 
 TEST_CASE("a stop is noticed between the commands to two ranks") {
