@@ -62,14 +62,28 @@ std::array<Positions, 2> without_common(const std::array<Positions, 2>& supporti
   return alone;
 }
 
+/// The node without which as many nodes would have the image in one engine as in the other, if another node has
+/// different images in both.
+std::optional<std::size_t> deciding_node(const std::array<Positions, 2>& sides,
+                                         const std::vector<ImageAnswers>& answers) {
+  if (sides[0].size() + sides[1].size() != 1) return std::nullopt;
+  const bool differ = std::ranges::any_of(answers, [](const ImageAnswers& node) {
+    const std::string& docker = answer_of(node, ContainerEngine::kDocker).id;
+    const std::string& podman = answer_of(node, ContainerEngine::kPodman).id;
+    return !docker.empty() && !podman.empty() && docker != podman;
+  });
+  return differ ? std::optional((sides[0].empty() ? sides[1] : sides[0]).front()) : std::nullopt;
+}
+
 EngineChoice chosen_by(const std::vector<ImageAnswers>& answers) {
   EngineChoice choice;
   const auto programs = supporters(false, answers);
   const auto images = supporters(true, answers);
   choice.by_image = images[0] != images[1];
   if (choice.by_image) {
-    choice.engine = more_supported(images);
     choice.sides = without_common(images);
+    choice.alone = deciding_node(choice.sides, answers);
+    if (!choice.alone) choice.engine = more_supported(images);
   } else if (programs[0].size() == answers.size() || programs[0] == programs[1]) {
     if (!programs[0].empty()) choice.engine = ContainerEngine::kDocker;
   } else {
@@ -145,6 +159,16 @@ PreflightCheck divided(std::vector<std::string> names, const EngineChoice& choic
                     "; or leave the nodes with the other engine out with --only");
 }
 
+PreflightCheck decided_by_one(const std::vector<std::string>& names, std::size_t alone, const std::string& image) {
+  const std::string& name = names.at(alone);
+  return failed(names,
+                "docker or podman: only " + name +
+                    " has the image in one of them, and another node has different images "
+                    "in both",
+                "state the engine in the file: " + statement(image, "docker") + " or " + statement(image, "podman") +
+                    "; or leave " + name + " out with --exclude");
+}
+
 }  // namespace
 
 std::vector<std::string> image_question(ContainerEngine engine, const std::string& image) {
@@ -187,6 +211,7 @@ std::vector<PreflightCheck> judge_image(const std::string& image, const EngineCh
   std::vector<std::string> names;
   for (const NodeSpec* node : nodes) names.push_back(node->name.str());
   if (!choice.engine) {
+    if (choice.alone) return {decided_by_one(names, *choice.alone, image)};
     if (!choice.sides[0].empty()) return {divided(names, choice, nodes, image)};
     return {failed(names, "neither docker nor podman is on any node", "install docker or podman on all nodes")};
   }

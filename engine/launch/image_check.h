@@ -34,6 +34,8 @@ struct EngineChoice {
   std::optional<ContainerEngine> engine;  ///< Nothing: no node has one, or the answers are divided.
   bool on_all = false;                    ///< The file names the engine, or all nodes have it.
   bool by_image = false;                  ///< The nodes with the image decided, not those with the program.
+  /// No engine: this node alone would move the others to its engine, and one of them has another image there.
+  std::optional<std::size_t> alone;
   /// By ContainerEngine: the positions of the nodes with the image, or the program, of this engine and not of the
   /// other. Empty where the choice depends on no node's answer.
   std::array<std::vector<std::size_t>, 2> sides;
@@ -42,7 +44,8 @@ struct EngineChoice {
 /// The engine that the section `images` names for the image, or for any. Else the one in which more nodes have the
 /// image; if the same nodes have it in both, docker if all nodes have docker, else the one that more nodes have. So one
 /// node without docker is named, and does not move all others to podman. Between two groups of equal size it chooses
-/// none: the answer of one node would decide.
+/// none: the answer of one node would decide. Nor does one node decide that the others start another image than they
+/// would without it.
 EngineChoice choose_engine(const Cluster& cluster, const std::string& image, const std::vector<ImageAnswers>& answers);
 
 /// Failures with their fix, or one pass. If the choice of the engine fails a node, the message names the nodes whose

@@ -18,15 +18,19 @@ struct ExpectedImage {
   std::string name;
   std::string id;            ///< 64 hexadecimal digits.
   std::size_t left_out = 0;  ///< Of the layers, from the first one on, so many may lack their content.
+  /// Of the machine that loads it, as docker names it ("amd64", "arm64"). Empty: any.
+  std::string architecture = {};
 };
 
 /// Whether the open file is an archive of this image alone, under this name alone. An engine would give the image's
 /// name to any image in an archive, and names of other images too, before anyone could compare the id.
 /// The id is the digest of the image's configuration. With docker's store of containerd, it is the digest of its
 /// manifest.
-/// docker compares the layers with the configuration. podman does so only since 5.4, so they are read here for it;
-/// `sign_of_life` is called every second meanwhile. A layer may lack its content only under its own digest: then the
-/// engine finds the layer of this digest in its own store, or refuses the image.
+/// The layers are compared with the configuration, or with the manifest if docker's store of containerd packs them:
+/// podman compares them only since 5.4, docker only after it has unpacked what may fill the disk. `sign_of_life` is
+/// called every second meanwhile. Of an image for several platforms, the one of this machine must be there. A layer
+/// that is left out may lack its content, for podman only under its own digest: then the engine finds the layer of this
+/// digest in its own store, or refuses the image.
 /// Source: tarexport and daemon/containerd of moby; docker/archive and oci/archive of containers/image.
 /// Errors: kVerifyFailed (another image, another name, or a layer with other content), kUnsupported (an archive of
 /// another form), kFailed.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,15 @@ void set_environment(const Account& account) {
   }
   // Podman refuses to work in a directory that its user cannot read.
   (void)!::chdir("/");
+}
+
+/// As docker names it: GOARCH of Go.
+std::string own_architecture() {
+  utsname machine{};
+  ::uname(&machine);
+  const std::string name = machine.machine;
+  if (name == "x86_64") return "amd64";
+  return name == "aarch64" ? "arm64" : name;
 }
 
 }  // namespace
@@ -179,7 +189,7 @@ Result<void> ImageStore::shorten(const Tree& tree, const std::string& id, std::s
 Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id,
                               std::size_t left_out) const {
   SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
-  const ExpectedImage expected{engine_, name_, id, left_out};
+  const ExpectedImage expected{engine_, name_, id, left_out, own_architecture()};
   SPARK_CHECK(check_archive(archive.get(), expected, sign_of_life_));
   SPARK_CHECK(check_left_out(archive.get(), expected, [this](const auto& digests) { return known_layers(digests); }));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));

@@ -37,8 +37,9 @@ bool is_refused(const std::string& bytes, ErrorCode code, ContainerEngine engine
   return !checked && checked.error().code == code;
 }
 
-std::string docker_list(const std::string& config_file, const std::string& tags) {
-  return R"([{"Config":")" + config_file + R"(","RepoTags":)" + tags + R"(,"Layers":[")" + kLayer + R"(/layer.tar"]}])";
+std::string docker_list(const std::string& config_file, const std::string& tags,
+                        const std::string& layer = kLayer + "/layer.tar") {
+  return R"([{"Config":")" + config_file + R"(","RepoTags":)" + tags + R"(,"Layers":[")" + layer + R"("]}])";
 }
 
 /// As docker wrote it until version 24, and podman in the format docker-archive.
@@ -83,7 +84,8 @@ Files oci_files(const std::string& config, const std::string& annotations, const
 /// As docker writes it from version 25 on: in both forms.
 Files both_files(const std::string& config, const std::string& annotations = kOfDocker) {
   Files files = oci_files(config, annotations);
-  files.emplace_back("manifest.json", docker_list("blobs/sha256/" + sha256(config), R"(["local/vllm:1"])"));
+  files.emplace_back("manifest.json", docker_list("blobs/sha256/" + sha256(config), R"(["local/vllm:1"])",
+                                                  "blobs/sha256/" + sha256(kContent)));
   files.emplace_back("repositories", R"({"local/vllm":{"1":")" + kLayer + R"("}})");
   return files;
 }
@@ -123,7 +125,8 @@ TEST_CASE("image archive: another image is refused, whichever list names it") {
                    ContainerEngine::kPodman));
   // One list for each reader.
   Files two_lists = both_files(kConfig);
-  two_lists[4].second = docker_list(sha256(kOtherConfig) + ".json", "[]");
+  two_lists[5].second = docker_list(sha256(kOtherConfig) + ".json", "[]", "blobs/sha256/" + sha256(kContent));
+  REQUIRE(two_lists[5].first == "manifest.json");
   two_lists.emplace_back(sha256(kOtherConfig) + ".json", kOtherConfig);
   CHECK(is_refused(tar_of(two_lists), ErrorCode::kVerifyFailed));
   CHECK_FALSE(check(tar_of(two_lists), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
@@ -149,7 +152,7 @@ TEST_CASE("image archive: a file under the right digest with other content is re
   CHECK(is_refused(tar_of(manifest), ErrorCode::kUnsupported));
 }
 
-TEST_CASE("image archive: a layer that the configuration does not name is refused before podman loads it") {
+TEST_CASE("image archive: a layer that the configuration does not name is refused before an engine loads it") {
   const std::string id = sha256(kConfig);
   const std::string names = annotations_of("localhost/local/vllm:1");
   const auto refused = [&](const Files& files) {
@@ -158,8 +161,8 @@ TEST_CASE("image archive: a layer that the configuration does not name is refuse
   Files docker = docker_files(kConfig);
   docker[1].second = "other";
   CHECK(refused(docker));
-  // docker compares them by itself.
-  CHECK(check(tar_of(docker), ContainerEngine::kDocker, id));
+  // docker compares them only after it has unpacked what may fill the disk.
+  CHECK(is_refused(tar_of(docker), ErrorCode::kVerifyFailed, ContainerEngine::kDocker));
   CHECK(refused(oci_files(kConfig, names, "other")));
   Files other_content = oci_files(kConfig, names);
   other_content.back().second = "other";
@@ -226,6 +229,24 @@ TEST_CASE("image archive: for docker, the layers of the image are there, with th
         kOfDocker.substr(0, kOfDocker.size() - 1) + R"(,"vnd.docker.reference.type":"attestation-manifest"})";
     CHECK(is_refused(tar_of(both_files(kConfig, annotations)), ErrorCode::kUnsupported));
   }
+}
+
+TEST_CASE("image archive: of an image for several platforms, the one of this machine has to be there") {
+  const std::string config = R"({"architecture":"arm64","rootfs":{"type":"layers")" + kDiffs;
+  const std::string manifest = manifest_of(config);
+  const std::string list = R"({"manifests":[{"digest":"sha256:)" + sha256(manifest) + R"("}]})";
+  Files files = both_files(config);
+  files[2].second = index_of(list, kOfDocker);
+  files.emplace_back("blobs/sha256/" + sha256(list), list);
+  const auto checked = [&](const std::string& architecture) {
+    return with_file(tar_of(files), [&](int file) {
+      return check_archive(file, {ContainerEngine::kDocker, kName, sha256(list), 0, architecture});
+    });
+  };
+  CHECK(checked("arm64"));
+  const auto other = checked("amd64");
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message == "the archive has the image for arm64, and not for amd64");
 }
 
 TEST_CASE("image archive: for podman, each layer is a file and has its digest in the configuration") {

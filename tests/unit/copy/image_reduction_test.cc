@@ -176,6 +176,11 @@ TEST_CASE("image reduction: a layer that comes again behind the known ones keeps
            entry(sha256(config) + ".json", config) + entry("manifest.json", list) + end();
   };
   CHECK(reduced(archive("once"), image) == archive(""));
+  // docker looks for the layer's digest in its own store, whatever the name of the file.
+  CHECK(check(archive(""), image));
+  const auto refused = check(archive(""), image_of(contents, ContainerEngine::kDocker, 1));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kVerifyFailed);
 }
 
 TEST_CASE("image reduction: with docker's store of containerd, the archive stays whole") {

@@ -270,6 +270,27 @@ TEST_CASE("the engine: if one node's answer would decide between two, none is ch
         "docker or podman: there is docker alone on spark-01, and podman alone on spark-02");
 }
 
+TEST_CASE("the engine: one node does not move the others to another image of theirs, and is named") {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(3);
+  const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]};
+  const ImageAnswer docker{true, kId, ""};
+  const ImageAnswer podman{true, std::string(64, 'c'), ""};
+  const ImageAnswer empty{true, "", "No such image"};
+  const std::vector<ImageAnswers> answers{{docker, podman}, {docker, podman}, {empty, podman}};
+  const auto choice = choose_engine(cluster, "x", answers);
+  CHECK_FALSE(choice.engine);
+  const auto checks = judge_image("x", choice, nodes, answers);
+  REQUIRE(checks.size() == 1);
+  CHECK(checks[0].status == CheckStatus::kFail);
+  CHECK(checks[0].text ==
+        "docker or podman: only spark-03 has the image in one of them, and another node has different images in both");
+  CHECK(checks[0].fix.ends_with("; or leave spark-03 out with --exclude"));
+  // The same image in both engines of the others: it does not matter which one is chosen.
+  const std::vector<ImageAnswers> same{{docker, docker}, {docker, docker}, {empty, docker}};
+  CHECK(choose_engine(cluster, "x", same).engine == ContainerEngine::kPodman);
+}
+
 TEST_CASE("the engine: if the choice fails a node, the message names the nodes that made it") {
   Cluster cluster;
   cluster.nodes = test::local_nodes(20);
