@@ -104,6 +104,17 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
   return found;
 }
 
+std::vector<std::string> changed_files(const Listing& source, const Listing& node) {
+  const auto has = [](const Listing& listing, const std::string& path) {
+    return std::ranges::binary_search(listing.entries, path, {}, &CopyEntry::path);
+  };
+  std::vector<std::string> changed;
+  for (const std::string& path : node.changed) {
+    if (has(source, path) || has(node, path)) changed.push_back(path);
+  }
+  return changed;
+}
+
 NameList newly_unread(const Listing& before, const Listing& now) {
   NameList names;
   auto old = before.entries.begin();

@@ -82,6 +82,10 @@ struct Comparison {
 /// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.
 Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner);
 
+/// Pure. The files that changed on a node since a sync brought them, without those that neither the node nor the source
+/// has any more: there is nothing to bring back, and nothing to look at.
+std::vector<std::string> changed_files(const Listing& source, const Listing& node);
+
 /// Pure. Files that `now` lists without a sum, and that an earlier listing of the node had with a sum, with another
 /// size, or not at all.
 NameList newly_unread(const Listing& before, const Listing& now);

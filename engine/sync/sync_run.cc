@@ -183,6 +183,7 @@ class SyncRun {
       shown.comparison = is_model(report.item)
                              ? compare_listings(right, nodes_[i].listing, owner_on(nodes_[i], report.item))
                              : compare_images(report.item.name, nodes_[source].image, nodes_[i].image);
+      if (is_model(report.item)) shown.changed = changed_files(right, nodes_[i].listing);
       shown.status = status_of(shown.comparison);
     }
   }

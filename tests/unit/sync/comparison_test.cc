@@ -35,6 +35,14 @@ TEST_CASE("content: equal digests are in sync, whatever else the node has") {
   CHECK(found.bytes_to_send() == 0);
 }
 
+TEST_CASE("content: a file that a sync brought counts as changed until neither the node nor the source has it") {
+  const std::vector<std::string> changed{"on-both", "on-neither", "on-the-node", "on-the-source"};
+  const auto source = listing({file("on-both", 1, "1"), file("on-the-source", 1, "1")});
+  auto node = listing({file("on-both", 1, "2"), file("on-the-node", 1, "1")});
+  node.changed = changed;
+  CHECK(changed_files(source, node) == std::vector<std::string>{"on-both", "on-the-node", "on-the-source"});
+}
+
 TEST_CASE("content: missing files are counted with their bytes") {
   const auto found = compare_listings(listing({file("a", 10, "1"), file("b", 20, "2")}), Listing(), "");
   CHECK(found.missing == std::vector<std::string>{"a", "b"});
