@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/text.h"
 #include "engine/fleet/apply/apply_run.h"
 #include "engine/fleet/planning/foresight.h"
 #include "engine/fleet/planning/plan_lookup.h"
