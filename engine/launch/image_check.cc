@@ -62,8 +62,8 @@ std::array<Positions, 2> without_common(const std::array<Positions, 2>& supporti
   return alone;
 }
 
-/// The node without which as many nodes would have the image in one engine as in the other, if another node has
-/// different images in both.
+/// The node without which as many nodes would be on one side as on the other, if another node has different images in
+/// both engines.
 std::optional<std::size_t> deciding_node(const std::array<Positions, 2>& sides,
                                          const std::vector<ImageAnswers>& answers) {
   if (sides[0].size() + sides[1].size() != 1) return std::nullopt;
@@ -89,6 +89,9 @@ EngineChoice chosen_by(const std::vector<ImageAnswers>& answers) {
   } else {
     choice.engine = more_supported(programs);
     choice.sides = without_common(programs);
+    // Without that node, the others would start the image of docker.
+    if (choice.engine == ContainerEngine::kPodman) choice.alone = deciding_node(choice.sides, answers);
+    if (choice.alone) choice.engine.reset();
   }
   choice.on_all = choice.engine && programs.at(place_of(*choice.engine)).size() == answers.size();
   return choice;
@@ -159,12 +162,11 @@ PreflightCheck divided(std::vector<std::string> names, const EngineChoice& choic
                     "; or leave the nodes with the other engine out with --only");
 }
 
-PreflightCheck decided_by_one(const std::vector<std::string>& names, std::size_t alone, const std::string& image) {
-  const std::string& name = names.at(alone);
-  return failed(names,
-                "docker or podman: only " + name +
-                    " has the image in one of them, and another node has different images "
-                    "in both",
+PreflightCheck decided_by_one(const std::vector<std::string>& names, const EngineChoice& choice,
+                              const std::string& image) {
+  const std::string& name = names.at(*choice.alone);
+  const std::string what = choice.by_image ? " has the image in one of them" : " has podman and no docker";
+  return failed(names, "docker or podman: only " + name + what + ", and another node has different images in both",
                 "state the engine in the file: " + statement(image, "docker") + " or " + statement(image, "podman") +
                     "; or leave " + name + " out with --exclude");
 }
@@ -211,7 +213,7 @@ std::vector<PreflightCheck> judge_image(const std::string& image, const EngineCh
   std::vector<std::string> names;
   for (const NodeSpec* node : nodes) names.push_back(node->name.str());
   if (!choice.engine) {
-    if (choice.alone) return {decided_by_one(names, *choice.alone, image)};
+    if (choice.alone) return {decided_by_one(names, choice, image)};
     if (!choice.sides[0].empty()) return {divided(names, choice, nodes, image)};
     return {failed(names, "neither docker nor podman is on any node", "install docker or podman on all nodes")};
   }

@@ -291,6 +291,30 @@ TEST_CASE("the engine: one node does not move the others to another image of the
   CHECK(choose_engine(cluster, "x", same).engine == ContainerEngine::kPodman);
 }
 
+TEST_CASE("the engine: one node without docker does not move the others to another image of theirs, and is named") {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(3);
+  const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]};
+  const ImageAnswer docker{true, kId, ""};
+  const ImageAnswer podman{true, std::string(64, 'c'), ""};
+  const ImageAnswer empty{true, "", "No such image"};
+  const ImageAnswer none;
+  const std::vector<ImageAnswers> answers{{docker, podman}, {docker, podman}, {none, empty}};
+  const auto choice = choose_engine(cluster, "x", answers);
+  CHECK_FALSE(choice.engine);
+  CHECK_FALSE(choice.on_all);
+  const auto checks = judge_image("x", choice, nodes, answers);
+  REQUIRE(checks.size() == 1);
+  CHECK(checks[0].status == CheckStatus::kFail);
+  CHECK(checks[0].text ==
+        "docker or podman: only spark-03 has podman and no docker, and another node has different images in both");
+  CHECK(checks[0].fix.find("images: [{name: \"x\", engine: docker}]") != std::string::npos);
+  CHECK(checks[0].fix.ends_with("; or leave spark-03 out with --exclude"));
+  // Without podman, it is the one that fails: the others start what they would start without it.
+  const std::vector<ImageAnswers> no_podman{{docker, podman}, {docker, podman}, {empty, none}};
+  CHECK(choose_engine(cluster, "x", no_podman).engine == ContainerEngine::kDocker);
+}
+
 TEST_CASE("the engine: if the choice fails a node, the message names the nodes that made it") {
   Cluster cluster;
   cluster.nodes = test::local_nodes(20);
