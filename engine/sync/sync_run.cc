@@ -288,21 +288,23 @@ class SyncRun {
       // A sync that was interrupted continues with the same archive, and with the source's digests of it.
       const bool is_source = &node == &nodes_[source];
       if (!is_among(places, node) || run_.stop.stop_requested() || (is_source ? is_awaited : has_failed(node))) return;
-      if (node.shown->status == ContentStatus::kSent) load(node, report.item, image.id, left_out, stage);
+      if (node.shown->status == ContentStatus::kSent) load(node, report.item, source, left_out, stage);
       if (auto dropped = drop_stage(node, report.item, access_for(options_, stage)); !dropped && !has_failed(node)) {
         fail(node, std::move(dropped).error());
       }
     });
   }
 
-  void load(SyncNode& node, const ContentItem& item, const std::string& id, std::size_t left_out,
+  void load(SyncNode& node, const ContentItem& item, std::size_t source, std::size_t left_out,
             const std::string& stage) {
     show(node, "loading " + item.name);
     tell(item, node, {0, 0, 0, 0, TransferPhase::kLoading});
+    const std::string& id = nodes_[source].image.id;
     const auto begun = Clock::now();
     auto loaded = load_image(node, item, id, left_out, access_for(options_, stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
-    if (!loaded) return fail(node, std::move(loaded).error());
+    if (!loaded)
+      return fail(node, std::move(loaded).error().within("load the image of " + nodes_[source].spec->name.str()));
     node.image_ids.insert(id);
     show(node, "done", Activity::kWaiting);
   }

@@ -160,7 +160,7 @@ void Transfer::take_last_answers(std::size_t i) {
   for (int count = 0; count < kMostAnswers; ++count) {
     auto answer = members_[i].client->receive(milliseconds(0));
     if (!answer) {
-      fail(i, std::move(answer).error());
+      fail(i, of_node(i, std::move(answer).error()));
       return;
     }
     if (!*answer) return;
@@ -176,7 +176,7 @@ bool Transfer::exchange(std::size_t i, const std::deque<CopyCommand>& commands) 
   }
   for (int count = 0; count < kMostAnswers; ++count) {
     auto answer = members_[i].client->receive(count == 0 ? kGlance : milliseconds(0));
-    if (!answer) return fail(i, std::move(answer).error());
+    if (!answer) return fail(i, of_node(i, std::move(answer).error()));
     if (!*answer) break;
     const std::lock_guard lock(mutex_);
     if (over_ || states_[i].left()) return false;
@@ -315,6 +315,13 @@ void Transfer::take_progress(std::size_t i, const CopyProgress& progress) {
   if (i == source_ || !options_.progress || Clock::now() < state.next_display) return;
   state.next_display = Clock::now() + kDisplayInterval;
   options_.progress(i, {done, total_bytes_, progress.received_bytes, state.rate});
+}
+
+Error Transfer::of_node(std::size_t i, Error error) const {
+  using enum ErrorCode;
+  const bool is_of_connection = error.code == kUnreachable || error.code == kUntrusted || error.code == kInterrupted;
+  if (is_source(i) || is_of_connection) return error;
+  return std::move(error).within("receive the content of " + name(source_));
 }
 
 bool Transfer::fail(std::size_t i, Error error) {

@@ -119,6 +119,9 @@ class Transfer {
   /// The next ones that a receiver has not got yet.
   void add_digests(std::size_t i, std::deque<CopyCommand>& commands);
   void take_progress(std::size_t i, const CopyProgress& progress);
+  /// An error that the node's own program has reported. A receiver may fail over what the source lists or sends, so the
+  /// error names the source.
+  Error of_node(std::size_t i, Error error) const;
   bool fail(std::size_t i, Error error);
   /// The node is left out; those behind it receive from another one. One that is complete only serves no more.
   void fail_locked(std::size_t i, Error error);

@@ -75,6 +75,21 @@ bool has_loaded(const CopyNode& node) {
 
 }  // namespace
 
+TEST_CASE("image run: the error of a receiver that cannot load the archive names its source") {
+  Bench bench(2);
+  bench.declare("images", Value::map({{"name", "local/vllm:1"}, {"from", "n1"}, {"engine", "docker"}}));
+  bench.nodes[0].reaction = with_stage(kFirst);
+  bench.nodes[1].reaction = [usual = with_stage("")](const CopyCommand& command, Peer& self) {
+    const auto* image = std::get_if<CopyImage>(&command);
+    if (image == nullptr || image->action != CopyImageAction::kLoad) return usual(command, self);
+    say(self, CopyFailure{make_error(ErrorCode::kFailed, "docker load ended with 1: unexpected EOF")});
+    self.ended = true;
+  };
+  const auto report = bench.run();
+  REQUIRE(report.items[0].nodes[1].error);
+  CHECK(report.items[0].nodes[1].error->describe() == "load the image of n1: docker load ended with 1: unexpected EOF");
+}
+
 TEST_CASE("image run: a node whose engine lacks the space for the image gets nothing, and the others get it") {
   auto bench = bench_of({with_stage("", store_with(kArchiveBytes - 1, false)),
                          with_stage("", store_with(kArchiveBytes, false)), with_stage("")});

@@ -30,7 +30,29 @@ test::CopyReaction with_processors(std::int64_t processors) {
   };
 }
 
+/// Ends with this error as soon as it is to begin.
+test::CopyReaction that_fails(const Error& error) {
+  return [error](const CopyCommand& command, Peer& self) {
+    if (!std::holds_alternative<CopyBegin>(command)) return honest(command, self);
+    say(self, CopyFailure{error});
+    self.ended = true;
+  };
+}
+
 }  // namespace
+
+TEST_CASE(
+    "transfer: what a receiver cannot do with the source's list names the source, and a lost connection does not") {
+  TransferBench bench(3);
+  bench.nodes[1].reaction = that_fails(make_error(ErrorCode::kNotFound, "there is no user mallory in /etc/passwd"));
+  bench.nodes[2].reaction = that_fails(make_error(ErrorCode::kUnreachable, "the connection ended"));
+  const auto outcomes = bench.run();
+  REQUIRE(outcomes[1].error);
+  CHECK(outcomes[1].error->describe() == "receive the content of n1: there is no user mallory in /etc/passwd");
+  CHECK(outcomes[1].error->code == ErrorCode::kNotFound);
+  REQUIRE(outcomes[2].error);
+  CHECK(outcomes[2].error->describe() == "the connection ended");
+}
 
 TEST_CASE("transfer: a node with the whole tree serves half of the receivers, and receives nothing") {
   TransferBench bench(6);
