@@ -174,6 +174,19 @@ std::optional<double> seconds_left(const TransferProgress& progress) {
   return static_cast<double>(progress.total_bytes - progress.done_bytes) / progress.bytes_per_second;
 }
 
+std::string source_of(const ContentReport& report) {
+  const auto found = std::ranges::find_if(report.nodes, &ContentOfNode::is_source);
+  return found == report.nodes.end() ? "" : printable(found->node);
+}
+
+/// One node may have made itself the source, so the question says how many others stand against it.
+std::string outvoted_text(const OutvotedFiles& outvoted, const std::string& source) {
+  if (outvoted.names.empty()) return "";
+  return fmt::format("Only {} has its version of {}, and {}{} other nodes agree on another one{}: {}\n", source,
+                     files_text(outvoted.names.size()), outvoted.names.size() == 1 ? "" : "up to ", outvoted.agreeing,
+                     outvoted.by_size ? " (by size)" : "", first_names(outvoted.names));
+}
+
 void add_note(Report& report, const ContentReport& item, const std::string& code, const std::string& text,
               const std::vector<std::string>& nodes, std::string hint = "run `sparkplan sync`") {
   Diagnostic note{Severity::kNote,
@@ -291,16 +304,22 @@ std::string question_text(const ContentReport& report) {
     if (!node.needs_consent()) continue;
     nodes_by_names[first_names(node.comparison.differing)].push_back(printable(node.node));
   }
-  std::string text = printable(report.item.name) + ": these nodes have other content:\n";
+  const std::string source = source_of(report);
+  std::string text = printable(report.item.name) + ": ";
+  if (report.item.from.empty()) {
+    text +=
+        "the file names no source, and sparkplan chose " + source + ".\nThese nodes have other content than " + source;
+  } else {
+    text += "these nodes have other content than ";
+    text += report.item.is_from_controller() ? "this machine, the source" : "the source " + source;
+  }
+  text += ":\n";
   for (const auto& [names, nodes] : nodes_by_names) text += "  ! " + fold_names(nodes) + ": " + names + "\n";
-  return text;
+  return text + outvoted_text(report.outvoted, source);
 }
 
 std::string spread_question_text(const ContentReport& report) {
-  std::string source;
-  for (const ContentOfNode& node : report.nodes) {
-    if (node.is_source) source = printable(node.node);
-  }
+  const std::string source = source_of(report);
   const std::string name = printable(report.item.name);
   if (report.item.kind == ContentKind::kImage) {
     return name + ": the file names no source, and only " + source + " has the image " +

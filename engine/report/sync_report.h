@@ -28,7 +28,7 @@ std::string progress_json(const ContentItem& item, const std::string& node, cons
 /// The last one has only the bytes.
 std::string progress_text(const TransferProgress& progress);
 
-/// The names that differ on the nodes, and what is lost, for the question.
+/// The source, the names that differ on the nodes, and how many nodes agree against the source, for the question.
 std::string question_text(const ContentReport& report);
 
 /// The files that only the source has, for the question.

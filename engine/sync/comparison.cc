@@ -71,6 +71,26 @@ void compare_content(const CopyEntry& source, const CopyEntry& node, Comparison&
   }
 }
 
+bool is_unread(const CopyEntry& entry) { return entry.kind == CopyKind::kFile && entry.size > 0 && entry.sum.empty(); }
+
+/// True if nothing is known to differ. A node does not read a file whose size is not the source's.
+bool may_be_same(const CopyEntry& one, const CopyEntry& other) {
+  if (is_unread(one) || is_unread(other)) return one.kind == other.kind && one.size == other.size;
+  return same_content(one, other);
+}
+
+/// How many of these entries may be the same, at most.
+std::size_t largest_agreement(const std::vector<const CopyEntry*>& versions) {
+  std::size_t most = 0;
+  for (const CopyEntry* one : versions) {
+    const auto agreeing =
+        std::ranges::count_if(versions, [&](const CopyEntry* other) { return may_be_same(*one, *other); });
+    most = std::max(most, static_cast<std::size_t>(agreeing));
+    if (most == versions.size()) break;
+  }
+  return most;
+}
+
 }  // namespace
 
 std::int64_t Listing::bytes() const {
@@ -144,7 +164,8 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
     return std::pair(listing.partial_bytes == 0, listing.bytes());
   };
   for (std::size_t i = 0; i < listings.size(); ++i) {
-    const auto& [node, listing] = listings[i];
+    const std::string& node = listings[i].node;
+    const Listing* listing = listings[i].listing;
     if (listing == nullptr || !listing->exists) continue;
     if (!from.empty()) {
       if (node == from) return i;
@@ -183,6 +204,8 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
                         bool owner_is_declared) {
   const auto& entries = listings[source].listing->entries;
   std::vector<bool> shared(entries.size(), false);
+  std::vector<bool> replaced(entries.size(), false);   ///< A question has shown it.
+  std::vector<bool> lacked(entries.size(), false);     ///< By a node that would get it without that question.
   std::vector<bool> on_others(entries.size(), false);  ///< As the same kind of entry.
   std::vector<std::string_view> changes(entries.size());
   for (std::size_t i = 0; i < listings.size(); ++i) {
@@ -190,10 +213,13 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
     auto other = listings[i].listing->entries.begin();
     for (std::size_t at = 0; at < entries.size(); ++at) {
       const bool has_name = advance_to(entries[at].path, other, *listings[i].listing);
+      if (!has_name) lacked[at] = true;
       if (has_name && other->kind == entries[at].kind) on_others[at] = true;
-      if (!has_name || (!by_name && !same_content(entries[at], *other))) continue;
+      const bool is_same = has_name && same_content(entries[at], *other);
+      const bool is_replaced = has_name && !is_same && by_name && listings[i].in_question;
+      if (!is_same && !is_replaced) continue;
       const auto change = changed_rights(entries[at], *other, owner_is_declared);
-      if (change.empty()) shared[at] = true;
+      if (change.empty()) (is_same ? shared : replaced)[at] = true;
       changes[at] = change;
     }
   }
@@ -208,9 +234,36 @@ NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t s
       continue;
     }
     const bool counts = entry.kind != CopyKind::kDirectory || !changes[at].empty();
-    if (counts && !shared[at]) unshared.add(entry.path + std::string(changes[at]));
+    if (!counts || shared[at] || (replaced[at] && !lacked[at])) continue;
+    unshared.add(entry.path + std::string(replaced[at] ? "" : changes[at]));
   }
   return unshared;
+}
+
+OutvotedFiles outvoted_files(const std::vector<NamedListing>& listings, std::size_t source) {
+  std::vector<std::vector<CopyEntry>::const_iterator> others(listings.size());
+  for (std::size_t i = 0; i < listings.size(); ++i) {
+    if (listings[i].listing != nullptr) others[i] = listings[i].listing->entries.begin();
+  }
+  OutvotedFiles found;
+  for (const CopyEntry& entry : listings[source].listing->entries) {
+    if (entry.kind == CopyKind::kDirectory) continue;
+    std::vector<const CopyEntry*> versions;
+    bool is_shared = false;
+    for (std::size_t i = 0; i < listings.size(); ++i) {
+      if (i == source || listings[i].listing == nullptr) continue;
+      if (!advance_to(entry.path, others[i], *listings[i].listing)) continue;
+      is_shared = is_shared || same_content(entry, *others[i]);
+      if (others[i]->kind != CopyKind::kDirectory) versions.push_back(&*others[i]);
+    }
+    const std::size_t agreeing = is_shared ? 0 : largest_agreement(versions);
+    if (agreeing < 2) continue;
+    found.names.add(entry.path);
+    found.agreeing = std::max(found.agreeing, agreeing);
+    found.by_size =
+        found.by_size || std::ranges::any_of(versions, [](const CopyEntry* one) { return is_unread(*one); });
+  }
+  return found;
 }
 
 }  // namespace sparkplan

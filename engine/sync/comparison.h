@@ -99,6 +99,7 @@ std::vector<std::int64_t> times_on(const Listing& source, const Listing& node);
 struct NamedListing {
   std::string node;
   const Listing* listing = nullptr;  ///< Null: the node was not read.
+  bool in_question = false;          ///< It has other content, and a yes lets that be replaced.
 };
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
 
@@ -115,9 +116,20 @@ std::optional<LoneKind> lone_kind(const std::vector<NamedListing>& listings, std
 /// Pure. Files and links of the source that no other node has with the same content. Also names that every other node
 /// has with another owner or with other rights: there the reason follows the name. So it does for a directory that
 /// no other node has and that more users than its owner can write to, also for the tree's own directory (".") if a node
-/// lacks it. A node that has other content vouches only for its own. `by_name`: names alone count, after a consent to
-/// replace such files.
+/// lacks it. A node that has other content vouches only for its own. `by_name`: after a consent to replace such files,
+/// a name on a node of the question is enough, unless another node lacks the name: it would get a file that no question
+/// has shown for it.
 NameList unshared_files(const std::vector<NamedListing>& listings, std::size_t source, bool by_name,
                         bool owner_is_declared);
+
+/// Files that only the source has so, and whose other version is the same on other nodes.
+struct OutvotedFiles {
+  NameList names;
+  std::size_t agreeing = 0;  ///< So many nodes agree on another version of one of these files, at most.
+  bool by_size = false;      ///< Some of them have not read their version: equal sizes count as the same there.
+};
+/// Pure. Files and links of the source that no other node has with the same content, if two or more others agree on
+/// another one.
+OutvotedFiles outvoted_files(const std::vector<NamedListing>& listings, std::size_t source);
 
 }  // namespace sparkplan

@@ -82,6 +82,12 @@ void fail_unread(const RunOptions& run, std::vector<SyncNode>& nodes, std::size_
   for (SyncNode* node : unread) fail_node(run, *node, not_compared(node->shown->comparison.unread.front()));
 }
 
+void note_outvoted(const std::vector<NamedListing>& listings, std::size_t source, ContentReport& report) {
+  // Of an image, the id that most nodes have counts.
+  const bool may_be_lone = report.item.kind != ContentKind::kImage && report.item.from.empty();
+  if (may_be_lone) report.outvoted = outvoted_files(listings, source);
+}
+
 void note_outcome(const RunOptions& run, SyncNode& node, TransferOutcome outcome) {
   ContentOfNode& shown = *node.shown;
   shown.bytes_received = shown.is_source ? 0 : outcome.received_bytes;  // A source receives only requests.
@@ -106,7 +112,8 @@ Error no_source(const ContentItem& item) {
 
 Error not_replaced(const ContentItem& item, const Comparison& found, const std::string& source) {
   if (item.kind == ContentKind::kImage) {
-    return make_error(ErrorCode::kRefused, "another image of this name: " + found.differing.front(),
+    return make_error(ErrorCode::kRefused,
+                      "another image of this name: " + found.differing.front() + "; the source is " + source,
                       "look at the image; `sparkplan sync --yes` replaces it");
   }
   if (found.other_kind) {
@@ -117,8 +124,12 @@ Error not_replaced(const ContentItem& item, const Comparison& found, const std::
                       "compare it with the one on " + source + ", and move the wrong one out of the directory");
   }
   return make_error(ErrorCode::kRefused,
-                    counted_files(found.differing.size()) + " with other content: " + found.differing.front(),
-                    "look at the files; `sparkplan sync --yes` replaces them");
+                    counted_files(found.differing.size()) + " with other content than on the source " + source + ": " +
+                        shown_text(found.differing.front()),
+                    item.from.empty() ? "look at the files, and name the node with the right ones in `from`; "
+                                        "`sparkplan sync --yes` replaces them by those of " +
+                                            source
+                                      : "look at the files; `sparkplan sync --yes` replaces them");
 }
 
 std::optional<Error> no_common_kind(const ContentItem& item, const std::vector<NamedListing>& listings,

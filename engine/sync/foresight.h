@@ -32,6 +32,9 @@ UnreadNames unread_of_any(const ContentReport& report);
 /// list such a file so before, it fails in place of them.
 void fail_unread(const RunOptions& run, std::vector<SyncNode>& nodes, std::size_t source);
 
+/// Sets ContentReport::outvoted, for the question about files that nodes have with other content.
+void note_outvoted(const std::vector<NamedListing>& listings, std::size_t source, ContentReport& report);
+
 /// Notes in ContentOfNode how the node's part of a transfer has ended.
 void note_outcome(const RunOptions& run, SyncNode& node, TransferOutcome outcome);
 

@@ -142,7 +142,8 @@ class SyncRun {
   std::vector<NamedListing> listings() const {
     std::vector<NamedListing> all;
     for (const SyncNode& node : nodes_) {
-      all.push_back({node.spec->name.str(), has_failed(node) ? nullptr : &node.listing});
+      const bool failed = has_failed(node);
+      all.push_back({node.spec->name.str(), failed ? nullptr : &node.listing, !failed && node.shown->needs_consent()});
     }
     return all;
   }
@@ -225,6 +226,7 @@ class SyncRun {
     report.error = no_common_kind(report.item, listings(), source);
     if (report.error) return;
     const bool any_differs = std::ranges::any_of(report.nodes, &ContentOfNode::needs_consent);
+    if (any_differs) note_outvoted(listings(), source, report);
     const bool replace = any_differs && options_.may_replace && options_.may_replace(report);
     // Before nodes are left out because their files may not be replaced: they share the others.
     report.unshared = unshared(report.item, source, replace);
@@ -297,9 +299,9 @@ class SyncRun {
 
   void load(SyncNode& node, const ContentItem& item, std::size_t source, std::size_t left_out,
             const std::string& stage) {
+    const std::string& id = nodes_[source].image.id;
     show(node, "loading " + item.name);
     tell(item, node, {0, 0, 0, 0, TransferPhase::kLoading});
-    const std::string& id = nodes_[source].image.id;
     const auto begun = Clock::now();
     auto loaded = load_image(node, item, id, left_out, access_for(options_, stage));
     node.shown->seconds += std::chrono::duration<double>(Clock::now() - begun).count();

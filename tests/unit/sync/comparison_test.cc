@@ -86,9 +86,35 @@ TEST_CASE("content: names are compared in their order, also where each list has 
   CHECK(found.missing == std::vector<std::string>{"a", "c-d"});
   CHECK(found.differing == std::vector<std::string>{"e"});
   const auto other = listing({file("c-d", 1, "1"), file("z", 1, "1")});
-  const std::vector<NamedListing> all{{"n1", &node}, {"n2", &source}, {"n3", &other}};
+  const std::vector<NamedListing> all{{"n1", &node, true}, {"n2", &source}, {"n3", &other}};
   CHECK(unshared_files(all, 1, false, false) == std::vector<std::string>{"a", "e"});
-  CHECK(unshared_files(all, 1, true, false) == std::vector<std::string>{"a"});
+  CHECK(outvoted_files(all, 1).names.empty());
+}
+
+TEST_CASE(
+    "content: after a yes, a name vouches for a file only on nodes of the question, and if no other node lacks it") {
+  const auto source = listing({file("a", 1, "1"), file("only", 1, "1")});
+  const auto old = listing({file("a", 1, "x")});
+  const Listing none;
+  const auto own = [&](const std::vector<NamedListing>& all) { return unshared_files(all, 0, true, false); };
+  CHECK(own({{"n1", &source}, {"n2", &old, true}, {"n3", nullptr}}) == std::vector<std::string>{"only"});
+  CHECK(own({{"n1", &source}, {"n2", &old, true}, {"n3", &none}}) == std::vector<std::string>{"a", "only"});
+  CHECK(own({{"n1", &source}, {"n2", &old, false}}) == std::vector<std::string>{"a", "only"});
+  // Another node has the same content.
+  CHECK(own({{"n1", &source}, {"n2", &old, true}, {"n3", &none}, {"n4", &source}}).empty());
+}
+
+TEST_CASE("content: a file of the source alone is outvoted if two other nodes agree on another version of it") {
+  const auto source = listing({file("a", 9, "1"), file("b", 9, "1"), file("c", 9, "1"), file("d", 9, "1")});
+  const auto second = listing({file("a", 5, "x"), file("b", 5, "x"), file("c", 9, "1"), file("d", 5, "")});
+  const auto third = listing({file("a", 5, "x"), file("b", 5, "y"), file("c", 5, "x"), file("d", 5, "x")});
+  const auto fourth = listing({file("a", 5, "x"), file("c", 5, "x")});
+  const std::vector<NamedListing> all{{"n1", &source}, {"n2", &second}, {"n3", &third}, {"n4", &fourth}, {"n5"}};
+  const auto found = outvoted_files(all, 0);
+  CHECK(found.names == std::vector<std::string>{"a", "d"});
+  CHECK(found.agreeing == 3);
+  CHECK(found.by_size);
+  CHECK(outvoted_files({{"n1", &source}, {"n2", &second}}, 0).names.empty());
 }
 
 TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {
@@ -210,7 +236,7 @@ TEST_CASE("content: without a named source, a whole tree comes before an unfinis
   auto folder = file("sub", 0, "");
   folder.kind = CopyKind::kDirectory;
   const auto extra = listing({file("a", 10, "x"), file("only", 1, ""), folder});
-  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small}, {"n5", &extra}}, 2, true, false) ==
+  CHECK(unshared_files({{"n1", nullptr}, {"n3", &small, true}, {"n5", &extra}}, 2, true, false) ==
         std::vector<std::string>{"only"});
   CHECK(unshared_files(all, 2, false, false).empty());
   const Listing absent;
