@@ -19,6 +19,7 @@
 #include "engine/copy/images/image_archive.h"
 #include "engine/copy/images/image_name.h"
 #include "engine/copy/images/image_store.h"
+#include "engine/copy/images/layer_headers.h"
 #include "engine/copy/images/tar_headers.h"
 #include "engine/copy/journal.h"
 #include "engine/core/digest.h"
@@ -105,6 +106,18 @@ void check_tar(std::string_view bytes) {
   }
 }
 
+/// A layer is the same in one piece and in many.
+void check_layer(std::string_view bytes) {
+  constexpr std::size_t kPiece = 100;
+  copy::LayerHeaders whole;
+  whole.add(bytes);
+  copy::LayerHeaders in_pieces;
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) in_pieces.add(bytes.substr(at, kPiece));
+  const auto ended = whole.end();
+  require(ended.has_value() == in_pieces.end().has_value(), "a layer in pieces is another one");
+  if (!ended) require_printable(ended.error().describe(), "an error about a layer");
+}
+
 /// An archive, and the digests of its contents.
 struct Archive {
   std::string bytes;
@@ -171,11 +184,13 @@ Archive archive_of(std::string_view text) {
 
 void read_tar(std::string_view text) {
   check_tar(text);
+  check_layer(text);
   std::string repaired(text);
   for (std::size_t at = 0; at + kBlock <= repaired.size(); at += kBlock) {
     if (repaired.compare(at + kMagicAt, kMagic.size(), kMagic) == 0) put_checksum(repaired, at);
   }
   check_tar(repaired);
+  check_layer(repaired);
 }
 
 void read_image(std::string_view text) {

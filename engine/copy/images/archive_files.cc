@@ -18,6 +18,8 @@ namespace {
 
 /// Of the files that are read here: lists and configurations. containerd has the same bound for a manifest.
 constexpr std::int64_t kLargestPart = std::int64_t{8} << 20U;
+/// Of all these files of an archive together: they are read without a sign of life.
+constexpr std::int64_t kLargestParts = std::int64_t{64} << 20U;
 constexpr std::string_view kUp = "../";
 
 /// The files of an image in the forms that docker and podman write. No file lies below a link.
@@ -54,41 +56,6 @@ tl::unexpected<Error> refused_image(const std::string& why) {
                  "look at the image on the source; another version of the engine may write archives in another way");
 }
 
-Result<void> check_keys(const Value& map, std::initializer_list<std::string_view> known) {
-  if (!map.is_map()) return refused_image("has a list of another form");
-  for (const MapEntry& entry : entries_of(map)) {
-    const std::string& key = entry.key;
-    const bool is_ascii = std::ranges::all_of(key, [](char c) { return static_cast<unsigned char>(c) < 128; });
-    const bool is_other_spelling = std::ranges::any_of(
-        known, [&](std::string_view one) { return key != one && lower_case(key) == lower_case(one); });
-    if (!is_ascii || is_other_spelling) return refused_image("has the key " + shown_text(key, kShownName));
-  }
-  return {};
-}
-
-Result<void> check_descriptor(const Value& descriptor) {
-  SPARK_CHECK(check_keys(descriptor, {"digest", "annotations", "urls", "data"}));
-  for (const char* key : {"urls", "data"}) {
-    if (descriptor.find(key) != nullptr) return refused_image("has a part that comes from another place");
-  }
-  // With such an annotation, podman would use a layer from its own store, and not the file.
-  for (const MapEntry& annotation : entries_of(descriptor.find("annotations"))) {
-    if (annotation.key.find("zstd-chunked") != std::string::npos)
-      return refused_image("has a part that comes from another place");
-  }
-  return {};
-}
-
-Result<std::string> digest_from(const std::string& text) {
-  constexpr std::string_view kAlgorithm = "sha256:";
-  if (text.starts_with(kAlgorithm) && is_sha256(std::string_view(text).substr(kAlgorithm.size()))) {
-    return text.substr(kAlgorithm.size());
-  }
-  return refused_image("names a part without its digest");
-}
-
-Result<std::string> digest_in(const Value& descriptor) { return digest_from(descriptor.text_or("digest", "")); }
-
 Result<Value> json_from(const std::string& bytes) {
   auto value = parse_plain_json(bytes);
   if (value) return value;
@@ -123,15 +90,17 @@ Result<TarEntry> ArchiveFiles::file(const std::string& name) const {
   return refused_image("lacks " + shown_text(name, kShownName));
 }
 
-Result<std::string> ArchiveFiles::read(const std::string& name) const {
+Result<std::string> ArchiveFiles::read(const std::string& name) {
   SPARK_TRY(const TarEntry entry, file(name));
   if (entry.size > kLargestPart) return refused_image("has a list or a configuration above 8 MiB");
+  read_bytes_ += entry.size;
+  if (read_bytes_ > kLargestParts) return refused_image("has lists and configurations above 64 MiB in all");
   std::vector<char> bytes(static_cast<std::size_t>(entry.size));
   SPARK_CHECK(read_at(file_, bytes, entry.offset));
   return std::string(bytes.begin(), bytes.end());
 }
 
-Result<Value> ArchiveFiles::json(const std::string& name) const {
+Result<Value> ArchiveFiles::json(const std::string& name) {
   SPARK_TRY(const std::string bytes, read(name));
   return json_from(bytes);
 }

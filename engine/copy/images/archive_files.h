@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,17 +22,6 @@ inline constexpr std::size_t kShownName = 100;
 /// kUnsupported: "the image's archive WHY".
 tl::unexpected<Error> refused_image(const std::string& why);
 
-/// The engines read a key in any case, also with letters beyond ASCII that fold to it, and take the last one. So a map
-/// may have the `known` keys in their own spelling only. Errors: kUnsupported.
-Result<void> check_keys(const Value& map, std::initializer_list<std::string_view> known);
-/// A reference to another part. An engine would take the part from its addresses, or from the reference itself, in
-/// place of the file that is checked here. Source: OCI image-spec, descriptor.md. Errors: kUnsupported.
-Result<void> check_descriptor(const Value& descriptor);
-/// "sha256:" and 64 hexadecimal digits, without the first part. Errors: kUnsupported.
-Result<std::string> digest_from(const std::string& text);
-/// Of a descriptor. Errors: kUnsupported.
-Result<std::string> digest_in(const Value& descriptor);
-
 /// The files of an image's archive by their names: those that docker and podman write, and no others.
 class ArchiveFiles {
  public:
@@ -46,16 +34,18 @@ class ArchiveFiles {
   Result<TarEntry> target_of(const std::string& link) const;
   /// Errors: kUnsupported (there is no such file).
   Result<TarEntry> file(const std::string& name) const;
-  /// The content of a list or a configuration. Errors: kUnsupported (missing, or above 8 MiB), kFailed.
-  Result<std::string> read(const std::string& name) const;
+  /// The content of a list or a configuration. Errors: kUnsupported (missing, above 8 MiB, or above 64 MiB with those
+  /// that were read before), kFailed.
+  Result<std::string> read(const std::string& name);
   /// As read(). Errors: also kUnsupported (no JSON).
-  Result<Value> json(const std::string& name) const;
+  Result<Value> json(const std::string& name);
 
  private:
   explicit ArchiveFiles(int file) : file_(file) {}
   Result<void> check_links() const;
 
   int file_;
+  std::int64_t read_bytes_ = 0;
   std::map<std::string, TarEntry> entries_;
 };
 

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "engine/copy/images/archive_files.h"
+#include "engine/copy/images/archive_lists.h"
 #include "engine/copy/images/image_name.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/digest.h"
@@ -26,7 +28,7 @@ constexpr std::size_t kDeepestList = 2;
 /// Reads all lists of an archive, and compares what they name.
 class ArchiveCheck {
  public:
-  ArchiveCheck(const ArchiveFiles& archive, const ExpectedImage& image) : archive_(archive), image_(image) {}
+  ArchiveCheck(ArchiveFiles& archive, const ExpectedImage& image) : archive_(archive), image_(image) {}
 
   Result<void> run() {
     const bool is_docker = archive_.has(kDockerList);
@@ -40,12 +42,11 @@ class ArchiveCheck {
     return compare();
   }
 
-  /// By the configuration. Empty if its digests are not those of the layers' files: docker's store of containerd packs
-  /// the layers, and the id is that of a manifest.
-  std::vector<LayerPlace> layers() const {
-    const bool is_by_config = image_.engine == ContainerEngine::kPodman || docker_config_ == image_.id;
-    return is_by_config ? layers_ : std::vector<LayerPlace>();
-  }
+  /// The id is that of the configuration, whose digests are those of the layers' files. Otherwise docker's store of
+  /// containerd packs the layers, and the id is that of a manifest.
+  bool is_by_config() const { return image_.engine == ContainerEngine::kPodman || docker_config_ == image_.id; }
+  /// By the configuration. Empty if its digests are not those of the layers' files.
+  std::vector<LayerPlace> layers() const { return is_by_config() ? layers_ : std::vector<LayerPlace>(); }
   /// For docker: the layers of the OCI lists, each with the digest of the file, and those that links lead to.
   const std::vector<LayerPlace>& files() const { return files_; }
 
@@ -107,8 +108,14 @@ class ArchiveCheck {
     return {};
   }
 
-  Result<void> take_layers_of(const Value& manifest) {
-    for (const Value& layer : items_of(manifest.find("layers"))) SPARK_CHECK(check_descriptor(layer));
+  /// `is_covered`: the image's id is a digest over the manifest.
+  Result<void> take_layers_of(const Value& manifest, bool is_covered) {
+    for (const Value& layer : items_of(manifest.find("layers"))) {
+      SPARK_CHECK(check_descriptor(layer));
+      if (is_covered) continue;
+      SPARK_CHECK(check_kind(layer, PartKind::kLayer));
+      SPARK_CHECK(check_annotations(layer));
+    }
     SPARK_TRY(const std::string config, digest_in(*manifest.find("config")));
     // docker's own list comes with this one, and has the same layers.
     if (image_.engine == ContainerEngine::kDocker) return take_blobs(manifest, config == docker_config_);
@@ -138,22 +145,26 @@ class ArchiveCheck {
 
   Result<void> read_oci_list() {
     SPARK_TRY(const Value index, archive_.json(kOciList));
-    SPARK_CHECK(check_keys(index, {"manifests"}));
+    SPARK_CHECK(check_keys(index, {"manifests", "mediaType", "annotations"}));
+    SPARK_CHECK(check_kind(index, PartKind::kIndex));
+    const bool is_podman = image_.engine == ContainerEngine::kPodman;
+    if (is_podman) SPARK_CHECK(check_annotations(index));
     const auto& manifests = items_of(index.find("manifests"));
     if (manifests.empty()) return refused_image("does not contain exactly one image");
     for (const Value& manifest : manifests) {
       SPARK_CHECK(check_descriptor(manifest));
-      SPARK_CHECK(check_annotations(manifest.find("annotations")));
+      SPARK_CHECK(check_names(manifest.find("annotations")));
+      if (is_podman) SPARK_CHECK(check_annotations(manifest));
       SPARK_TRY(const std::string digest, digest_in(manifest));
       if (!archive_.has(std::string(kBlobs) + digest)) return refused_image("lacks a part that it lists");
       targets_.insert(digest);
-      SPARK_CHECK(read_manifest(digest, 0));
+      SPARK_CHECK(read_manifest(manifest, 0, !is_podman && digest == image_.id));
     }
     return {};
   }
 
   /// docker writes the whole name, and the tag alone beside it.
-  Result<void> check_annotations(const Value* annotations) const {
+  Result<void> check_names(const Value* annotations) const {
     if (annotations == nullptr || annotations->is_null()) return {};
     if (!annotations->is_map()) return refused_image("has a list of another form");
     // docker would load the image, and not unpack it.
@@ -189,32 +200,48 @@ class ArchiveCheck {
   }
 
   /// A manifest, or a list of those of several platforms. An archive lacks the platforms that its machine lacks.
-  Result<void> read_manifest(const std::string& digest, std::size_t depth) {
-    if (!archive_.has(std::string(kBlobs) + digest) || !read_.insert(digest).second) return {};
+  /// `is_covered`: the image's id is a digest over the descriptor's part.
+  Result<void> read_manifest(const Value& descriptor, std::size_t depth, bool is_covered) {
+    SPARK_TRY(const std::string digest, digest_in(descriptor));
+    if (!archive_.has(std::string(kBlobs) + digest)) return {};
+    SPARK_TRY(const auto stated, stated_kind(descriptor));
+    // podman guesses the kind that is not stated, and could read a list of an old form.
+    if (!stated) return refused_image("has a part without its type");
+    if (const auto known = lists_.find(digest); known != lists_.end()) return check_kind(descriptor, known->second);
     SPARK_TRY(const std::string bytes, read_part(digest));
     SPARK_TRY(const Value manifest, json_from(bytes));
-    SPARK_CHECK(check_keys(manifest, {"manifests", "config", "layers"}));
+    SPARK_CHECK(check_keys(manifest, {"manifests", "config", "layers", "mediaType", "annotations"}));
     const Value* config = manifest.find("config");
     const Value* manifests = manifest.find("manifests");
     if ((config == nullptr) == (manifests == nullptr)) return refused_image("has a list of another form");
+    const PartKind kind = config != nullptr ? PartKind::kManifest : PartKind::kIndex;
+    lists_.emplace(digest, kind);
+    SPARK_CHECK(check_kind(descriptor, kind));
+    SPARK_CHECK(check_kind(manifest, kind));
+    if (!is_covered) SPARK_CHECK(check_annotations(manifest));
     if (config != nullptr) {
-      SPARK_CHECK(take_config(*config));
-      return take_layers_of(manifest);
+      SPARK_CHECK(take_config(*config, is_covered));
+      return take_layers_of(manifest, is_covered);
     }
     if (depth == kDeepestList) return refused_image("has lists in lists");
     has_platforms_ = true;
     for (const Value& one : items_of(manifests)) {
       SPARK_CHECK(check_descriptor(one));
-      SPARK_TRY(const std::string below, digest_in(one));
-      SPARK_CHECK(read_manifest(below, depth + 1));
+      if (!is_covered) SPARK_CHECK(check_annotations(one));
+      SPARK_CHECK(read_manifest(one, depth + 1, is_covered));
     }
     return {};
   }
 
-  Result<void> take_config(const Value& config) {
+  Result<void> take_config(const Value& config, bool is_covered) {
     SPARK_CHECK(check_descriptor(config));
+    if (!is_covered) {
+      SPARK_CHECK(check_kind(config, PartKind::kConfig));
+      SPARK_CHECK(check_annotations(config));
+    }
     SPARK_TRY(const std::string digest, digest_in(config));
-    if (archive_.has(std::string(kBlobs) + digest) && read_.insert(digest).second) SPARK_CHECK(read_part(digest));
+    const bool is_new = archive_.has(std::string(kBlobs) + digest) && read_configs_.insert(digest).second;
+    if (is_new) SPARK_CHECK(read_part(digest));
     configs_.insert(digest);
     return {};
   }
@@ -246,7 +273,7 @@ class ArchiveCheck {
                    "nothing was loaded; look at the image on the source");
   }
 
-  const ArchiveFiles& archive_;
+  ArchiveFiles& archive_;
   const ExpectedImage& image_;
   std::string docker_architecture_;  ///< Of that configuration.
   std::string docker_config_;        ///< The digest of the configuration in docker's list; empty without that list.
@@ -255,14 +282,15 @@ class ArchiveCheck {
   bool has_platforms_ = false;       ///< One of the targets is itself a list.
   std::vector<LayerPlace> layers_;
   std::vector<LayerPlace> files_;
-  std::set<std::string> read_;
+  std::map<std::string, PartKind> lists_;  ///< Those that were read, by their digests.
+  std::set<std::string> read_configs_;
   std::size_t parts_ = 0;
 };
 
 }  // namespace
 
 Result<void> check_archive(int file, const ExpectedImage& image, const std::function<void()>& sign_of_life) {
-  SPARK_TRY(const ArchiveFiles archive, ArchiveFiles::open(file));
+  SPARK_TRY(ArchiveFiles archive, ArchiveFiles::open(file));
   ArchiveCheck check(archive, image);
   SPARK_CHECK(check.run());
   std::vector<LayerPlace> layers = check.files();
@@ -270,13 +298,13 @@ Result<void> check_archive(int file, const ExpectedImage& image, const std::func
     const bool is_link = layer.offset == 0;
     if (!is_link) layers.push_back(std::move(layer));
   }
-  return check_layers(file, layers, sign_of_life);
+  return check_layers(file, layers, check.is_by_config() ? LayerForm::kPlain : LayerForm::kPacked, sign_of_life);
 }
 
 Result<std::vector<LayerPlace>> layers_in_archive(int file, ExpectedImage image) {
   image.left_out = 0;
   image.architecture.clear();
-  SPARK_TRY(const ArchiveFiles archive, ArchiveFiles::open(file));
+  SPARK_TRY(ArchiveFiles archive, ArchiveFiles::open(file));
   ArchiveCheck check(archive, image);
   SPARK_CHECK(check.run());
   return check.layers();

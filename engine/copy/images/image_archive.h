@@ -27,13 +27,13 @@ struct ExpectedImage {
 /// The id is the digest of the image's configuration. With docker's store of containerd, it is the digest of its
 /// manifest.
 /// The layers are compared with the configuration, or with the manifest if docker's store of containerd packs them:
-/// podman compares them only since 5.4, docker only after it has unpacked what may fill the disk. `sign_of_life` is
-/// called every second meanwhile. Of an image for several platforms, the one of this machine must be there. A layer
-/// that is left out may lack its content, for podman only under its own digest: then the engine finds the layer of this
-/// digest in its own store, or refuses the image.
-/// Source: tarexport and daemon/containerd of moby; docker/archive and oci/archive of containers/image.
-/// Errors: kVerifyFailed (another image, another name, or a layer with other content), kUnsupported (an archive of
-/// another form), kFailed.
+/// podman compares them only since 5.4, docker only after it has unpacked what may fill the disk. So each layer that
+/// the configuration covers is plain. `sign_of_life` is called every second meanwhile. What the id does not cover has
+/// annotations that only describe, see check_annotations(). Of an image for several platforms, the one of this machine
+/// must be there. A layer that is left out may lack its content, for podman only under its own digest: then the engine
+/// finds the layer of this digest in its own store, or refuses the image. Source: tarexport and daemon/containerd of
+/// moby; docker/archive and oci/archive of containers/image. Errors: kVerifyFailed (another image, another name, or a
+/// layer with other content), kUnsupported (an archive of another form), kFailed.
 Result<void> check_archive(int file, const ExpectedImage& image, const std::function<void()>& sign_of_life = {});
 
 /// One layer in an archive, and what its configuration says of it.
@@ -43,9 +43,13 @@ struct LayerPlace {
   std::int64_t size = 0;
   std::string digest;  ///< Of the layer unpacked: 64 hexadecimal digits.
 };
-/// Whether these layers have the content that the configuration names. A packed layer has not.
-/// Errors: kVerifyFailed, kFailed (the file cannot be read).
-Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const std::function<void()>& sign_of_life);
+/// Whether layers are plain archives, or also compressed ones, as in docker's store of containerd.
+enum class LayerForm : std::uint8_t { kPlain, kPacked };
+/// Whether these layers have the content that the configuration names. A packed layer has not. A plain one must also
+/// unpack to about the bytes that it has, see LayerHeaders.
+/// Errors: kVerifyFailed, kUnsupported (no plain layer), kFailed (the file cannot be read).
+Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, LayerForm form,
+                          const std::function<void()>& sign_of_life);
 
 /// The layers of such an archive, in the order of its configuration. Empty if the digests of the layers' files are not
 /// those of the configuration, as in docker's store of containerd.

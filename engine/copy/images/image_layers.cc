@@ -4,11 +4,13 @@
 #include <chrono>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/file_bytes.h"
 #include "engine/copy/images/image_archive.h"
+#include "engine/copy/images/layer_headers.h"
 #include "engine/core/bounded_text.h"
 
 /// The content of the layers in an image's archive.
@@ -26,7 +28,8 @@ class LayerReader {
  public:
   LayerReader(int file, const std::function<void()>& sign_of_life) : file_(file), sign_of_life_(sign_of_life) {}
 
-  Result<std::string> digest_of(const LayerPlace& layer) {
+  /// `headers` receives the content.
+  Result<std::string> digest_of(const LayerPlace& layer, LayerHeaders& headers) {
     const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
     bool good = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
     std::vector<char> bytes;
@@ -34,6 +37,7 @@ class LayerReader {
       bytes.resize(static_cast<std::size_t>(std::min(kLayerPiece, layer.size - at)));
       SPARK_CHECK(read_at(file_, bytes, layer.offset + at));
       good = EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1;
+      headers.add(std::string_view(bytes.data(), bytes.size()));
       show_life();
     }
     Digest digest{};
@@ -55,17 +59,22 @@ class LayerReader {
 
 }  // namespace
 
-Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const std::function<void()>& sign_of_life) {
+Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, LayerForm form,
+                          const std::function<void()>& sign_of_life) {
   LayerReader reader(file, sign_of_life);
   std::set<std::pair<std::int64_t, std::string>> checked;
   for (const LayerPlace& layer : layers) {
     if (!checked.emplace(layer.offset, layer.digest).second) continue;
-    SPARK_TRY(const std::string digest, reader.digest_of(layer));
-    if (digest == layer.digest) continue;
-    return failure(ErrorCode::kVerifyFailed,
-                   "the layer " + shown_text(layer.name, kShownLayer) +
-                       " of the archive has other content than the image's configuration names",
-                   "nothing was loaded; look at the image on the source");
+    const std::string name = "the layer " + shown_text(layer.name, kShownLayer);
+    LayerHeaders headers;
+    SPARK_TRY(const std::string digest, reader.digest_of(layer, headers));
+    if (digest != layer.digest) {
+      return failure(ErrorCode::kVerifyFailed,
+                     name + " of the archive has other content than the image's configuration names",
+                     "nothing was loaded; look at the image on the source");
+    }
+    if (form == LayerForm::kPacked) continue;
+    if (auto plain = headers.end(); !plain) return failure(std::move(plain).error().within(name));
   }
   return {};
 }

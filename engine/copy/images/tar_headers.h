@@ -4,12 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/copy/images/tar_fields.h"
 #include "engine/core/result.h"
 
 namespace sparkplan::copy {
-
-/// Headers, and the content behind each, fill whole blocks of an archive.
-inline constexpr std::int64_t kTarBlock = 512;
 
 /// One name in a tar archive.
 struct TarEntry {

@@ -7,115 +7,28 @@
 
 #include "engine/core/digest.h"
 #include "tests/support/catch.h"
+#include "tests/unit/copy/image_files.h"
 #include "tests/unit/copy/tar_files.h"
 
 namespace sparkplan::copy {
-namespace {
 
-using test::end;
-using test::entry;
-using test::Files;
-using test::link;
-using test::tar_of;
-using test::with_file;
-
-const std::string kName = "local/vllm:1";
-const std::string kLayer = std::string(64, 'c');
-const std::string kContent = "layer";
-const std::string kDiffs = R"(,"diff_ids":["sha256:)" + sha256(kContent) + R"("]}})";
-const std::string kConfig = R"({"rootfs":{"type":"layers")" + kDiffs;
-const std::string kOtherConfig = R"({"rootfs":{"type":"forged")" + kDiffs;
-
-Result<void> check(const std::string& bytes, ContainerEngine engine, const std::string& id) {
-  return with_file(bytes, [&](int file) { return check_archive(file, {engine, kName, id}); });
-}
-
-bool is_refused(const std::string& bytes, ErrorCode code, ContainerEngine engine = ContainerEngine::kDocker) {
-  const auto checked = check(bytes, engine, sha256(kConfig));
-  INFO((checked ? "accepted" : checked.error().describe()));
-  CHECK_FALSE(checked);
-  return !checked && checked.error().code == code;
-}
-
-std::string docker_list(const std::string& config_file, const std::string& tags,
-                        const std::string& layer = kLayer + "/layer.tar") {
-  return R"([{"Config":")" + config_file + R"(","RepoTags":)" + tags + R"(,"Layers":[")" + layer + R"("]}])";
-}
-
-/// As docker wrote it until version 24, and podman in the format docker-archive.
-Files docker_files(const std::string& config, const std::string& tags = R"(["local/vllm:1"])") {
-  const std::string file = sha256(config) + ".json";
-  return {{file, config}, {kLayer + "/layer.tar", kContent}, {"manifest.json", docker_list(file, tags)}};
-}
-
-std::string manifest_of(const std::string& config, const std::string& layer = kContent) {
-  return R"({"schemaVersion":2,"config":{"digest":"sha256:)" + sha256(config) + R"("},"layers":[{"digest":"sha256:)" +
-         sha256(layer) + R"("}]})";
-}
-
-std::string index_of(const std::string& manifest, const std::string& annotations) {
-  return R"({"schemaVersion":2,"manifests":[{"digest":"sha256:)" + sha256(manifest) + R"(","annotations":)" +
-         annotations + "}]}";
-}
-
-std::string annotations_of(const std::string& reference, const std::string& whole = "") {
-  std::string text = R"({"org.opencontainers.image.ref.name":")" + reference + "\"";
-  if (!whole.empty()) text += R"(,"io.containerd.image.name":")" + whole + "\"";
-  return text + "}";
-}
-
-const std::string kOfDocker = annotations_of("1", "docker.io/local/vllm:1");
-
-Files lists_of_oci(const std::string& config, const std::string& annotations, const std::string& layer) {
-  const std::string manifest = manifest_of(config, layer);
-  return {{"blobs/sha256/" + sha256(manifest), manifest},
-          {"blobs/sha256/" + sha256(config), config},
-          {"index.json", index_of(manifest, annotations)},
-          {"oci-layout", R"({"imageLayoutVersion":"1.0.0"})"}};
-}
-
-/// As podman writes it in the format oci-archive.
-Files oci_files(const std::string& config, const std::string& annotations, const std::string& layer = kContent) {
-  Files files = lists_of_oci(config, annotations, layer);
-  files.emplace_back("blobs/sha256/" + sha256(layer), layer);
-  return files;
-}
-
-/// As docker writes it from version 25 on: in both forms.
-Files both_files(const std::string& config, const std::string& annotations = kOfDocker) {
-  Files files = oci_files(config, annotations);
-  files.emplace_back("manifest.json", docker_list("blobs/sha256/" + sha256(config), R"(["local/vllm:1"])",
-                                                  "blobs/sha256/" + sha256(kContent)));
-  files.emplace_back("repositories", R"({"local/vllm":{"1":")" + kLayer + R"("}})");
-  return files;
-}
-
-Files with_platforms() {
-  const std::string manifest = manifest_of(kConfig);
-  const std::string list = R"({"manifests":[{"digest":"sha256:)" + sha256(manifest) + R"("},{"digest":"sha256:)" +
-                           std::string(64, 'e') + R"("}]})";
-  Files files = both_files(kConfig);
-  files[2].second = index_of(list, kOfDocker);
-  files.emplace_back("blobs/sha256/" + sha256(list), list);
-  return files;
-}
-
-}  // namespace
+using namespace test;
 
 TEST_CASE("image archive: the forms that docker and podman write are accepted") {
   const std::string id = sha256(kConfig);
-  CHECK(check(tar_of(docker_files(kConfig)), ContainerEngine::kDocker, id));
-  CHECK(check(tar_of(both_files(kConfig)), ContainerEngine::kDocker, id));
-  CHECK(check(tar_of(docker_files(kConfig, R"(["localhost/local/vllm:1"])")), ContainerEngine::kPodman, id));
-  CHECK(check(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))), ContainerEngine::kPodman, id));
+  CHECK(check_image(tar_of(docker_files(kConfig)), ContainerEngine::kDocker, id));
+  CHECK(check_image(tar_of(both_files(kConfig)), ContainerEngine::kDocker, id));
+  CHECK(check_image(tar_of(docker_files(kConfig, R"(["localhost/local/vllm:1"])")), ContainerEngine::kPodman, id));
+  CHECK(
+      check_image(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))), ContainerEngine::kPodman, id));
   // In docker's store of containerd, the id is the digest of the manifest, or of the list of all platforms.
-  CHECK(check(tar_of(both_files(kConfig)), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
+  CHECK(check_image(tar_of(both_files(kConfig)), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
   const Files platforms = with_platforms();
-  CHECK(check(tar_of(platforms), ContainerEngine::kDocker, platforms.back().first.substr(13)));
+  CHECK(check_image(tar_of(platforms), ContainerEngine::kDocker, platforms.back().first.substr(13)));
   const std::string with_folders = entry("blobs/", "", '5') + entry("blobs/sha256/", "", '5') +
                                    entry(std::string(64, 'd') + "/", "", '5') +
                                    link(std::string(64, 'd') + "/layer.tar", "../" + kLayer + "/layer.tar");
-  CHECK(check(with_folders + tar_of(docker_files(kConfig)), ContainerEngine::kDocker, id));
+  CHECK(check_image(with_folders + tar_of(docker_files(kConfig)), ContainerEngine::kDocker, id));
 }
 
 TEST_CASE("image archive: another image is refused, whichever list names it") {
@@ -129,13 +42,13 @@ TEST_CASE("image archive: another image is refused, whichever list names it") {
   REQUIRE(two_lists[5].first == "manifest.json");
   two_lists.emplace_back(sha256(kOtherConfig) + ".json", kOtherConfig);
   CHECK(is_refused(tar_of(two_lists), ErrorCode::kVerifyFailed));
-  CHECK_FALSE(check(tar_of(two_lists), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
+  CHECK_FALSE(check_image(tar_of(two_lists), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
   Files other_index = oci_files(kOtherConfig, kOfDocker);
   for (auto& file : docker_files(kConfig)) other_index.push_back(std::move(file));
   CHECK(is_refused(tar_of(other_index), ErrorCode::kVerifyFailed));
   // Podman's ids are never those of manifests.
-  const auto by_manifest = check(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))),
-                                 ContainerEngine::kPodman, sha256(manifest_of(kConfig)));
+  const auto by_manifest = check_image(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))),
+                                       ContainerEngine::kPodman, sha256(manifest_of(kConfig)));
   CHECK_FALSE(by_manifest);
 }
 
@@ -199,7 +112,7 @@ TEST_CASE("image archive: a part that an engine would take from an address or fr
                    {"index.json", index}});
   };
   const std::string honest = manifest_of(kConfig);
-  REQUIRE(check(archive(honest, index_of(honest, names)), ContainerEngine::kPodman, sha256(kConfig)));
+  REQUIRE(check_image(archive(honest, index_of(honest, names)), ContainerEngine::kPodman, sha256(kConfig)));
   const auto refused = [&](const std::string& bytes) {
     return is_refused(bytes, ErrorCode::kUnsupported, ContainerEngine::kPodman);
   };
@@ -213,7 +126,7 @@ TEST_CASE("image archive: a part that an engine would take from an address or fr
 TEST_CASE("image archive: for docker, the layers of the image are there, with the digests of their names") {
   const std::string name = "blobs/sha256/" + sha256(kContent);
   Files files = both_files(kConfig);
-  REQUIRE(check(tar_of(files), ContainerEngine::kDocker, sha256(kConfig)));
+  REQUIRE(check_image(tar_of(files), ContainerEngine::kDocker, sha256(kConfig)));
   const auto layer = std::ranges::find(files, name, &Files::value_type::first);
   REQUIRE(layer != files.end());
   SECTION("other content") {
@@ -234,7 +147,7 @@ TEST_CASE("image archive: for docker, the layers of the image are there, with th
 TEST_CASE("image archive: of an image for several platforms, the one of this machine has to be there") {
   const std::string config = R"({"architecture":"arm64","rootfs":{"type":"layers")" + kDiffs;
   const std::string manifest = manifest_of(config);
-  const std::string list = R"({"manifests":[{"digest":"sha256:)" + sha256(manifest) + R"("}]})";
+  const std::string list = platforms_of(manifest);
   Files files = both_files(config);
   files[2].second = index_of(list, kOfDocker);
   files.emplace_back("blobs/sha256/" + sha256(list), list);
@@ -251,7 +164,7 @@ TEST_CASE("image archive: of an image for several platforms, the one of this mac
 
 TEST_CASE("image archive: for podman, each layer is a file and has its digest in the configuration") {
   const auto refused = [&](const Files& files, const std::string& id) {
-    const auto checked = check(tar_of(files), ContainerEngine::kPodman, id);
+    const auto checked = check_image(tar_of(files), ContainerEngine::kPodman, id);
     return !checked && checked.error().code == ErrorCode::kUnsupported;
   };
   for (const std::string config : {R"({"rootfs":{"diff_ids":[]}})", R"({"rootfs":{"diff_ids":["md5:0"]}})",
@@ -264,7 +177,7 @@ TEST_CASE("image archive: for podman, each layer is a file and has its digest in
   absent.erase(absent.begin() + 1);
   CHECK(refused(absent, sha256(kConfig)));
   const auto linked =
-      check(entry(kLayer + "/layer.tar", "", '2') + tar_of(absent), ContainerEngine::kPodman, sha256(kConfig));
+      check_image(entry(kLayer + "/layer.tar", "", '2') + tar_of(absent), ContainerEngine::kPodman, sha256(kConfig));
   REQUIRE_FALSE(linked);
   CHECK(linked.error().code == ErrorCode::kUnsupported);
 }
@@ -330,7 +243,7 @@ TEST_CASE("image archive: names that no engine writes are refused") {
 TEST_CASE("image archive: a link leads to a layer of the archive, and nowhere else") {
   const std::string usual = tar_of(docker_files(kConfig));
   const std::string name = std::string(64, 'd') + "/layer.tar";
-  CHECK(check(link(name, "../" + kLayer + "/layer.tar") + usual, ContainerEngine::kDocker, sha256(kConfig)));
+  CHECK(check_image(link(name, "../" + kLayer + "/layer.tar") + usual, ContainerEngine::kDocker, sha256(kConfig)));
   for (const std::string target : {"", "/etc/shadow", "../../../etc/shadow", "../x", "layer.tar", "../blobs"}) {
     INFO(target);
     CHECK(is_refused(link(name, target) + usual, ErrorCode::kUnsupported));

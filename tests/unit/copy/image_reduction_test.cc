@@ -22,7 +22,10 @@ using test::ScratchDirectory;
 using test::tar_of;
 
 const std::string kImageName = "local/vllm:1";
-const std::vector<std::string> kContents{std::string(5000, 'a'), std::string(300, 'b'), "top"};
+
+std::string layer_with(const std::string& text) { return entry("file", text) + end(); }
+
+const std::vector<std::string> kContents{layer_with(std::string(5000, 'a')), layer_with("b"), layer_with("top")};
 
 std::string list_of(const std::vector<std::string>& texts) {
   std::string list;
@@ -65,7 +68,9 @@ Files layered_oci_files(const std::vector<std::string>& contents) {
   const std::string manifest = R"({"config":{"digest":"sha256:)" + sha256(config) + R"("},"layers":[)" + layers + "]}";
   files.emplace_back("blobs/sha256/" + sha256(manifest), manifest);
   files.emplace_back("blobs/sha256/" + sha256(config), config);
-  files.emplace_back("index.json", R"({"manifests":[{"digest":"sha256:)" + sha256(manifest) + R"("}]})");
+  files.emplace_back("index.json",
+                     R"({"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:)" +
+                         sha256(manifest) + R"("}]})");
   return files;
 }
 
@@ -159,7 +164,7 @@ TEST_CASE("image reduction: a receiver refuses an archive without a layer that i
 }
 
 TEST_CASE("image reduction: a layer that comes again behind the known ones keeps its content") {
-  const std::vector<std::string> contents{"twice", "once", "twice"};
+  const std::vector<std::string> contents{layer_with("twice"), layer_with("once"), layer_with("twice")};
   const auto image = image_of(contents, ContainerEngine::kDocker, 2);
   Files expected = layered_docker_files(contents);
   expected[1].second.clear();
@@ -171,11 +176,11 @@ TEST_CASE("image reduction: a layer that comes again behind the known ones keeps
                            list_of({folders[0] + "/layer.tar", folders[1] + "/layer.tar", folders[2] + "/layer.tar"}) +
                            "}]";
   const auto archive = [&](const std::string& second) {
-    return entry(folders[0] + "/layer.tar", "twice") + entry(folders[1] + "/layer.tar", second) +
+    return entry(folders[0] + "/layer.tar", contents[0]) + entry(folders[1] + "/layer.tar", second) +
            link(folders[2] + "/layer.tar", "../" + folders[0] + "/layer.tar") +
            entry(sha256(config) + ".json", config) + entry("manifest.json", list) + end();
   };
-  CHECK(reduced(archive("once"), image) == archive(""));
+  CHECK(reduced(archive(contents[1]), image) == archive(""));
   // docker looks for the layer's digest in its own store, whatever the name of the file.
   CHECK(check(archive(""), image));
   const auto refused = check(archive(""), image_of(contents, ContainerEngine::kDocker, 1));

@@ -55,6 +55,17 @@ TEST_CASE("tar: a size beyond the file is refused") {
   CHECK_FALSE(read_tar(with_checksum(no_number) + end()));
 }
 
+TEST_CASE("tar: the extended headers of an archive are bounded together, because no sign of life comes meanwhile") {
+  const std::string text = "comment=" + std::string((1 << 20) - 32, 'a') + "\n";
+  const std::string record = std::to_string(text.size() + 8) + " " + text;
+  REQUIRE(record.size() == text.size() + 8);
+  const std::string file = entry("pax", record, 'x') + entry("a", "");
+  CHECK(read_tar(file + file + end()));
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += file;
+  CHECK_FALSE(read_tar(many + end()));
+}
+
 TEST_CASE("tar: links to files, sparse files, long names and other kinds are refused") {
   for (const char type : {'1', '3', '4', '6', '7', 'g', 'K', 'L', 'S', 'X'}) {
     INFO(type);

@@ -1,0 +1,168 @@
+// What the lists in an image's archive may say: annotations, types, and how large they may be together.
+#include <string>
+#include <vector>
+
+#include "engine/copy/images/image_archive.h"
+#include "engine/core/digest.h"
+#include "tests/support/catch.h"
+#include "tests/unit/copy/image_files.h"
+#include "tests/unit/copy/tar_files.h"
+
+namespace sparkplan::copy {
+
+using namespace test;
+
+namespace {
+
+const std::string kOfPodman = annotations_of("localhost/local/vllm:1");
+
+/// An annotation, behind a comma.
+std::string annotated(const std::string& key) { return R"(,"annotations":{")" + key + R"(":"1"})"; }
+
+Result<void> check_manifest(const std::string& manifest, ContainerEngine engine, const std::string& id) {
+  if (engine == ContainerEngine::kPodman)
+    return check_image(tar_of(files_with(manifest, kConfig, kOfPodman)), ContainerEngine::kPodman, id);
+  return check_image(tar_of(in_both_forms(files_with(manifest, kConfig, kOfDocker), kConfig)), ContainerEngine::kDocker,
+                     id);
+}
+
+/// The archive as podman writes it, with this list in place of its own.
+Result<void> check_index(const std::string& index) {
+  Files files = oci_files(kConfig, kOfPodman);
+  files[2].second = index;
+  return check_image(tar_of(files), ContainerEngine::kPodman, sha256(kConfig));
+}
+
+/// The text with `other` in place of `one`.
+std::string with_other(std::string text, const std::string& one, const std::string& other) {
+  const auto at = text.find(one);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, one.size(), other);
+}
+
+bool is_unsupported(const Result<void>& checked) { return !checked && checked.error().code == ErrorCode::kUnsupported; }
+
+}  // namespace
+
+TEST_CASE("image archive: an annotation that the id does not cover is refused unless it only describes") {
+  const std::string key =
+      GENERATE("run.oci.hooks.stdout", "run.oci.handler", "run.oci.keep_original_groups",
+               "org.systemd.property.ExecStart", "org.criu.config", "module.wasm.image/variant", "krun.variant",
+               "io.podman.annotations.privileged", "cdi.k8s.io/all", "ORG.opencontainers.image.title", "");
+  const auto refused = [&](const Result<void>& checked) {
+    return is_unsupported(checked) && checked.error().message.find("the annotation " + key) != std::string::npos &&
+           checked.error().hint.find("registry") != std::string::npos;
+  };
+  const std::string of_manifest = manifest_of(kConfig, kContent, "", annotated(key));
+  // podman gives it to the runtime of a container.
+  CHECK(refused(check_manifest(of_manifest, ContainerEngine::kPodman, sha256(kConfig))));
+  CHECK(refused(check_manifest(of_manifest, ContainerEngine::kDocker, sha256(kConfig))));
+  const std::string other_case = with_other(of_manifest, R"("annotations")", R"("Annotations")");
+  CHECK(is_unsupported(check_manifest(other_case, ContainerEngine::kPodman, sha256(kConfig))));
+  const std::string honest = index_of(manifest_of(kConfig), kOfPodman);
+  REQUIRE(check_index(honest));
+  CHECK(refused(check_index(with_other(honest, R"(,"manifests")", annotated(key) + R"(,"manifests")"))));
+  CHECK(refused(check_index(with_other(honest, R"(:1"})", R"(:1",")" + key + R"(":"1"})"))));
+}
+
+TEST_CASE("image archive: annotations that builders and registries write are accepted") {
+  const std::string key = GENERATE("org.opencontainers.image.created", "org.opencontainers.image.base.digest",
+                                   "io.buildah.version", "com.docker.official-images.bashbrew.arch",
+                                   "containerd.io/distribution.source.docker.io", "org.label-schema.name");
+  const std::string manifest = manifest_of(kConfig, kContent, annotated(key), annotated(key));
+  CHECK(check_manifest(manifest, ContainerEngine::kPodman, sha256(kConfig)));
+  CHECK(check_manifest(manifest, ContainerEngine::kDocker, sha256(kConfig)));
+}
+
+TEST_CASE("image archive: a layer that podman would take from its own store by an annotation is refused") {
+  const std::string key =
+      GENERATE("io.github.containers.zstd-chunked.manifest-checksum", "containerd.io/snapshot/stargz/toc.digest");
+  const std::string manifest = manifest_of(kConfig, kContent, annotated(key));
+  CHECK(is_unsupported(check_manifest(manifest, ContainerEngine::kPodman, sha256(kConfig))));
+  // The id of docker's store of containerd covers the manifest.
+  CHECK(check_manifest(manifest, ContainerEngine::kDocker, sha256(manifest)));
+  const std::string any = manifest_of(kConfig, kContent, "", annotated("com.example.any"));
+  CHECK(check_manifest(any, ContainerEngine::kDocker, sha256(any)));
+}
+
+TEST_CASE("image archive: a part is of the kind that its type states") {
+  const std::string manifest = manifest_of(kConfig);
+  const std::string index = index_of(manifest, kOfPodman);
+  const std::string docker_type = "application/vnd.docker.distribution.manifest.v2+json";
+  CHECK(check_index(with_other(index, kManifestType, docker_type)));
+  // Of another type, podman would read a list of an old form in the same file.
+  for (const std::string& wrong :
+       {std::string("application/vnd.docker.distribution.manifest.v1+json"), std::string("application/json"),
+        std::string(), kIndexType, kConfigType, kLayerType}) {
+    INFO(wrong);
+    CHECK(is_unsupported(check_index(with_other(index, kManifestType, wrong))));
+  }
+  CHECK(is_unsupported(check_index(with_other(index, R"("mediaType":")" + kManifestType + R"(",)", ""))));
+  CHECK(is_unsupported(check_index(with_other(index, R"("mediaType")", R"("MediaType")"))));
+  const std::string of_index = R"("mediaType":")" + kIndexType + R"(","manifests")";
+  CHECK(check_index(with_other(index, R"("manifests")", of_index)));
+  CHECK(is_unsupported(
+      check_index(with_other(index, R"("manifests")", R"("mediaType":")" + kManifestType + R"(","manifests")"))));
+
+  const auto podman = [](const std::string& text) {
+    return check_manifest(text, ContainerEngine::kPodman, sha256(kConfig));
+  };
+  CHECK(podman(manifest_of(kConfig, kContent, "", R"(,"mediaType":")" + kManifestType + "\"")));
+  CHECK(is_unsupported(podman(manifest_of(kConfig, kContent, "", R"(,"mediaType":")" + kIndexType + "\""))));
+  CHECK(podman(with_other(manifest, kLayerType, kLayerType + "+gzip")));
+  CHECK(podman(with_other(manifest, kLayerType, "")));
+  CHECK(is_unsupported(podman(with_other(manifest, kLayerType, kConfigType))));
+  CHECK(is_unsupported(podman(with_other(manifest, kLayerType, kLayerType + "+encrypted"))));
+  CHECK(is_unsupported(podman(with_other(manifest, kConfigType, kLayerType))));
+  // Builders add parts of other types, such as attestations, to what the id of docker's store of containerd covers.
+  const std::string attested = with_other(manifest, kLayerType, "application/vnd.in-toto+json");
+  CHECK(check_manifest(attested, ContainerEngine::kDocker, sha256(attested)));
+}
+
+TEST_CASE("image archive: a manifest that is listed again under another type is refused") {
+  const std::string manifest = manifest_of(kConfig);
+  const std::string one = descriptor_of(manifest, kManifestType);
+  CHECK(check_index(R"({"manifests":[)" + one + "," + one + "]}"));
+  for (const std::string& type : {std::string("application/vnd.docker.distribution.manifest.v1+json"), kIndexType}) {
+    INFO(type);
+    CHECK(is_unsupported(check_index(R"({"manifests":[)" + one + "," + descriptor_of(manifest, type) + "]}")));
+  }
+}
+
+TEST_CASE("image archive: all lists and configurations together are bounded, because no sign of life comes meanwhile") {
+  // Each of these leads to the same image.
+  const auto archive = [](std::size_t count) {
+    Files files = oci_files(kConfig, kOfPodman);
+    std::string descriptors;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string manifest = manifest_of(kConfig) + std::string((std::size_t{7} << 20U) + i, ' ');
+      descriptors += (descriptors.empty() ? "" : ",") + descriptor_of(manifest, kManifestType);
+      files.emplace_back("blobs/sha256/" + sha256(manifest), manifest);
+    }
+    files[2].second = R"({"manifests":[)" + descriptors + "]}";
+    return tar_of(files);
+  };
+  CHECK(check_image(archive(2), ContainerEngine::kPodman, sha256(kConfig)));
+  CHECK(is_refused(archive(10), ErrorCode::kUnsupported, ContainerEngine::kPodman));
+}
+
+TEST_CASE("image archive: a compressed layer in the place of a plain one is refused before an engine unpacks it") {
+  // Each begins as compressed bytes do, and has a whole header.
+  const std::string mark =
+      GENERATE(as<std::string>(), "\x1f\x8b\x08", "BZh9", "\xfd\x37zXZ", "\x28\xb5\x2f\xfd", "P*M\x18", "_*M\x18");
+  const std::string layer = entry(mark, "bomb") + end();
+  const std::string config = with_other(kConfig, sha256(kContent), sha256(layer));
+  const std::string manifest = manifest_of(config, layer);
+  Files docker = docker_files(config);
+  docker[1].second = layer;
+  const Files podman = files_with(manifest, config, kOfPodman, layer);
+  const Files both = in_both_forms(files_with(manifest, config, kOfDocker, layer), config, layer);
+  CHECK(is_unsupported(check_image(tar_of(docker), ContainerEngine::kDocker, sha256(config))));
+  CHECK(is_unsupported(check_image(tar_of(docker), ContainerEngine::kPodman, sha256(config))));
+  CHECK(is_unsupported(check_image(tar_of(podman), ContainerEngine::kPodman, sha256(config))));
+  CHECK(is_unsupported(check_image(tar_of(both), ContainerEngine::kDocker, sha256(config))));
+  // docker's store of containerd has packed layers.
+  CHECK(check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest)));
+}
+
+}  // namespace sparkplan::copy
