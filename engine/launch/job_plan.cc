@@ -28,6 +28,9 @@ using Variables = std::map<std::string, std::string>;
 constexpr std::array<std::string_view, 7> kOwnVariables{"RANK",        "LOCAL_RANK",  "WORLD_SIZE",      "NODE_RANK",
                                                         "MASTER_ADDR", "MASTER_PORT", "LOCAL_WORLD_SIZE"};
 
+/// Far above four devices or a path, and few enough that the variables of all nodes fit into one command.
+constexpr std::size_t kLongestValue = std::size_t{16} << 10;
+
 /// Open MPI passes the rank's number in variables with other names. A constant: no text of the user becomes part of it.
 constexpr std::string_view kMpiRankScript =
     "export RANK=\"$OMPI_COMM_WORLD_RANK\" LOCAL_RANK=\"$OMPI_COMM_WORLD_LOCAL_RANK\" "
@@ -132,6 +135,17 @@ std::vector<RankSpec> ranks_of(const JobRequest& request, const std::vector<JobM
   rank.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1";
   rank.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   return {std::move(rank)};
+}
+
+/// Why no rank can have the value: "has a control character"; empty if one can. cluster.yaml has no control characters
+/// in a variable, so they come from the node.
+std::string fault_of(const std::string& value) {
+  if (std::ranges::any_of(value, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+    return "has a control character";
+  }
+  if (value.size() <= kLongestValue) return "";
+  return "has " + std::to_string(value.size()) + " bytes, and at most " + std::to_string(kLongestValue) +
+         " are passed on";
 }
 
 /// The half with an address that comes first; nothing without one.
@@ -317,6 +331,24 @@ std::vector<PreflightCheck> judge_secrets(const JobRequest& request, const std::
     checks.push_back({"secrets", std::move(nodes), CheckStatus::kSkip,
                       "the ranks have no " + name + ": mpirun passes no secret of profile_env on",
                       "if the job needs it, use --launcher torchrun or none, or pass --env " + name + "=VALUE"});
+  }
+  return checks;
+}
+
+std::vector<PreflightCheck> judge_environment(const JobRequest& request, const std::vector<JobMember>& members) {
+  std::vector<PreflightCheck> checks;
+  for (const JobMember& member : members) {
+    for (const auto& [name, value] : member.environment) {
+      const std::string fault = request.environment.contains(name) ? "" : fault_of(value);
+      if (fault.empty()) continue;
+      const std::string& node = member.node->name.str();
+      checks.push_back({"environment",
+                        {node},
+                        CheckStatus::kFail,
+                        "its " + name + " " + fault,
+                        "look at the names of its interfaces and RDMA devices; or leave " + node + " out with --only"});
+      break;
+    }
   }
   return checks;
 }

@@ -74,6 +74,11 @@ Result<void> check_request(const JobRequest& request);
 /// only, and the value must be on no command line. A variable of `request` with that name is no secret of the node.
 std::vector<PreflightCheck> judge_secrets(const JobRequest& request, const std::vector<JobMember>& members);
 
+/// A failed check for each member with a variable that its report has filled with control characters, or with more text
+/// than all names of a machine have. mpirun gets the variables of all members on the first node, which would refuse
+/// them in place of that member. A variable of `request` counts for nothing here.
+std::vector<PreflightCheck> judge_environment(const JobRequest& request, const std::vector<JobMember>& members);
+
 /// The processes of each node. Errors: those of check_request().
 Result<std::vector<NodeJob>> plan_job(const JobRequest& request, const std::vector<JobMember>& members,
                                       const std::string& id);

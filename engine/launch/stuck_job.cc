@@ -1,6 +1,7 @@
 #include "engine/launch/stuck_job.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -9,7 +10,8 @@
 namespace sparkplan {
 namespace {
 
-constexpr std::size_t kMostCauses = 3;
+/// One of them may be one node's words alone that are not true.
+constexpr std::size_t kMostCauses = 4;
 /// A rank with less waits for something.
 constexpr std::int64_t kBusyPercent = 20;
 
@@ -84,6 +86,14 @@ std::string names(const std::vector<const StuckRank*>& ranks) {
   return join(all, ", ");
 }
 
+using Nodes = std::set<std::string>;
+
+Nodes nodes_of(const std::vector<const StuckRank*>& ranks) {
+  Nodes nodes;
+  for (const StuckRank* rank : ranks) nodes.insert(rank->node);
+  return nodes;
+}
+
 /// A node that prints says nothing about the quiet ones.
 bool is_concerned(const JobView& view, std::size_t node) {
   return view.quiet_nodes.empty() || view.quiet_nodes.contains(node);
@@ -94,8 +104,12 @@ std::vector<StuckNccl> nccl_of(const JobView& view, const std::vector<NodeJob>& 
   for (std::size_t node = 0; node < std::min(jobs.size(), context.nccl_faults.size()); ++node) {
     if (!is_concerned(view, node)) continue;
     const auto& faults = context.nccl_faults[node];
-    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& one) { return one.faults == faults; });
-    if (!faults.empty() && !known) found.push_back({jobs[node].node->name.str(), faults});
+    const auto known = std::ranges::find_if(found, [&](const auto& one) { return one.faults == faults; });
+    if (known != found.end()) {
+      known->is_shared = true;
+    } else if (!faults.empty()) {
+      found.push_back({jobs[node].node->name.str(), faults});
+    }
   }
   return found;
 }
@@ -130,51 +144,60 @@ class Detective {
     }
     return found;
   }
-  void add(std::string what, std::string_view cause, std::string_view fix) {
+  /// `words_of`: the nodes that report it; none: all of them, or this machine. A node has one cause that it alone
+  /// reports, so that it cannot push the other nodes' causes out.
+  void add(const Nodes& words_of, std::string what, std::string_view cause, std::string_view fix) {
+    if (words_of.size() == 1 && !alone_.insert(*words_of.begin()).second) return;
     found_.push_back({std::move(what), std::string(cause), std::string(fix)});
   }
 
   void look_for_stopped() {
     const auto stopped = ranks_that([](const StuckRank& rank) { return rank.is_stopped(); });
     if (stopped.empty()) return;
-    add(names(stopped) + (stopped.size() == 1 ? " is stopped" : " are stopped"),
+    add(nodes_of(stopped), names(stopped) + (stopped.size() == 1 ? " is stopped" : " are stopped"),
         "a signal such as SIGSTOP, or a debugger, holds the process",
         "kill -CONT " + std::to_string(stopped.front()->pid) + " on " + stopped.front()->node);
   }
   void look_for_silent() {
     if (job_.silent.empty()) return;
-    add("no answer from " + fold_names(job_.silent), "the node is down, overloaded or cut off",
+    add({}, "no answer from " + fold_names(job_.silent), "the node is down, overloaded or cut off",
         "the run ends by itself if it stays silent for 20 s");
   }
   void look_for_kernel() {
     const auto held = ranks_that([](const StuckRank& rank) { return rank.is_in_kernel(); });
     if (held.empty()) return;
     const std::string& function = held.front()->waits_in;
-    add(names(held) + " cannot be interrupted" + (function.empty() ? "" : ", in " + function),
+    // The function is what this node says, and not the others.
+    const std::string where = held.size() > 1 ? ", on " + held.front()->node + " in " : ", in ";
+    add(nodes_of(held), names(held) + " cannot be interrupted" + (function.empty() ? "" : where + function),
         "the kernel waits for a device: storage, a network file system or the GPU's driver",
         "read `dmesg` on " + held.front()->node + ", and run `sparkplan verify --level storage`");
   }
   void look_for_sockets(SeenSocketState state, const std::string& verb, RowId row) {
     for (const StuckRank& rank : job_.ranks) {
       for (const StuckSocket& one : rank.sockets) {
-        if (one.socket.state != state) continue;
-        return add(rank.name() + " " + verb + " " + one.socket.remote + (one.peer.empty() ? "" : " (" + one.peer + ")"),
+        if (one.socket.state != state || alone_.contains(rank.node)) continue;
+        return add({rank.node},
+                   rank.name() + " " + verb + " " + one.socket.remote + (one.peer.empty() ? "" : " (" + one.peer + ")"),
                    row->cause, row->fix);
       }
     }
   }
   void look_at_status() {
-    if (job_.nccl.empty()) return;
-    const StuckNccl& first = job_.nccl.front();
+    const auto counts = [&](const StuckNccl& one) { return one.is_shared || !alone_.contains(one.node); };
+    const auto place = std::ranges::find_if(job_.nccl, counts);
+    if (place == job_.nccl.end()) return;
+    const StuckNccl& first = *place;
     const std::string& fault = first.faults.front();
     // Ranks with different numbers of operations are all alive.
     const RowId row = fault.find("MISMATCH") != std::string::npos ? RowId("nccl-run-hangs") : RowId("nccl-peer-gone");
-    add("NCCL on " + first.node + " reports " + fault, row->cause, row->fix);
+    add(first.is_shared ? Nodes() : Nodes{first.node}, "NCCL on " + first.node + " reports " + fault, row->cause,
+        row->fix);
   }
   void look_for_the_busy() {
     const auto busy = ranks_that([](const StuckRank& rank) { return rank.cpu_percent >= kBusyPercent; });
     if (busy.empty() || busy.size() == job_.ranks.size()) return;
-    add(names(busy) + (busy.size() == 1 ? " computes, the others wait" : " compute, the others wait"),
+    add({}, names(busy) + (busy.size() == 1 ? " computes, the others wait" : " compute, the others wait"),
         "slow work before a collective operation, such as compiling or loading, or an endless loop",
         "py-spy dump --pid " + std::to_string(busy.front()->pid) + " on " + busy.front()->node);
   }
@@ -186,12 +209,14 @@ class Detective {
       return line.find("Init COMPLETE") != std::string::npos || line.find("Connected all") != std::string::npos;
     });
     const RowId row = joined ? RowId("nccl-run-hangs") : RowId("nccl-join-hangs");
-    add(joined ? "NCCL has connected the ranks, and an operation does not finish" : "NCCL has not connected all ranks",
+    add({},
+        joined ? "NCCL has connected the ranks, and an operation does not finish" : "NCCL has not connected all ranks",
         row->cause, row->fix);
   }
 
   const StuckJob& job_;
   std::vector<StuckCause> found_;
+  Nodes alone_;  ///< The nodes with a cause that no other node reports.
 };
 
 }  // namespace

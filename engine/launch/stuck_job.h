@@ -50,6 +50,7 @@ struct StuckCause {
 struct StuckNccl {
   std::string node;
   std::vector<std::string> faults;  ///< See nccl_faults_in().
+  bool is_shared = false;           ///< Another node reports the same.
 };
 
 struct StuckJob {
@@ -59,7 +60,7 @@ struct StuckJob {
   std::vector<StuckRank> ranks;
   std::vector<std::string> silent;  ///< Nodes that did not answer.
   std::vector<StuckNccl> nccl;      ///< Each list once: the ranks share what they know.
-  std::vector<StuckCause> causes;   ///< The likeliest first, at most three.
+  std::vector<StuckCause> causes;   ///< The likeliest first, at most four; one of each node that alone reports it.
 };
 
 /// Further facts, beside the view.

@@ -63,6 +63,9 @@ struct Check {
   std::optional<double> warning_from = {};
   bool one_off = false;  ///< Measured with settings of this run alone: neither stored nor compared with earlier values.
   bool reduced = false;  ///< Measured at a smaller size than was asked for: as `one_off`.
+  /// `value` as the slowest of several nodes has measured it: no single one of them can make it better. Nothing: one
+  /// node has measured `value`.
+  std::optional<double> of_slowest = {};
 
   void block(const Blocker& blocker);
   /// Marks the check as passed, so far without a value.

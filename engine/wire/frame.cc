@@ -25,6 +25,8 @@ constexpr std::size_t kPlanOfApply = kFactsReply.memory + kChangesOfApply;
 constexpr std::size_t kHeldByApply = kProgram + kObserveReply.memory + kPlanOfApply + kChangesOfApply;
 static_assert(kHeldByApply + 2 * kFactsReply.memory < kPromised);
 static_assert(kHeldByApply + kFactsReply.memory + 2 * kOutcomeReply.memory < kPromised);
+constexpr std::size_t kJournaledArtifacts = kHistoryReply.memory / (2 * kJsonValueWeight);
+static_assert(kProgram + kJournaledArtifacts * (2 * 160 + 4 * kJsonValueWeight) < kPromised);
 static_assert(kProgram + kShownOfRollback + 3 * kUndoReply.memory + 2 * kFactsReply.bytes < kPromised);
 
 tl::unexpected<Error> too_large(std::size_t size, const FrameLimits& limits) {

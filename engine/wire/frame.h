@@ -33,6 +33,8 @@ inline constexpr std::size_t kMaxMessageMemory = std::size_t{32} << 20;
 /// - apply, the outcomes: manifest 13, observation 8, plan 25, shown 12; outcomes as values and typed 20.
 /// - rollback, the request: shown 16 of the steps and 4 of changes; steps 16 and their JSON 16, or that and the frame;
 ///   manifest 9 and its values in the plan 9, because only text fills the steps to 16.
+/// - history NODE --json: 22 of values hold 79,000 artifacts with one field each. An artifact takes 160 bytes typed, at
+///   most twice that in a list that has grown, and 500 in the printed JSON: 24 and 38.
 /// frame.cc checks these sums. The facts of a machine share the 13 of facts; their absent fields are bounded at Facts.
 struct FrameLimits {
   std::size_t bytes = kMaxFrameBytes;
@@ -53,6 +55,10 @@ inline constexpr FrameLimits kOutcomeReply{std::size_t{4} << 20, std::size_t{10}
 /// The steps that undo a run, which are kept for the whole rollback. 10,800 steps with a text of a line have 10 values
 /// each: 10,800 x (10 x 136 + 180) = 16.6 MB.
 inline constexpr FrameLimits kUndoReply{kMaxFrameBytes, std::size_t{16} << 20};
+
+/// The journals of a node with the artifacts of each run. 50 runs with 500 artifacts of 120 bytes have 4 values for
+/// each: 25,000 x (4 x 136 + 120) = 16.6 MB. The rest is for the errors of runs that failed.
+inline constexpr FrameLimits kHistoryReply{std::size_t{12} << 20, std::size_t{22} << 20};
 
 /// A frame: 4 bytes of big-endian length, then that many bytes of JSON.
 /// Errors: kUnsupported, with the limit, when the message is over `limits`.

@@ -64,7 +64,7 @@ void apply(const CaseMachines& machines, const HostileAgents& agents, std::size_
 }
 
 void remember(const CaseMachines& machines, const HostileAgents& agents) {
-  const auto histories = read_histories(machines.world.cluster, run_options(agents, "history"), true);
+  auto histories = read_histories(machines.world.cluster, run_options(agents, "history"), true);
   require(histories.size() <= machines.world.cluster.nodes.size(), "there are more nodes than the cluster has");
   (void)merged(histories);
 }

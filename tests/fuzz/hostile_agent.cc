@@ -45,14 +45,14 @@ UndoReply undo_of(const CaseMachines& machines) {
   return reply;
 }
 
-HistoryReply history() {
+HistoryReply history(bool with_artifacts) {
   JournaledRun run;
   run.run = "run-1";
   run.time = "2026-03-01T12:00:00Z";
   run.who = "anna@laptop";
   run.operation = "apply";
   run.changes = 2;
-  run.artifacts.push_back({"sysctl", {"file", "/etc/sysctl.d/90-sparkplan.conf"}, "done", ""});
+  if (with_artifacts) run.artifacts.push_back({"sysctl", {"file", "/etc/sysctl.d/90-sparkplan.conf"}, "done", ""});
   return {{run}, {{"run-0.jsonl", Error{ErrorCode::kInvalidInput, "line 3 is none", {}, {}, ""}}}};
 }
 
@@ -69,7 +69,7 @@ Value honest_answer(const Request& request, const Peer& peer) {
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) return encode(applied(*apply));
   if (std::holds_alternative<EffectRequest>(request)) return encode(EffectReply{});
   if (std::holds_alternative<ForesightRequest>(request)) return encode(EffectReply{});
-  if (std::holds_alternative<HistoryRequest>(request)) return encode(history());
+  if (const auto* asked = std::get_if<HistoryRequest>(&request)) return encode(history(asked->with_artifacts));
   if (std::holds_alternative<UndoRequest>(request)) return encode(undo_of(peer.machines));
   if (std::holds_alternative<OpenReceiverRequest>(request)) return encode(OpenReceiverReply{40'000, 40'001});
   if (std::holds_alternative<CloseReceiverRequest>(request)) return encode(CloseReceiverReply{{84, 1500, 9000}});

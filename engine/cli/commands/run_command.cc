@@ -76,6 +76,7 @@ class PreparedJob {
     report_.argv = request.argv;
     const auto begun = std::chrono::steady_clock::now();
     read_nodes(console);
+    add_checks(judge_environment(request, members_));
     if (!can_go_on()) return finish(begun, console);
     if (request.ranks_per_node == 0) request.ranks_per_node = ranks_per_gpu();
     if (!options_.image.empty()) choose_image(request);
@@ -223,9 +224,12 @@ class PreparedJob {
     // Without the engine on a node, its rank would fail, and that failure would not name whose answers chose the
     // engine.
     if (options_.no_preflight && choice.on_all) return;
-    for (auto& check : judge_image(request.image, choice, nodes_, images)) {
-      report_.preflight.push_back(std::move(check));
-    }
+    add_checks(judge_image(request.image, choice, nodes_, images));
+  }
+
+  /// Failures stay in front.
+  void add_checks(std::vector<PreflightCheck> checks) {
+    for (PreflightCheck& check : checks) report_.preflight.push_back(std::move(check));
     std::stable_sort(report_.preflight.begin(), report_.preflight.end(), [](const auto& a, const auto& b) {
       return (a.status == CheckStatus::kFail) > (b.status == CheckStatus::kFail);
     });

@@ -64,7 +64,7 @@ int badness(RunOutcome outcome) {
 /// The report of a node about one run.
 struct Claim {
   const std::string* node = nullptr;
-  const JournaledRun* run = nullptr;
+  JournaledRun* run = nullptr;
 };
 
 /// The value that more than half of the claims have.
@@ -104,11 +104,17 @@ const std::string& saved_plan_of(const JournaledRun& run) { return run.purpose.s
 const std::string& undoes_of(const JournaledRun& run) { return run.purpose.undoes; }
 const std::string& undone_by_of(const JournaledRun& run) { return run.undone_by; }
 
-/// `claims` has one claim at least, and one of each node.
+/// `claims` has one claim at least, and one of each node. Takes the artifacts of the first one.
 ClusterHistoryEntry entry_of(const std::vector<Claim>& claims) {
-  ClusterHistoryEntry entry{*claims.front().run, {}};
+  ClusterHistoryEntry entry;
+  JournaledRun& first = *claims.front().run;
   JournaledRun& whole = entry.run;
-  whole.time = time_of_run(whole.run);
+  whole.run = first.run;
+  whole.time = time_of_run(first.run);
+  whole.who = first.who;
+  whole.operation = first.operation;
+  whole.artifacts = std::move(first.artifacts);
+  whole.more_artifacts = first.more_artifacts;
   whole.outcome = value_of_most<RunOutcome>(claims, [](const JournaledRun& run) -> const RunOutcome& {
                     return run.outcome;
                   }).value_or(worst_outcome(claims));
@@ -187,12 +193,12 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
   return histories;
 }
 
-std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& histories, const std::set<RunKey>& recorded) {
+std::vector<ClusterHistoryEntry> merged(std::vector<NodeHistory>& histories, const std::set<RunKey>& recorded) {
   std::map<RunKey, std::vector<Claim>, std::greater<>> runs;
   std::size_t journals = 0;
-  for (const auto& history : histories) {
+  for (auto& history : histories) {
     if (!history.error && history.applied) ++journals;
-    for (const auto& run : history.reply.runs) {
+    for (auto& run : history.reply.runs) {
       auto& claims = runs[{run.run, run.who, run.operation}];
       // A node counts once, however often it reports the run.
       if (claims.empty() || claims.back().node != &history.node) claims.push_back({&history.node, &run});

@@ -80,10 +80,10 @@ struct RunKey {
 /// "2026-03-01T12:00:00Z" from the id "20260301T120000Z-4f9a1c07"; empty for a text that is no such id.
 std::string time_of_run(const std::string& run);
 
-/// Pure. Newest first. Of the runs that few nodes report, only the newest of each node. `recorded`: the runs of the
-/// controller's own log, which are never limited.
-std::vector<ClusterHistoryEntry> merged(const std::vector<NodeHistory>& histories,
-                                        const std::set<RunKey>& recorded = {});
+/// Newest first. Of the runs that few nodes report, only the newest of each node. `recorded`: the runs of the
+/// controller's own log, which are never limited. Takes the artifacts out of `histories`, because a node can list
+/// megabytes of them.
+std::vector<ClusterHistoryEntry> merged(std::vector<NodeHistory>& histories, const std::set<RunKey>& recorded = {});
 
 /// The holder of one node's lock; nothing if it is free.
 /// Errors: those of AgentClient::open().

@@ -41,6 +41,11 @@ Result<void> check_reply(const SshLoginRequest& request, const SshLoginReply& re
 Result<void> check_reply(const RdmaWriteRequest& request, const RdmaWriteReply& reply) {
   return check_count(reply.results.size(), request.sessions.size(), "RDMA sessions");
 }
+Result<void> check_reply(const HistoryRequest& request, const HistoryReply& reply) {
+  const auto lists_artifacts = [](const JournaledRun& run) { return !run.artifacts.empty(); };
+  if (request.with_artifacts || std::ranges::none_of(reply.runs, lists_artifacts)) return {};
+  return failure(ErrorCode::kFailed, "the agent listed artifacts of runs that nobody asked for");
+}
 
 AgentClient::AgentClient(std::unique_ptr<Connection> connection, AgentOptions options)
     : connection_(std::move(connection)), options_(std::move(options)) {}

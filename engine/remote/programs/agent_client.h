@@ -43,11 +43,13 @@ struct AgentOptions {
   std::optional<std::chrono::milliseconds> greeting_timeout = {};
 };
 
-/// A reply must have as many results as the request has parts. Errors: kFailed.
+/// A reply must have as many results as the request has parts, and no artifacts that the request did not ask for.
+/// Errors: kFailed.
 Result<void> check_reply(const ApplyRequest& request, const ApplyReply& reply);
 Result<void> check_reply(const ProbeRequest& request, const ProbeReply& reply);
 Result<void> check_reply(const SshLoginRequest& request, const SshLoginReply& reply);
 Result<void> check_reply(const RdmaWriteRequest& request, const RdmaWriteReply& reply);
+Result<void> check_reply(const HistoryRequest& request, const HistoryReply& reply);
 
 /// The agent on one node, through typed calls. One connection, one channel, requests answered in order. Used from one
 /// thread at a time.

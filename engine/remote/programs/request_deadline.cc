@@ -78,7 +78,9 @@ struct LimitsOf {
   FrameLimits operator()(const EffectRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const ForesightRequest& /*request*/) const { return kOutcomeReply; }
   FrameLimits operator()(const ApplyRequest& /*request*/) const { return kOutcomeReply; }
-  FrameLimits operator()(const HistoryRequest& /*request*/) const { return {}; }
+  FrameLimits operator()(const HistoryRequest& request) const {
+    return request.with_artifacts ? kHistoryReply : kSmallMessage;
+  }
   FrameLimits operator()(const UndoRequest& /*request*/) const { return kUndoReply; }
   FrameLimits operator()(const MeasurementsRequest& /*request*/) const { return {}; }
   /// A node stores 1 MiB, and the histories of all nodes are kept at a time.

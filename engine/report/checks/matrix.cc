@@ -96,10 +96,11 @@ void PairMatrix::set(std::size_t from, std::size_t to, const PairCell& cell, boo
 void PairMatrix::put(const Check& check) {
   const std::size_t from = place_of(check.nodes[0]);
   const std::size_t to = place_of(check.nodes[1]);
-  const PairCell cell{check.unit.empty() ? std::nullopt : check.value, check.threshold, check.status, from};
+  const auto value = check.unit.empty() ? std::nullopt : check.value;
+  const PairCell cell{value, check.threshold, check.status, from, value ? check.of_slowest.value_or(*value) : value};
   set(from, to, cell, false);
   set(to, from, cell, true);
-  if (cell.value && (!best_ || is_better(*cell.value, *best_))) best_ = cell.value;
+  if (cell.assured && (!best_ || is_better(*cell.assured, *best_))) best_ = cell.assured;
 }
 
 const PairCell* PairMatrix::at(std::size_t from, std::size_t to) const {
@@ -131,12 +132,12 @@ bool PairMatrix::is_slow(std::size_t node, bool as_receiver) const {
   for (std::size_t from = 0; from < nodes_.size(); ++from) {
     for (std::size_t to = 0; to < nodes_.size(); ++to) {
       const PairCell* cell = at(from, to);
-      if (cell == nullptr || !cell->value) continue;
+      if (cell == nullptr || !cell->assured) continue;
       if (from != node && to != node) {
-        others[cell->reporter].push_back(*cell->value);
+        others[cell->reporter].push_back(*cell->assured);
       } else if ((as_receiver ? to : from) == node) {
         neighbours.insert(as_receiver ? from : to);
-        if (!best || is_better(*cell->value, *best)) best = cell->value;
+        if (!best || is_better(*cell->assured, *best)) best = cell->assured;
       }
     }
   }

@@ -15,7 +15,8 @@ struct PairCell {
   std::optional<double> value;
   std::optional<double> threshold;
   CheckStatus status = CheckStatus::kSkip;
-  std::size_t reporter = 0;  ///< The first node of the check: it has measured the value, and could claim any.
+  std::size_t reporter = 0;       ///< The first node of the check: it has measured the value, and could claim any.
+  std::optional<double> assured;  ///< The value of the slowest rank of NCCL; else `value`. Nodes are compared by it.
 };
 
 /// The number of shades of cells: 0 is as good as expected, the last one is less than half of that.
@@ -42,7 +43,7 @@ class PairMatrix {
   int shade(const PairCell& cell) const;
   /// True if even the best value that the node sends (or `as_receiver`: receives) is more than a tenth worse than the
   /// median of what the other nodes report about each other. Two of them have to report a value, and the node needs two
-  /// neighbours: no single other node can make it slow by a claim. A value of NCCL is the one of the slowest rank, so
+  /// neighbours: no single other node can make it slow by a claim. Of NCCL, the value of the slowest rank counts, so
   /// there one node that reports is enough. False for fewer than three nodes.
   bool is_slow(std::size_t node, bool as_receiver) const;
   /// True if less is better.

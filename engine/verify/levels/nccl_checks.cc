@@ -163,6 +163,7 @@ void put_latency(const NcclMeasurement& measured, const NcclOutcome& outcome, Ch
   check.pass(std::string(to_string(measured.collective)) + " of " + size_text(measured.bytes) + ", " +
              way_text(outcome.transports.at(0)) + ", time");
   check.value = measured.seconds * kMicro;
+  if (measured.longest > 0) check.of_slowest = measured.longest * kMicro;
   check.unit = "us";
   if (measured.wrong > 0) put_wrong_data(measured, check);
 }
@@ -200,6 +201,7 @@ void put_measurement(const NcclMeasurement& measured, const NcclOutcome& outcome
   }
   check.pass(size_text(measured.bytes));
   check.value = measured.bandwidth.bus;
+  if (measured.longest > 0) check.of_slowest = measured.bandwidth.bus * measured.seconds / measured.longest;
   check.unit = "GB/s";
   check.threshold = seen.threshold;
   if (seen.threshold) check.warning_from = nccl_warning_from(*seen.threshold);

@@ -23,19 +23,20 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
   const auto ranks = static_cast<int>(results.size());
   const auto shape = collective_shape(run.collective, run.bytes, ranks);
   NcclMeasurement measured{run.collective, asked_bytes, shape.bytes, run.iterations, 0, {}, 0, "", run.in_place};
-  const auto [first, last] = std::minmax_element(results.begin(), results.end(),
-                                                 [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  const auto first = std::min_element(results.begin(), results.end(),
+                                      [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& result = results[i];
     measured.seconds += result.seconds / ranks;
+    measured.longest = std::max(measured.longest, result.seconds);
     if (result.wrong <= 0) continue;
     if (measured.wrong == 0) measured.first_wrong = names.at(i) + ": " + result.first_wrong;
     // A rank may report any number. Without the bound, the sum of two could overflow and look like correct data.
     measured.wrong += std::clamp<std::int64_t>(result.wrong, 1, std::max<std::int64_t>(shape.receive, 1));
   }
   // A false time of one rank must not make the others fast: see docs/nccl-test.md.
-  if (ranks > 0 && ends_together(run.collective) && first->seconds < last->seconds * kLeastShareOfLongest) {
-    measured.seconds = last->seconds;
+  if (ranks > 0 && ends_together(run.collective) && first->seconds < measured.longest * kLeastShareOfLongest) {
+    measured.seconds = measured.longest;
     measured.early = names.at(static_cast<std::size_t>(first - results.begin()));
   }
   measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);

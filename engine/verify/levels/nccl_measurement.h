@@ -26,6 +26,7 @@ struct NcclMeasurement {
   /// A rank that reports a shorter time than an operation can have that ends on all ranks together. Then `seconds` is
   /// the longest time. Empty: none.
   std::string early = {};
+  double longest = 0;  ///< For one iteration, of the slowest rank: no single rank can make it shorter.
 };
 
 /// The first rank whose own result has another size than `run` asks for; nothing without one. The size follows

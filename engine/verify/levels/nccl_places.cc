@@ -27,6 +27,9 @@ std::vector<Diagnostic> too_many_ranks(int wanted, const std::vector<NcclNode>& 
   return found;
 }
 
+/// In these, each rank waits for all others.
+bool is_joint(NcclPhase phase) { return phase == NcclPhase::kJoin || phase == NcclPhase::kRun; }
+
 /// The node whose ranks have the least memory each.
 const NcclNode& scarcest(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {
   const auto memory = [&](const NcclNode& node) {
@@ -156,15 +159,22 @@ std::string beside_silent(const std::vector<RankPlace>& places, const std::vecto
   std::vector<std::string> silent;
   std::vector<std::string> ended;
   for (std::size_t i = 0; i < answered.size(); ++i) (answered[i] ? ended : silent).push_back(places[i].name());
-  const bool is_joint = phase == NcclPhase::kJoin || phase == NcclPhase::kRun;
   std::string text;
   if (silent.size() > 1) {
     silent.erase(silent.begin());
     text += ", nor on " + fold_names(silent);
   }
-  if (is_joint && !ended.empty())
+  if (is_joint(phase) && !ended.empty())
     text += "; " + fold_names(ended) + (ended.size() == 1 ? " reports" : " report") + " its end";
   return text;
+}
+
+std::string beside_report(const std::vector<RankPlace>& places, const std::vector<bool>& heard, NcclPhase phase) {
+  std::vector<std::string> silent;
+  for (std::size_t i = 0; i < heard.size() && is_joint(phase); ++i) {
+    if (!heard[i]) silent.push_back(places[i].name());
+  }
+  return silent.empty() ? "" : "; nothing was heard from " + fold_names(silent);
 }
 
 std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {

@@ -277,7 +277,9 @@ class RankGroup {
       }
     }
     if (failed()) {
-      hear_the_others(phase);
+      std::vector<bool> heard;
+      for (const auto& answer : answers) heard.push_back(answer.has_value());
+      hear_the_others(phase, std::move(heard));
       return {};
     }
     std::vector<RankAnswer> all;
@@ -307,25 +309,25 @@ class RankGroup {
     return true;
   }
 
-  /// How far a failure is from the cause. A rank's report about its peers is worth less than the peers' own reports.
-  /// NCCL's errors may be of either kind.
-  static int distance(const NcclFailure& failure) {
-    if (failure.trouble != NcclTrouble::kFault) return 0;
-    return failure.fault == RankFault::kPeer ? 2 : failure.fault == RankFault::kNccl ? 1 : 0;
-  }
   void note(NcclFailure failure) {
     silenced_[failure.place] = true;  // Later messages of this rank, such as its end, add no information.
-    if (!outcome_.failure || distance(failure) < distance(*outcome_.failure)) outcome_.failure = std::move(failure);
+    if (!outcome_.failure || distance_of(failure) < distance_of(*outcome_.failure))
+      outcome_.failure = std::move(failure);
   }
 
-  void hear_the_others(NcclPhase phase) {
+  /// `heard`: the ranks that have answered.
+  void hear_the_others(NcclPhase phase, std::vector<bool> heard) {
     const auto end = Clock::now() + kSecondOpinion;
-    while (distance(*outcome_.failure) > 0 && Clock::now() < end) {
+    while (distance_of(*outcome_.failure) > 0 && Clock::now() < end) {
       for (std::size_t i = 0; i < clients_.size() && Clock::now() < end + kPatienceAtEnd; ++i) {
         std::optional<RankAnswer> ignored;
-        take(i, phase, ignored, kGlance);
+        if (take(i, phase, ignored, kGlance)) heard[i] = true;
       }
     }
+    // The report may be the work of a rank that says nothing.
+    if (distance_of(*outcome_.failure) == 0) return;
+    for (std::size_t i = 0; i < heard.size(); ++i) heard[i] = heard[i] || silenced_[i];
+    outcome_.failure->error.message += beside_report(places_, heard, phase);
   }
 
   void end_all() {
@@ -389,21 +391,8 @@ std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, cons
   return outcomes;
 }
 
-bool fits_phase(const RankAnswer& answer, NcclPhase phase, bool makes_id) {
-  const auto* prepared = std::get_if<PreparedRank>(&answer);
-  if (phase == NcclPhase::kPrepare) return prepared != nullptr && !(makes_id && prepared->id.empty());
-  if (phase == NcclPhase::kJoin) return std::holds_alternative<JoinedRank>(answer);
-  return phase == NcclPhase::kRun && std::holds_alternative<CollectiveResult>(answer);
-}
-
 std::string RankPlace::name() const {
   return node->name.str() + (ranks_on_node > 1 ? " GPU " + std::to_string(device) : "");
-}
-
-std::optional<std::size_t> place_of_least_memory(const NcclOutcome& outcome) {
-  const auto least = std::min_element(outcome.memory.begin(), outcome.memory.end());
-  if (least == outcome.memory.end()) return std::nullopt;
-  return static_cast<std::size_t>(least - outcome.memory.begin());
 }
 
 }  // namespace sparkplan

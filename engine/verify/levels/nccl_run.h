@@ -14,8 +14,7 @@
 #include "engine/model/collective.h"
 #include "engine/remote/programs/agent_client.h"
 #include "engine/verify/levels/nccl_container.h"
-#include "engine/verify/levels/nccl_measurement.h"
-#include "engine/wire/nccl_messages.h"
+#include "engine/verify/levels/nccl_outcome.h"
 
 namespace sparkplan {
 
@@ -61,34 +60,6 @@ struct NcclRunOptions {
   std::function<void(std::string_view doing)> progress;
 };
 
-enum class NcclTrouble : std::uint8_t {
-  kConnection,     ///< A rank could not be started, or its connection broke.
-  kFault,          ///< A rank reports why it cannot go on.
-  kEnded,          ///< A rank ended without a report: it was killed, or it crashed.
-  kSilent,         ///< A rank does not end.
-  kMixedVersions,  ///< The ranks have different versions of NCCL.
-  kStopped,
-};
-enum class NcclPhase : std::uint8_t { kStart, kPrepare, kJoin, kRun };
-
-struct NcclFailure {
-  NcclTrouble trouble = NcclTrouble::kConnection;
-  NcclPhase phase = NcclPhase::kStart;
-  std::size_t place = 0;           ///< The rank that failed.
-  std::optional<RankFault> fault;  ///< For kFault.
-  Error error;
-  NcclTransport transport;  ///< From that rank's log up to the failure.
-};
-
-struct NcclOutcome {
-  std::vector<PreparedRank> prepared;     ///< By place; empty if one of them failed.
-  std::vector<std::int64_t> memory = {};  ///< As `prepared`: memory_of_rank().
-  std::vector<NcclTransport> transports;  ///< By place, the last ones reported.
-  std::vector<NcclMeasurement> measured;  ///< Up to the failure, if there is one.
-  std::vector<std::string> left_running;  ///< Nodes whose rank may still run.
-  std::optional<NcclFailure> failure;
-};
-
 /// Starts a rank at each place, measures, and ends all ranks; ends them as soon as one fails. The first place makes the
 /// unique id, which goes to the others over their connections.
 NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<NcclRequest>& requests,
@@ -96,11 +67,5 @@ NcclOutcome run_nccl(const std::vector<RankPlace>& places, const std::vector<Ncc
 
 /// The GPU and NCCL of each place, without joining them: one outcome per place, with `prepared` or `failure`.
 std::vector<NcclOutcome> inspect_nccl(const std::vector<RankPlace>& places, const NcclRunOptions& options);
-
-/// Pure. True for an answer that a rank may give in `phase`. The rank that makes the unique id must send one.
-bool fits_phase(const RankAnswer& answer, NcclPhase phase, bool makes_id);
-
-/// Pure. The rank with the least memory, the first of equal ones: it limits the sizes of all. Nothing without ranks.
-std::optional<std::size_t> place_of_least_memory(const NcclOutcome& outcome);
 
 }  // namespace sparkplan

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "engine/cli/commands/job_commands.h"
+#include "engine/cli/output/history_text.h"
 #include "engine/cli/output/printing.h"
+#include "engine/remote/programs/request_deadline.h"
+#include "engine/wire/frame.h"
 #include "tests/support/catch.h"
 #include "tests/unit/process/cost.h"
 
@@ -61,7 +64,68 @@ bool print_outputs_of_ranks(const Console& console) {
   return true;
 }
 
+/// A node's reply of 256 runs with that many artifacts each, as short as they can be.
+std::string frame_of_journals(int artifacts_of_a_run) {
+  std::string artifacts;
+  for (int i = 0; i < artifacts_of_a_run; ++i) artifacts += i == 0 ? R"({"artifact":"a:b"})" : R"(,{"artifact":"a:b"})";
+  std::string text = R"({"runs":[)";
+  for (int i = 0; i < 256; ++i) {
+    const std::string id = "20260301T120" + std::to_string(100 + i) + "Z-4f9a1c07";
+    text += (i == 0 ? "" : ",") + (R"({"run":")" + id) + R"(","outcome":"applied","artifacts":[)" + artifacts + "]}";
+  }
+  text += "]}";
+  std::string frame(kPreamble);
+  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>((text.size() >> shift) & 0xffU);
+  return frame + text;
+}
+
+/// Reads the reply as `history NODE --json` does, and prints it.
+bool print_journals(FrameReader& reader) {
+  std::vector<NodeHistory> histories;
+  {
+    const auto message = reader.next(reply_limits(HistoryRequest{true}));
+    if (!message || !*message) return false;
+    auto reply = decode<HistoryReply>(**message);
+    if (!reply) return false;
+    histories.push_back({"spark-01", {}, true, *std::move(reply)});
+  }
+  const auto entries = merged(histories);
+  return entries.size() == 256 && print_to_nothing([&](const Console& console) {
+           console.result_json(history_json("lab", entries, histories, true));
+         });
+}
+
 }  // namespace
+
+TEST_CASE("a node with the largest journals costs the JSON of a history less than 75 MB") {
+  const auto cost = test::cost_of([] {
+    FrameReader reader;
+    reader.feed(frame_of_journals(300));
+    return print_journals(reader);
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < 75);
+}
+
+TEST_CASE("journals with more artifacts than honest nodes keep are refused, and without artifacts a reply is small") {
+  for (const int artifacts : {425, 500}) {
+    FrameReader reader;
+    reader.feed(frame_of_journals(artifacts));
+    CHECK_FALSE(reader.next(reply_limits(HistoryRequest{true})));
+  }
+  HistoryReply honest;
+  honest.runs.resize(50);
+  for (JournaledRun& run : honest.runs) {
+    run.run = "20260301T120000Z-4f9a1c07";
+    run.who = run.time = run.purpose.saved_plan = std::string(kLongestShortText, 'x');
+  }
+  CHECK(encode_frame(encode(honest), reply_limits(HistoryRequest{false})));
+  for (JournaledRun& run : honest.runs) {
+    run.artifacts.assign(kMostJournaledArtifacts, {"systemd_unit", {"file", "/" + std::string(79, 'x')}, "done", ""});
+  }
+  CHECK(encode_frame(encode(honest), reply_limits(HistoryRequest{true})));
+  CHECK_FALSE(encode_frame(encode(honest), reply_limits(HistoryRequest{false})));
+}
 
 TEST_CASE("JSON of drift and apply is printed without holding its whole text") {
   const Report report = report_of_escaped_text();

@@ -28,6 +28,10 @@ Report roll_back_last(FleetBench& bench) {
   return report;
 }
 
+std::vector<ClusterHistoryEntry> merged_of(std::vector<NodeHistory> histories, const std::set<RunKey>& recorded = {}) {
+  return merged(histories, recorded);
+}
+
 }  // namespace
 
 TEST_CASE("a history lists the runs of all nodes, newest first, with their outcomes") {
@@ -39,7 +43,7 @@ TEST_CASE("a history lists the runs of all nodes, newest first, with their outco
   REQUIRE(cluster.cluster);
   const auto histories = read_histories(*cluster.cluster, bench.run, true);
   REQUIRE(histories.size() == 2);
-  const auto runs = merged(histories);
+  const auto runs = merged_of(histories);
   REQUIRE(runs.size() == 2);
   const auto& rollback = runs[0];
   const auto& apply = runs[1];
@@ -69,16 +73,16 @@ TEST_CASE("a node's claims about a run are bounded, and listed apart if most nod
     return history;
   };
   // The liar is the first node of the file.
-  const auto all = merged({reported("liar",
-                                    [](JournaledRun& run) {
-                                      run.time = "1970-01-01";
-                                      run.outcome = RunOutcome::kRolledBack;
-                                      run.undone_by = "20261123T110000Z-bbbbbbbb";
-                                      run.purpose.saved_plan = "p";
-                                      run.purpose.undoes = "r";
-                                      run.changes = std::numeric_limits<std::int64_t>::max();
-                                    }),
-                           reported("n2"), reported("n3")});
+  const auto all = merged_of({reported("liar",
+                                       [](JournaledRun& run) {
+                                         run.time = "1970-01-01";
+                                         run.outcome = RunOutcome::kRolledBack;
+                                         run.undone_by = "20261123T110000Z-bbbbbbbb";
+                                         run.purpose.saved_plan = "p";
+                                         run.purpose.undoes = "r";
+                                         run.changes = std::numeric_limits<std::int64_t>::max();
+                                       }),
+                              reported("n2"), reported("n3")});
   REQUIRE(all.size() == 1);
   const ClusterHistoryEntry& entry = all[0];
   CHECK(entry.run.time == "2026-11-23T10:00:00Z");
@@ -97,7 +101,7 @@ TEST_CASE("a node's claims about a run are bounded, and listed apart if most nod
   CHECK(claim.changes == 1'000'000'000);
   // A liar that hides what the others report is listed as well.
   const auto undone = [](JournaledRun& run) { run.undone_by = "20261123T110000Z-bbbbbbbb"; };
-  const auto hidden = merged({reported("liar"), reported("n2", undone), reported("n3", undone)});
+  const auto hidden = merged_of({reported("liar"), reported("n2", undone), reported("n3", undone)});
   CHECK(hidden.at(0).run.undone_by == "20261123T110000Z-bbbbbbbb");
   REQUIRE(hidden[0].other_claims.size() == 1);
   CHECK(hidden[0].other_claims[0].undone_by == "");
@@ -113,7 +117,7 @@ TEST_CASE("without a majority a run has the worst outcome, and both claims are l
     history.reply.runs.back().undone_by = undone_by;
     return history;
   };
-  const auto all = merged({reported("n1", RunOutcome::kApplied, ""), reported("n2", RunOutcome::kRolledBack, "r")});
+  const auto all = merged_of({reported("n1", RunOutcome::kApplied, ""), reported("n2", RunOutcome::kRolledBack, "r")});
   REQUIRE(all.size() == 1);
   CHECK(all[0].run.outcome == RunOutcome::kRolledBack);
   CHECK(all[0].run.undone_by.empty());
@@ -142,8 +146,8 @@ TEST_CASE("nodes that name different users for a run report different runs") {
     return history;
   };
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  const auto all = merged({told("n1", "anna@laptop", 2), told("n2", "anna@laptop", kMost),
-                           told("n3", "ceo@desk", kMost), told("n4", "ceo@desk", -kMost)});
+  const auto all = merged_of({told("n1", "anna@laptop", 2), told("n2", "anna@laptop", kMost),
+                              told("n3", "ceo@desk", kMost), told("n4", "ceo@desk", -kMost)});
   REQUIRE(all.size() == 2);
   CHECK(all[0].run.who == "ceo@desk");
   CHECK(all[0].nodes == std::vector<std::string>{"n3", "n4"});
@@ -172,7 +176,7 @@ TEST_CASE("runs that few nodes report are marked, and at most 20 of each node ar
     for (int times = 0; times < 3; ++times) invented.push_back("20990101T000" + std::to_string(i) + "Z-a");
   }
   // The last node joined after the first run.
-  const auto all = merged({history_of("n1", real), history_of("n2", invented), history_of("n3", {real.back()})});
+  const auto all = merged_of({history_of("n1", real), history_of("n2", invented), history_of("n3", {real.back()})});
   REQUIRE(all.size() == 2 + kMostRunsReportedByFew);
   for (std::size_t i = 0; i < kMostRunsReportedByFew; ++i) {
     CHECK(all[i].reported_by_few());
@@ -187,7 +191,7 @@ TEST_CASE("runs that few nodes report are marked, and at most 20 of each node ar
   CHECK(oldest.could_report == 2);
   CHECK_FALSE(oldest.reported_by_few());
   // One node alone is not compared with anything.
-  CHECK_FALSE(merged({history_of("n2", invented)}).front().reported_by_few());
+  CHECK_FALSE(merged_of({history_of("n2", invented)}).front().reported_by_few());
 }
 
 TEST_CASE(
@@ -205,7 +209,7 @@ TEST_CASE(
   honest.reply.runs.emplace_back();
   honest.reply.runs.back().run = "20260301T100000Z-a";
   liar.reply.runs.push_back(honest.reply.runs.back());
-  const auto all = merged({liar, honest}, {{invented.front(), "", ""}});
+  const auto all = merged_of({liar, honest}, {{invented.front(), "", ""}});
   REQUIRE(all.size() == 1 + kMostRunsReportedByFew + 1);
   CHECK_FALSE(all.front().reported_by_few());
   for (std::size_t i = 1; i <= kMostRunsReportedByFew; ++i) {

@@ -191,6 +191,41 @@ TEST_CASE("mpirun's arguments contain no value that --env gives") {
   CHECK_FALSE(rank.environment.contains("NCCL_IB_HCA"));
 }
 
+TEST_CASE("a node that reports names which no argument can hold is named, and no other node") {
+  using namespace std::string_literals;
+  Planned planned(2);
+  planned.request.launcher = Launcher::kMpirun;
+  CHECK(judge_environment(planned.request, planned.members).empty());
+  for (const std::string& value : {"=a\0b"s, "=a\nb"s, std::string(140'000, 'a')}) {
+    for (const Launcher launcher : {Launcher::kMpirun, Launcher::kTorchrun, Launcher::kNone}) {
+      planned.request.launcher = launcher;
+      planned.members[1].environment["NCCL_IB_HCA"] = value;
+      planned.members[1].environment["UCX_NET_DEVICES"] = value;
+      const auto checks = judge_environment(planned.request, planned.members);
+      REQUIRE(checks.size() == 1);
+      CHECK(checks[0].status == CheckStatus::kFail);
+      CHECK(checks[0].nodes == Words{planned.members[1].node->name.str()});
+      CHECK(checks[0].text.starts_with("its NCCL_IB_HCA has "));
+      CHECK(checks[0].fix.find("--only") != std::string::npos);
+    }
+  }
+  // Your own values count, and a long one of yours is not a node's.
+  planned.request.environment = {{"NCCL_IB_HCA", "=mine"}, {"UCX_NET_DEVICES", std::string(20'000, 'a')}};
+  CHECK(judge_environment(planned.request, planned.members).empty());
+}
+
+TEST_CASE("what a node may report of its names does not fill the command of mpirun on the first node") {
+  Planned planned(2);
+  planned.request.launcher = Launcher::kMpirun;
+  for (const char* const name : {"NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "GLOO_SOCKET_IFNAME"}) {
+    planned.members[1].environment[name] = std::string(16 << 10, 'a');
+  }
+  CHECK(judge_environment(planned.request, planned.members).empty());
+  CHECK(decode<StartJob>(encode(planned.jobs()[0].start)));
+  planned.members[1].environment["NCCL_IB_HCA"] += "a";
+  CHECK(judge_environment(planned.request, planned.members).size() == 1);
+}
+
 TEST_CASE("the ranks meet on the fabric only if all nodes share a network there") {
   TwoNodes two;
   for (std::size_t i = 0; i < 2; ++i) {

@@ -115,6 +115,37 @@ TEST_CASE("the faults that NCCL reports at its status port are shown once, and a
   CHECK(quiet.first_cause() == "spark-02 rank 1 is stopped");
 }
 
+TEST_CASE("a node that claims every fault pushes no other node's cause out of the report") {
+  Quiet quiet;
+  for (auto* const seen : {&quiet.view.first, &quiet.view.second}) {
+    seen->at(0)->ranks[0].processes = {process(100, "D")};
+    seen->at(0)->ranks.push_back({5, {process(105, "T")}, {}});
+  }
+  for (const auto state :
+       {SeenSocketState::kNoAnswer, SeenSocketState::kUnacknowledged, SeenSocketState::kClosedByPeer}) {
+    quiet.rank(0).sockets.push_back({state, "192.168.100.11:1", "192.168.100.12:2"});
+  }
+  quiet.context.nccl_faults = {{"DEAD: 1 job process is considered dead"}};
+  quiet.rank(1).sockets = {{SeenSocketState::kClosedByPeer, "192.168.100.12:1", "10.0.0.9:2"}};
+  const auto causes = quiet.job().causes;
+  REQUIRE(causes.size() == 2);
+  CHECK(causes[0].what == "spark-01 rank 5 is stopped");
+  CHECK(causes[1].what == "spark-02 rank 1 has lost its connection to 10.0.0.9:2");
+  // What another node reports as well is not its claim alone.
+  quiet.context.nccl_faults.push_back(quiet.context.nccl_faults[0]);
+  CHECK(quiet.job().causes.size() == 3);
+}
+
+TEST_CASE("of several ranks in the kernel, the node whose function is shown is named") {
+  Quiet quiet;
+  for (const std::size_t node : {0U, 1U}) {
+    quiet.view.first[node]->ranks[0].processes = {process(100, "D")};
+    quiet.rank(node).processes = {process(100, "D")};
+  }
+  CHECK(quiet.first_cause() ==
+        "spark-01 rank 0, spark-02 rank 1 cannot be interrupted, on spark-01 in futex_wait_queue");
+}
+
 TEST_CASE("nodes without an answer are named, and so is a job without a known cause") {
   Quiet quiet;
   CHECK(contains(quiet.text(), "run: no output for 30 s\n"));

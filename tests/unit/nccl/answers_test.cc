@@ -55,6 +55,11 @@ TEST_CASE("a short time of one rank does not make the operation of all ranks fas
   // A root may end before the others.
   CHECK(measured(Collective::kBroadcast, 0.1, 0.5).seconds == Approx(0.3));
   CHECK(measured(Collective::kBroadcast, 0.1, 0.5).early.empty());
+  // Where one rank could make the mean half as long, the time of the slowest rank is known, too.
+  for (const auto collective : {Collective::kBroadcast, Collective::kSendReceive, Collective::kAllReduce}) {
+    CHECK(measured(collective, 1e-9, 1).longest == 1);
+    CHECK(measured(collective, 0.9, 1).longest == 1);
+  }
 }
 
 TEST_CASE("the rank that limits the sizes is the one with the least memory for each of its ranks") {

@@ -144,6 +144,18 @@ TEST_CASE("sizes that little memory leaves out do not let a slow network pass") 
   CHECK(check.text.find("(limited by the free memory that spark-02 reports)") != std::string::npos);
 }
 
+TEST_CASE("beside the mean of all ranks, a check of NCCL has the value of the slowest rank") {
+  auto run = outcome(24);
+  run.measured[0].longest = run.measured[0].seconds * 2;
+  CHECK(first_of(run).value == 24);
+  CHECK(first_of(run).of_slowest == Approx(12));
+  const NcclMeasurement small{Collective::kAllReduce, 8192, 8192, 20, 0.00002, {0.4, 0.4}, 0, "", false, "", 0.00003};
+  run.measured.push_back(small);
+  const auto checks = checks_of_run("", {{Collective::kAllReduce, {8192}, false, true}}, run, two_sparks());
+  CHECK(checks.at(0).value == Approx(20));
+  CHECK(checks.at(0).of_slowest == Approx(30));
+}
+
 TEST_CASE("a rank's time that cannot be is named") {
   auto run = outcome(24);
   run.measured[0].early = "spark-02";

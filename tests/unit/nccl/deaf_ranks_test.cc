@@ -1,4 +1,4 @@
-// Ranks that greet, and then take no command.
+// Ranks that greet, and then take no command, or give few answers.
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -89,15 +89,17 @@ class DeafConnection final : public Connection {
   Writes& writes_;
 };
 
-/// Takes its command. The second rank then answers at once, and the first one never does.
+using Answers = std::vector<RankAnswer>;
+
+/// Takes its commands. Each has the next answer at once, and those behind the last answer have none.
 class HalfChannel final : public Channel {
  public:
-  HalfChannel(std::string to_read, bool answers, std::atomic<int>& reads)
-      : to_read_(std::move(to_read)), answers_(answers), reads_(reads) {}
+  HalfChannel(std::string to_read, Answers answers, std::atomic<int>& reads)
+      : to_read_(std::move(to_read)), answers_(std::move(answers)), reads_(reads) {}
 
   Result<std::size_t> read_some(std::string& into, milliseconds /*patience*/) override {
     if (input_closed_) return failure(ErrorCode::kNotFound, "end of stream");
-    if (has_answered_ && to_read_.empty()) ++reads_;
+    if (answered_ > 0 && to_read_.empty()) ++reads_;
     std::this_thread::yield();
     const auto count = to_read_.size();
     into += to_read_;
@@ -105,9 +107,8 @@ class HalfChannel final : public Channel {
     return count;
   }
   Result<void> write_all(std::string_view bytes, milliseconds /*deadline*/) override {
-    if (bytes == kPreamble || !answers_) return {};
-    to_read_ += *encode_frame(encode(RankAnswer(PreparedRank())));
-    has_answered_ = true;
+    if (bytes == kPreamble || answered_ == answers_.size()) return {};
+    to_read_ += *encode_frame(encode(answers_[answered_++]));
     return {};
   }
   void close_input() override { input_closed_ = true; }
@@ -116,17 +117,17 @@ class HalfChannel final : public Channel {
 
  private:
   std::string to_read_;
-  bool answers_;
-  std::atomic<int>& reads_;  ///< After the answer.
-  bool has_answered_ = false;
+  Answers answers_;
+  std::atomic<int>& reads_;  ///< After the first answer.
+  std::size_t answered_ = 0;
   bool input_closed_ = false;
   std::string nothing_;
 };
 
 class HalfConnection final : public Connection {
  public:
-  HalfConnection(std::string to_read, bool answers, std::atomic<int>& reads)
-      : to_read_(std::move(to_read)), answers_(answers), reads_(reads) {}
+  HalfConnection(std::string to_read, Answers answers, std::atomic<int>& reads)
+      : to_read_(std::move(to_read)), answers_(std::move(answers)), reads_(reads) {}
   Result<std::unique_ptr<Channel>> start(RemoteProgram /*program*/, Elevation /*elevation*/) override {
     return std::unique_ptr<Channel>(std::make_unique<HalfChannel>(to_read_, answers_, reads_));
   }
@@ -134,7 +135,7 @@ class HalfConnection final : public Connection {
 
  private:
   std::string to_read_;
-  bool answers_;
+  Answers answers_;
   std::atomic<int>& reads_;
 };
 
@@ -192,13 +193,40 @@ TEST_CASE("a rank that has answered is read until the last one has, so that its 
   options.prepare_timeout = milliseconds(300);
   const std::string first_words = greeting();
   options.agent.connector = [&](const NodeSpec& node, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
-    return std::unique_ptr<Connection>(std::make_unique<HalfConnection>(first_words, &node == &fast, reads));
+    return std::unique_ptr<Connection>(
+        std::make_unique<HalfConnection>(first_words, &node == &fast ? Answers{PreparedRank()} : Answers(), reads));
   };
   const auto outcome = run_nccl(places, {{Collective::kAllReduce, {1 << 20}}}, options);
   REQUIRE(outcome.failure);
   CHECK(outcome.failure->trouble == NcclTrouble::kSilent);
   CHECK(outcome.failure->place == 0);
   CHECK(reads > 1);
+}
+
+TEST_CASE("a rank that sends garbage into NCCL and says nothing is named beside the report of the rank that it hits") {
+  std::vector<NodeSpec> nodes;
+  for (int i = 1; i <= 3; ++i) {
+    nodes.push_back(
+        {*NodeName::parse("spark-0" + std::to_string(i)), i, "", {}, TransportKind::kLocal, "/tmp", false, {}, {}, {}});
+  }
+  const std::vector<RankPlace> places{{&nodes[0], 0, "", {}}, {&nodes[1], 0, "", {}}, {&nodes[2], 0, "", {}}};
+  PreparedRank first;
+  first.id = std::string(kUniqueIdBytes, 'i');
+  const RankFailure hit{RankFault::kNccl, make_error(ErrorCode::kFailed, "unhandled system error"), {}};
+  // The first rank is silent from then on.
+  const std::vector<Answers> answers{{first}, {PreparedRank(), hit}, {PreparedRank(), JoinedRank()}};
+  std::atomic<int> reads = 0;
+  NcclRunOptions options;
+  options.agent.reply_timeout = seconds(5);
+  const std::string first_words = greeting();
+  options.agent.connector = [&](const NodeSpec& node, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
+    const auto place = static_cast<std::size_t>(&node - nodes.data());
+    return std::unique_ptr<Connection>(std::make_unique<HalfConnection>(first_words, answers[place], reads));
+  };
+  const auto outcome = run_nccl(places, {{Collective::kAllReduce, {1 << 20}}}, options);
+  REQUIRE(outcome.failure);
+  CHECK(outcome.failure->place == 1);
+  CHECK(outcome.failure->error.message == "unhandled system error; nothing was heard from spark-01");
 }
 
 TEST_CASE("a stop is noticed between the commands to two ranks") {

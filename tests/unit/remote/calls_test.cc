@@ -164,6 +164,18 @@ TEST_CASE("a reply that leaves steps undone without a reason is refused") {
   CHECK_FALSE(accepted(kDone, kFailed, false, true));
 }
 
+TEST_CASE("artifacts of past runs that were not asked for are refused") {
+  HistoryReply reply;
+  reply.runs.resize(2);
+  CHECK(check_reply(HistoryRequest{false}, reply));
+  reply.runs.back().artifacts.push_back({"file", {"file", "/etc/a"}, "done", ""});
+  CHECK(check_reply(HistoryRequest{true}, reply));
+  Conversation talk([&](const Request&) -> Result<Value> { return encode(reply); });
+  const auto refused = talk.client->call(HistoryRequest{false});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kFailed);
+}
+
 TEST_CASE("a stop interrupts a call before the lock is taken") {
   Remote remote;
   remote.add(agent());

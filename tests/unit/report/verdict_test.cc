@@ -127,13 +127,32 @@ TEST_CASE("no node is called slow by what a single other node claims") {
                                           pair_check(Level::kRdma, "b", "c", "A/latency", 0.001, "us")})
                                .at(0);
   CHECK_FALSE(times.is_slow(0, false));
-  // All ranks have to agree on a value of NCCL that is better.
+  // The value of the slowest rank of NCCL counts.
   const PairMatrix nccl = pair_matrices({pair_check(Level::kNccl, "a", "b", "all_reduce", 10, "GB/s"),
                                          pair_check(Level::kNccl, "a", "c", "all_reduce", 10, "GB/s"),
                                          pair_check(Level::kNccl, "b", "c", "all_reduce", 20, "GB/s")})
                               .at(0);
   CHECK(nccl.is_slow(0, false));
   CHECK_FALSE(nccl.is_slow(1, false));
+}
+
+TEST_CASE("a rank of NCCL that reports a short time has no other node marked as slow") {
+  // `a` and `c` run a broadcast. The mean of their times is half as long as the time of `c`.
+  for (const std::string unit : {"GB/s", "us"}) {
+    const bool is_time = unit == "us";
+    auto claimed = pair_check(Level::kNccl, "a", "c", "broadcast", is_time ? 5 : 20, unit);
+    claimed.of_slowest = 10;
+    const PairMatrix matrix = pair_matrices({pair_check(Level::kNccl, "a", "b", "broadcast", 10, unit), claimed,
+                                             pair_check(Level::kNccl, "b", "c", "broadcast", 10, unit)})
+                                  .at(0);
+    for (std::size_t node = 0; node < 3; ++node) {
+      CHECK_FALSE(matrix.is_slow(node, false));
+      CHECK_FALSE(matrix.is_slow(node, true));
+    }
+    // Nor do the other cells look worse beside it.
+    CHECK(matrix.shade(*matrix.at(0, 1)) == 0);
+    CHECK(matrix.at(0, 2)->value == (is_time ? 5 : 20));
+  }
 }
 
 TEST_CASE("a version is marked if most nodes do not have it, and of two that differ both are") {

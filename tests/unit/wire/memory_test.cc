@@ -152,7 +152,7 @@ TEST_CASE("the worst message costs its reader less than 75 MB and a few seconds"
 }
 
 TEST_CASE("a reply with as many small values as its kind may have takes at most its limits, and one more is refused") {
-  const auto limits = GENERATE(kFactsReply, kObserveReply, kOutcomeReply, kUndoReply);
+  const auto limits = GENERATE(kFactsReply, kObserveReply, kOutcomeReply, kUndoReply, kHistoryReply);
   const std::string begin = R"({"id":1,"reply":{"x":[""])";
   // Five values beside the items. An item is three bytes of text and a value.
   const std::size_t room = limits.memory - begin.size() - 3 - 5 * kJsonValueWeight;
