@@ -360,6 +360,20 @@ Result<void> FakeNode::remove_directory(const std::filesystem::path& path) {
   return after_write();
 }
 
+Result<void> FakeNode::make_empty_directory(const std::filesystem::path& path) {
+  if (auto error = next_write("make", path.string())) return failure(*std::move(error));
+  SPARK_CHECK(check_way({"/", path.parent_path().relative_path()}));
+  if (!is_directory(path.parent_path().string())) return not_found(path.parent_path());
+  if (entries_.contains(path.string())) return failure(ErrorCode::kFailed, path.string() + " exists");
+  add_directory(path.string());
+  return after_write();
+}
+
+Result<void> FakeNode::remove_empty_directory(const std::filesystem::path& path) {
+  SPARK_CHECK(check_way({"/", path.parent_path().relative_path()}));
+  return remove_directory(path);
+}
+
 Result<void> FakeNode::write_kernel_file(const std::filesystem::path& path, std::string_view content) {
   if (auto error = next_write("kernel", path.string())) return failure(*std::move(error));
   if (!live_) return failure(ErrorCode::kUnsupported, "no kernel is running there");
