@@ -108,8 +108,8 @@ TEST_CASE("a text with a pattern that is longer than patterns are matched is ref
     return findings;
   };
   const std::vector<std::string> refused{"schema.pattern is longer than 1024 bytes"};
-  CHECK(findings_of("kernel_modules: [{name: m, options: \"x=" + wide.substr(4) + "\\ninstall m /bin/sh\"}]\n") ==
-        refused);
+  CHECK(findings_of("kernel_modules: [{name: m, options: \"queue_depth=" + wide.substr(4) +
+                    "\\ninstall m /bin/sh\"}]\n") == refused);
   CHECK(findings_of("files: [{path: \"/" + wide + "\\n\", content: a}]\n") == refused);
   CHECK(findings_of("files: [{path: \"/" + wide.substr(4) + "\", content: a}]\n").empty());
   CHECK(findings_of("files: [{path: /etc/a, content: \"" + std::string(100'000, 'a') + "\"}]\n").empty());
