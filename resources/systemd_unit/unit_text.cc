@@ -177,6 +177,14 @@ std::vector<Assignment> parse_unit(std::string_view text) {
   return assignments;
 }
 
+std::optional<Assignment> first_assignment(std::string_view text) {
+  std::optional<Assignment> first;
+  for_each_assignment(text, [&](const AssignmentView& one) {
+    if (!first) first = Assignment{std::string(one.section), std::string(one.key), std::string(one.value), one.line};
+  });
+  return first;
+}
+
 std::set<std::string_view> dependencies_among(const std::set<std::string_view>& units, std::string_view text) {
   static constexpr std::array<std::string_view, 6> kKeys{"After", "BindsTo", "Requires", "Requisite", "Unit", "Wants"};
   std::set<std::string_view> found;
@@ -193,11 +201,12 @@ std::set<std::string_view> dependencies_among(const std::set<std::string_view>& 
 }
 
 bool can_be_enabled(std::string_view text) {
-  const std::vector<Assignment> all = parse_unit(text);
-  return std::ranges::any_of(all, [](const Assignment& one) {
-    return one.section == "Install" && !one.value.empty() &&
-           (one.key == "WantedBy" || one.key == "RequiredBy" || one.key == "UpheldBy" || one.key == "Alias");
+  bool found = false;
+  for_each_assignment(text, [&](const AssignmentView& one) {
+    const bool links = one.key == "WantedBy" || one.key == "RequiredBy" || one.key == "UpheldBy" || one.key == "Alias";
+    found = found || (one.section == "Install" && !one.value.empty() && links);
   });
+  return found;
 }
 
 std::optional<Assignment> defeating(std::string_view ours, std::string_view later) {

@@ -62,6 +62,9 @@ struct Assignment {
 /// skipped.
 std::vector<Assignment> parse_unit(std::string_view text);
 
+/// The first of parse_unit(), without a list of all: `init` validates texts of nodes.
+std::optional<Assignment> first_assignment(std::string_view text);
+
 /// Those of `units` that the unit with this text needs, wants, follows or triggers. The text may be a node's own, so
 /// it is read once, line by line.
 std::set<std::string_view> dependencies_among(const std::set<std::string_view>& units, std::string_view text);

@@ -173,6 +173,14 @@ TEST_CASE("units: of the units in question, those that a text needs, wants, foll
   CHECK(systemd_unit::dependencies_among(units, "").empty());
 }
 
+TEST_CASE("units: a text of millions of lines is validated without a list of them") {
+  const Value section = Value::list({Value::map({{"name", "a.service"}, {"content", repeated("A=\n", 3'900'000)}})});
+  const ResourceType& type = *builtin_registry().find("systemd_unit");
+  const auto cost = cost_of([&] { return !type.validate(section).empty(); });  // They are in no section.
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.megabytes < kMostTextMegabytes);
+}
+
 TEST_CASE("mount: a unit with more text or options than a file can have becomes no entry, and costs little") {
   StorageMount mount;
   mount.kind = StorageKind::kTmpfs;
