@@ -41,8 +41,8 @@ bool is_control(char byte) {
 
 bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), is_control); }
 
-Result<void> check_key(std::string_view key) {
-  if (key.size() > Shape::kMostLineBytes) return too_large("bytes of a key", key.size(), Shape::kMostLineBytes);
+Result<void> check_key(std::string_view key, std::size_t longest) {
+  if (key.size() > longest) return too_large("bytes of a key", key.size(), longest);
   return {};
 }
 
@@ -105,8 +105,9 @@ Shape Shape::list(Shape item, std::size_t most) {
 
 Shape Shape::texts(std::size_t most) { return list(text(kMostLineBytes), most); }
 
-Shape Shape::map_of(Shape value, std::size_t most) {
+Shape Shape::map_of(Shape value, std::size_t most, std::size_t longest_key) {
   Shape shape(Kind::kMapOf, most);
+  shape.longest_key_ = longest_key;
   shape.inner_ = std::make_shared<const Shape>(std::move(value));
   return shape;
 }
@@ -131,7 +132,7 @@ Result<void> Shape::check_map_of(const Value& value) const {
   if (entries == nullptr) return wrong_kind("map", value);
   if (entries->size() > most_) return too_large("entries", entries->size(), most_);
   for (const MapEntry& entry : *entries) {
-    SPARK_CHECK(within(shown_key(entry.key), check_key(entry.key)));
+    SPARK_CHECK(within(shown_key(entry.key), check_key(entry.key, longest_key_)));
     SPARK_CHECK(within(shown_key(entry.key), check_shape(entry.value, *inner_)));
   }
   return {};
@@ -143,7 +144,7 @@ Result<void> Shape::check_map(const Value& value) const {
   if (entries->size() > most_) return too_large("entries", entries->size(), most_);
   std::size_t others = 0;
   for (const MapEntry& entry : *entries) {
-    SPARK_CHECK(within(shown_key(entry.key), check_key(entry.key)));
+    SPARK_CHECK(within(shown_key(entry.key), check_key(entry.key, longest_key_)));
     const auto field =
         std::find_if(fields_->begin(), fields_->end(), [&](const ShapeField& one) { return is_named(one, entry.key); });
     if (field == fields_->end() && ++others > kMostOtherFields)

@@ -36,8 +36,8 @@ class Shape {
   /// A map with these fields. It may have up to kMostOtherFields other fields, which readers ignore. Those are checked
   /// against anything().
   static Shape map(std::vector<ShapeField> fields);
-  /// A map of up to `most` entries, each value of the shape `value`.
-  static Shape map_of(Shape value, std::size_t most = kMostItems);
+  /// A map of up to `most` entries, each value of the shape `value`, each key of up to `longest_key` bytes.
+  static Shape map_of(Shape value, std::size_t most = kMostItems, std::size_t longest_key = kMostLineBytes);
   /// list(text(kMostLineBytes)): names, addresses, paths.
   static Shape texts(std::size_t most = kMostItems);
   /// Any kind but Unknown, with all values in it: up to 16 levels, 10'000 values and 4 MiB.
@@ -59,6 +59,7 @@ class Shape {
 
   Kind kind_;
   std::size_t most_;
+  std::size_t longest_key_ = kMostLineBytes;
   std::int64_t least_ = 0;
   std::int64_t greatest_ = 0;
   std::shared_ptr<const Shape> inner_;

@@ -11,6 +11,7 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
 
+#include "engine/core/tree.h"
 #include "engine/load/load.h"
 #include "engine/load/schema_words.h"
 
@@ -90,6 +91,14 @@ Json compose_schema(const Registry& registry) {
   return schema;
 }
 
+/// True if patterns and lengths are compared with the beginning of a text only.
+bool has_cut_text(const Value& value) {
+  if (const auto* text = value.string()) return cut_for_patterns(*text).size() < text->size();
+  if (const auto* items = value.list_items()) return std::any_of(items->begin(), items->end(), has_cut_text);
+  const auto& entries = entries_of(&value);
+  return std::any_of(entries.begin(), entries.end(), [](const MapEntry& entry) { return has_cut_text(entry.value); });
+}
+
 nlohmann::json to_json(const Value& value) {
   if (const auto* boolean = value.boolean()) return *boolean;
   if (const auto* integer = value.integer()) return *integer;
@@ -130,9 +139,11 @@ SchemaOutcome check_schema(const Value& root, const Registry& registry, Findings
   SchemaOutcome outcome;
   try {
     const auto schema = compose_schema<nlohmann::json>(registry);
-    outcome.valid = accepts(schema, root);
-    if (outcome.valid) return outcome;
+    const bool accepted = accepts(schema, root);
+    if (accepted && !has_cut_text(root)) return SchemaOutcome{true, {}};
     outcome.broken = describe_schema_errors(schema, root, findings);
+    outcome.valid = accepted && outcome.broken.empty();
+    if (outcome.valid) return outcome;
     if (outcome.broken.empty()) {
       findings.error(root.where.known() ? root.where : SourceRange{1, 1, 2}, "schema.invalid",
                      "the file does not match the schema of cluster.yaml",

@@ -20,8 +20,9 @@ struct SchemaOutcome {
   bool is_broken(std::string_view pointer) const;
 };
 
-/// Checks a whole cluster.yaml against cluster_schema(registry). A JSON Schema validator decides whether it is valid.
-/// An invalid document adds at least one error to `findings`.
+/// Checks a whole cluster.yaml against cluster_schema(registry). A JSON Schema validator decides whether it is valid;
+/// it sees the beginning of a long text, so describe_schema_errors() decides about documents that have one. An invalid
+/// document adds at least one error to `findings`.
 SchemaOutcome check_schema(const Value& root, const Registry& registry, Findings& findings);
 
 }  // namespace sparkplan

@@ -182,6 +182,9 @@ class Walker {
     }
     if (length > longest) {
       fail(spot, where, code, in_quotes(text) + " is longer than " + std::to_string(longest) + " characters");
+    } else if (schema.contains("pattern") && text.size() > kLongestForPatterns) {
+      // No pattern has seen its end, which may have a line break.
+      fail(spot, where, code, in_quotes(text) + " is longer than " + std::to_string(kLongestForPatterns) + " bytes");
     }
   }
 

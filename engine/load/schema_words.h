@@ -15,7 +15,7 @@ namespace sparkplan {
 std::vector<std::string> describe_schema_errors(const nlohmann::json& schema, const Value& root, Findings& findings);
 
 /// The text that patterns are matched against: at most 1024 bytes, cut between characters. std::regex recurses once per
-/// character, so long text would overflow the stack.
+/// character, so long text would overflow the stack. describe_schema_errors() refuses a longer text with a pattern.
 std::string_view cut_for_patterns(std::string_view text);
 
 }  // namespace sparkplan

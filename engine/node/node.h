@@ -89,6 +89,12 @@ struct FileContent {
 /// A file that only root can read.
 inline FileContent private_file(std::string bytes) { return {std::move(bytes), 0600, 0, 0}; }
 
+/// The error for a file that is not regular, at a path where sparkplan writes one.
+inline Error no_regular_file(const std::filesystem::path& path, bool is_link) {
+  return make_error(ErrorCode::kRefused, path.string() + (is_link ? " is a symbolic link" : " is not a regular file"),
+                    "sparkplan replaces regular files only: move it away or put a regular file there");
+}
+
 /// The output of a program that the node must have: kUnsupported in place of kNotFound.
 inline Result<CommandOutput> needs_program(Result<CommandOutput> output, const std::string& program,
                                            std::string hint = {}) {
@@ -114,6 +120,18 @@ class NodeReader {
 
   /// lstat(2). Errors: kNotFound, kPermissionDenied.
   virtual Result<FileStatus> status(const std::filesystem::path& path) const = 0;
+
+  /// The whole content of a regular file, with the attributes of that very file. A link in its place is not followed,
+  /// even if another user puts it there meanwhile. This one is for nodes that nobody else changes.
+  /// Errors: as read_file(); kRefused for a file that is not regular.
+  virtual Result<FileContent> read_regular_file(const std::filesystem::path& path,
+                                                std::size_t max_bytes = std::size_t{1} << 20) const {
+    SPARK_TRY(const FileStatus found, status(path));
+    if (found.kind != FileStatus::Kind::kRegular)
+      return failure(no_regular_file(path, found.kind == FileStatus::Kind::kSymlink));
+    SPARK_TRY(std::string bytes, read_file(path, max_bytes));
+    return FileContent{std::move(bytes), found.mode, found.uid, found.gid};
+  }
 
   /// Whether a file of any kind exists at that path. Errors: kPermissionDenied.
   Result<bool> is_there(const std::filesystem::path& path) const {
@@ -180,6 +198,12 @@ class Node : public NodeReader {
   /// Removes an empty directory; a missing one is not an error. Errors: kFailed when it is not empty;
   /// kPermissionDenied.
   virtual Result<void> remove_directory(const std::filesystem::path& path) = 0;
+
+  /// Makes a directory (0755) in one that exists, or removes an empty one. No symbolic link is followed on the way to
+  /// it, even if another user, who owns a directory above it, puts one there meanwhile.
+  /// Errors: kRefused for a link or a file on the way; kNotFound, kPermissionDenied, kFailed.
+  virtual Result<void> make_empty_directory(const std::filesystem::path& path) = 0;
+  virtual Result<void> remove_empty_directory(const std::filesystem::path& path) = 0;
 
   /// As write_file() and remove_file(), in a user's home. Missing directories between the home and
   /// the file are made with mode 0700 for the owner of `content`. Errors: also kNotFound without a home.

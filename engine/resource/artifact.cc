@@ -30,30 +30,15 @@ Result<std::uint32_t> decode_owner(const Value& value, std::string_view key) {
   return static_cast<std::uint32_t>(*number);
 }
 
-/// The regular file at `path`; nothing if it does not exist. A link is refused and not followed, because sparkplan
-/// replaces regular files only.
-Result<std::optional<FileContent>> read_regular_file(const std::filesystem::path& path, std::size_t max_bytes,
-                                                     const NodeReader& node) {
-  SPARK_TRY(const auto status, if_there(node.status(path)));
-  if (!status) return std::optional<FileContent>();
-  if (status->kind != FileStatus::Kind::kRegular) {
-    const bool link = status->kind == FileStatus::Kind::kSymlink;
-    return failure(ErrorCode::kRefused, path.string() + (link ? " is a symbolic link" : " is not a regular file"),
-                   "sparkplan replaces regular files only: move it away or put a regular file there");
-  }
-  SPARK_TRY(auto bytes, if_there(node.read_file(path, max_bytes)));
-  if (!bytes) return std::optional<FileContent>();  // Removed since status().
-  return FileContent{*std::move(bytes), status->mode, status->uid, status->gid};
-}
-
 std::optional<Error> too_large(const std::string& what, std::size_t size, std::size_t largest) {
   if (size <= largest) return std::nullopt;
-  return make_error(ErrorCode::kRefused, what + " has " + std::to_string(size) + " bytes, but at most " +
-                                             std::to_string(largest) + " can be read back");
+  // A text that was made up to its bound has one byte too many, so its size says nothing.
+  return make_error(ErrorCode::kRefused,
+                    what + " has more than the " + std::to_string(largest) + " bytes that can be read back");
 }
 
 Observation read_block(const std::filesystem::path& path, const NodeReader& node) {
-  const Result<std::optional<FileContent>> file = read_regular_file(path, kLargestFileWithBlock, node);
+  const Result<std::optional<FileContent>> file = if_there(node.read_regular_file(path, kLargestFileWithBlock));
   if (!file) return file.error();
   if (!*file) return Absent{};
   Result<std::optional<std::string>> block = find_block((*file)->bytes);
@@ -68,7 +53,7 @@ Observation read_block(const std::filesystem::path& path, const NodeReader& node
 }
 
 Result<void> apply_block(const std::filesystem::path& path, const std::optional<std::string>& body, Node& node) {
-  SPARK_TRY(std::optional<FileContent> file, read_regular_file(path, kLargestFileWithBlock, node));
+  SPARK_TRY(std::optional<FileContent> file, if_there(node.read_regular_file(path, kLargestFileWithBlock)));
   if (!file && !body) return {};
   FileContent content = file.value_or(FileContent{"", kDefaultMode, 0, 0});
   Result<std::string> text = replace_block(content.bytes, body);
@@ -153,7 +138,7 @@ Result<std::string> file_with_block(const std::filesystem::path& path, const Nod
 Observation read_artifact(const ArtifactId& artifact, const ResourceType& type, const NodeReader& node) {
   if (artifact.kind == kBlockKind) return read_block(artifact.name, node);
   if (artifact.kind != kFileKind) return type.read_artifact(artifact, node);
-  const Result<std::optional<FileContent>> file = read_regular_file(artifact.name, kLargestTextFile, node);
+  const Result<std::optional<FileContent>> file = if_there(node.read_regular_file(artifact.name, kLargestTextFile));
   if (!file) return file.error();
   if (!*file) return Absent{};
   return Present{encode(**file), {}};

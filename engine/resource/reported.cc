@@ -39,6 +39,13 @@ Result<void> check_count(std::string_view what, std::size_t found, std::size_t m
 
 Result<void> check_name(std::string_view name) { return check_shape(Value(name), Shape::line(kLongestName)); }
 
+/// The bound of its type, and of any name; `type` is null for a type that this build does not know.
+Result<void> check_resource_name(const ResourceId& id, const ResourceType* type) {
+  SPARK_CHECK(check_name(id.str()));
+  if (type == nullptr) return {};
+  return check_count("bytes of a name", id.name.size(), type->info().reported.longest_name);
+}
+
 const Shape& anything() {
   static const Shape kAnything = Shape::anything();
   return kAnything;
@@ -133,8 +140,8 @@ Result<void> check_observed(const std::map<std::string, std::vector<std::string>
 
 Result<void> check_managed(const ResourceId& id, const Value& last_applied, const Registry& registry) {
   const std::string level = "last applied " + shown(id.str());
-  SPARK_CHECK(within(level, check_name(id.str())));
   const ResourceType* type = registry.find(id.type);
+  SPARK_CHECK(within(level, check_resource_name(id, type)));
   return within(level, check_shape(last_applied, type == nullptr ? anything() : type->info().reported.resource));
 }
 
@@ -185,7 +192,7 @@ Result<void> check_steps(std::span<const Step> steps, const Registry& registry) 
     }
     for (const ResourceId& id : step.resources) {
       if (id.type != step.type) return failure(invalid("a step for a resource of another type: " + shown(id.str())));
-      SPARK_CHECK(check_name(id.name));
+      SPARK_CHECK(check_resource_name(id, type));
     }
   }
   return {};

@@ -20,8 +20,6 @@ namespace sparkplan {
 
 /// Limit for the resources of all types together, and for their artifacts.
 inline constexpr std::size_t kMostManaged = kMostResources;
-/// Limit in bytes for the name of a resource or artifact: a path has at most 4096. Source: PATH_MAX, linux/limits.h.
-inline constexpr std::size_t kLongestName = 4096;
 
 /// Checks the Value of an artifact: of the engine's own kinds, or of a kind that the type describes.
 /// Errors: also for any other kind.

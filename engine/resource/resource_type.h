@@ -36,6 +36,11 @@ struct FileBeside {
   std::string text_field;  ///< "content": holds the file's text for the type, which does not see the name.
 };
 
+/// Limit in bytes for the name of a resource or artifact: a path has at most 4096. Source: PATH_MAX, linux/limits.h.
+inline constexpr std::size_t kLongestName = 4096;
+/// For names of variables, users, modules and hosts. Source: LOGIN_NAME_MAX, limits.h.
+inline constexpr std::size_t kLongestWordName = 256;
+
 /// Artifacts of a type's own kind.
 struct OwnArtifacts {
   std::string kind;  ///< ArtifactId::kind
@@ -52,6 +57,9 @@ struct ReportedShapes {
   /// Limit for the type's resources on one node, for its artifacts and for claims on them. Lower if the type's
   /// functions compare each resource with each other one.
   std::size_t most = 10'000;
+  /// Limit in bytes for the name of a resource in the node's manifest. A name stands in a text several times, so types
+  /// whose names are words have kLongestWordName. It must accept every name that a file may have.
+  std::size_t longest_name = kLongestName;
 };
 
 /// Static properties of a type.

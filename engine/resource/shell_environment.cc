@@ -7,6 +7,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
+#include "engine/resource/resource_type.h"
 
 namespace sparkplan {
 namespace {
@@ -163,6 +164,11 @@ std::optional<Diagnostic> check_variable_name(const MapEntry& entry, const std::
     return finding(section + ".name", "\"" + name + "\" is not an environment variable name",
                    "use letters, digits and \"_\", and no digit at the beginning", entry.key_where);
   }
+  if (name.size() > kLongestWordName) {
+    return finding(section + ".name",
+                   in_quotes(name) + " is longer than " + std::to_string(kLongestWordName) + " characters",
+                   "use a shorter name", entry.key_where);
+  }
   if (const auto reason = reason_in(kRefused, name)) {
     return finding(section + ".refused-name", name + " cannot be set for all logins: " + std::string(*reason), {},
                    entry.key_where);
@@ -175,8 +181,15 @@ std::optional<Diagnostic> check_variable_name(const MapEntry& entry, const std::
 
 std::string shell_quote(std::string_view text) {
   std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  quoted += '\'';
+  return quoted;
 }
 
 Result<std::string> variable_value(const Value& value) {

@@ -19,9 +19,9 @@ namespace sparkplan {
 /// [A-Za-z_][A-Za-z0-9_]*
 bool is_variable_name(std::string_view text);
 
-/// The finding about a text that is no name of a variable, or a variable that must not or should not be set for all
-/// logins: logins would fail, every shell would run code, or the value differs from user to user. The code of the
-/// finding begins with `section`.
+/// The finding about a text that is no name of a variable, has more than kLongestWordName bytes, or is a variable that
+/// must not or should not be set for all logins: logins would fail, every shell would run code, or the value differs
+/// from user to user. The code of the finding begins with `section`.
 std::optional<Diagnostic> check_variable_name(const MapEntry& entry, const std::string& section);
 
 /// `text` as one word of a POSIX shell, without any expansion: 'it'\''s $HOME'.

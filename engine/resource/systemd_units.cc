@@ -92,14 +92,15 @@ std::string with_specifiers(std::string_view value) {
 }
 
 std::optional<std::string> unit_setting(std::string_view text, std::string_view section, std::string_view key) {
-  std::optional<std::string> found;
+  std::optional<std::string_view> found;
   bool inside = false;
-  for (const std::string_view line : split_lines(text)) {
-    if (line.starts_with('[')) inside = trim(line) == "[" + std::string(section) + "]";
-    if (!inside || !line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') continue;
-    found = std::string(trim(line.substr(key.size() + 1)));
-  }
-  return found;
+  const std::string head = "[" + std::string(section) + "]";
+  for_each_line(text, [&](std::string_view line) {
+    if (line.starts_with('[')) inside = trim(line) == head;
+    if (!inside || !line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') return;
+    found = trim(line.substr(key.size() + 1));
+  });
+  return found ? std::optional<std::string>(*found) : std::nullopt;
 }
 
 Shape unit_shape() {

@@ -109,6 +109,7 @@ class FirewallType final : public ResourceType {
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
     info_.reported.resource = Shape::map({{kOthers, Shape::texts()}, {kRules, Shape::texts()}});
+    info_.reported.longest_name = kLongestWordName;
     info_.reported.artifacts = {{std::string(kRuleKind), Shape::map({{"there", Shape::boolean(), true}})}};
   }
 
@@ -176,16 +177,19 @@ class FirewallType final : public ResourceType {
 
   std::vector<Step> steps(const StepsInput& input) const override {
     std::vector<Step> steps;
-    if (input.changes.empty()) return steps;
+    // The type has one resource. Each rule would list all others that a manifest may invent.
+    const bool changes =
+        std::ranges::any_of(input.changes, [](const Change& change) { return change.id.name == kName; });
+    if (!changes) return steps;
     std::set<std::string> wanted;
     for (const Resource& resource : input.target) wanted.merge(texts_below(resource.desired, kRules));
     if (const Present* seen = input.seen(kName)) wanted = still_needed(wanted, texts_below(seen->value, kOthers));
     for (const std::string& rule : wanted) {
-      if (!input.observed.artifacts.contains(rule_artifact(rule))) add_step(rule, Absent{}, rule_there(), input, steps);
+      if (!input.observed.artifacts.contains(rule_artifact(rule))) add_step(rule, Absent{}, rule_there(), steps);
     }
     for (const auto& [artifact, observation] : input.observed.artifacts) {
       const bool there = std::holds_alternative<Present>(observation);
-      if (there && !wanted.contains(artifact.name)) add_step(artifact.name, observation, Absent{}, input, steps);
+      if (there && !wanted.contains(artifact.name)) add_step(artifact.name, observation, Absent{}, steps);
     }
     return steps;
   }
@@ -294,14 +298,11 @@ class FirewallType final : public ResourceType {
     return found;
   }
 
-  void add_step(const std::string& rule, Observation before, Observation after, const StepsInput& input,
-                std::vector<Step>& steps) const {
-    Step step = step_for(rule_artifact(rule), {}, info_);
+  void add_step(const std::string& rule, Observation before, Observation after, std::vector<Step>& steps) const {
+    Step step = step_for(rule_artifact(rule), {info_.name, kName}, info_);
     step.before = std::move(before);
     step.after = std::move(after);
     step.reversible = info_.reversible_of_removal;
-    step.resources.clear();
-    for (const Change& change : input.changes) step.resources.push_back(change.id);
     steps.push_back(std::move(step));
   }
 };

@@ -35,6 +35,7 @@ class HostsType final : public TextEntriesType {
     info_.summary = "names of the fabric addresses of all nodes";
     info_.files = {std::string(kHostsFile) + " (marked block)"};
     info_.reported.resource = Shape::map({{kField, Shape::text(Shape::kMostLineBytes)}});
+    info_.reported.longest_name = kLongestWordName;
   }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {

@@ -92,6 +92,7 @@ class KernelModuleType final : public ResourceType {
     info_.foresees = true;
     info_.reported.resource =
         Shape::map({{kOptions, Shape::text()}, {kPersistent, Shape::boolean()}, {kRunning, Shape::boolean()}});
+    info_.reported.longest_name = kLongestWordName;
     info_.reported.artifacts = {{std::string(kModuleKind), Shape::map({{"loaded", Shape::boolean(), true}})}};
   }
 

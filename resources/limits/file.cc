@@ -7,6 +7,7 @@
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/config_files.h"
+#include "engine/resource/rendered_text.h"
 #include "resources/limits/item.h"
 #include "resources/limits/limits.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::string_view kMainFile = "/etc/security/limits.conf";
 constexpr std::size_t kWordsOfALine = 4;
+/// The longest domain of a file. A longer one does not widen the column of all others.
+constexpr std::size_t kWidestColumn = 64;
 
 std::optional<Line> line_of(const std::vector<std::string>& words, int number) {
   Line line;
@@ -99,14 +102,19 @@ std::string render_file(const std::map<LimitName, Limit>& limits) {
   const std::vector<Row> rows = rows_of(limits);
   std::array<std::size_t, kWordsOfALine - 1> widths{};
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], std::min(row[i].size(), kWidestColumn));
   }
-  std::string text = ownership_header();
+  RenderedText text;
+  text.add({ownership_header()});
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < widths.size(); ++i) text += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
-    text += row.back() + "\n";
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::size_t width = std::max(widths[i], row[i].size());
+      text.add({row[i], std::string(width - row[i].size() + 2, ' ')});
+    }
+    text.add({row.back(), "\n"});
   }
-  return text;
+  return std::move(text).text();
 }
 
 Result<std::vector<LimitsFile>> limits_files(const NodeReader& node) {

@@ -31,6 +31,7 @@ class LimitsType final : public TextEntriesType {
     info_.records = {.identity = {"domain", "item"}, .may_have_both = are_soft_and_hard};
     info_.reported.resource =
         Shape::map({{kHard, Shape::text(Shape::kMostLineBytes)}, {kSoft, Shape::text(Shape::kMostLineBytes)}});
+    info_.reported.longest_name = kLongestWordName;
   }
 
   Desired desired(const ClusterView& /*view*/, const Value& section, const Facts& /*own*/) const override {

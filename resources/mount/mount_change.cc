@@ -178,14 +178,6 @@ class MountChange {
   Node& node_;
 };
 
-constexpr std::chrono::seconds kDirectoryDeadline{30};
-
-Result<void> run(std::vector<std::string> argv, Node& node) {
-  SPARK_TRY(const CommandOutput output, node.run(argv, kDirectoryDeadline));
-  if (output.exit_status == 0) return {};
-  return failure(ErrorCode::kFailed, std::string(trim(output.standard_error)));
-}
-
 }  // namespace
 
 Result<void> make_mount(const std::string& target, const Observation& after, Node& node) {
@@ -210,11 +202,11 @@ Result<void> make_directory(const std::string& path, const Observation& after, N
   if (const auto* error = std::get_if<Error>(&now)) return failure(*error);
   const bool there = std::holds_alternative<Present>(now);
   if (std::holds_alternative<Present>(after)) {
-    return there ? Result<void>() : run({"mkdir", "--mode=0755", "--", path}, node);
+    return there ? Result<void>() : node.make_empty_directory(path);
   }
   if (!there) return {};
   SPARK_TRY(const auto names, node.list_directory(path));
-  return names.empty() ? run({"rmdir", "--", path}, node) : Result<void>();
+  return names.empty() ? node.remove_empty_directory(path) : Result<void>();
 }
 
 }  // namespace sparkplan::mount

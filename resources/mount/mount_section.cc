@@ -17,14 +17,18 @@ using Options = std::vector<std::string>;
 
 constexpr std::string_view kSize = "size=";
 
+/// What a unit of a file can have at most, without the options that storage_mounts() adds: see schema.json. A character
+/// has up to four bytes, and "%" is doubled.
+constexpr std::size_t kMostOptions = 100;
+constexpr std::size_t kMostBytes = std::size_t{256} << 10;
+
 bool is_size(std::string_view option) { return option.starts_with(kSize); }
 
 /// Options that storage_mounts() adds, so that a section need not name them.
-bool is_added(std::string_view option) {
-  static constexpr std::array<std::string_view, 6> kAdded{"bind",   "noload", "norecovery", "rescue=nologreplay",
-                                                          "nofail", "_netdev"};
-  return std::ranges::find(kAdded, option) != kAdded.end();
-}
+constexpr std::array<std::string_view, 6> kAdded{"bind",   "noload", "norecovery", "rescue=nologreplay",
+                                                 "nofail", "_netdev"};
+
+bool is_added(std::string_view option) { return std::ranges::find(kAdded, option) != kAdded.end(); }
 
 /// "8GiB" for 8589934592.
 std::string size_text(std::int64_t bytes) {
@@ -105,7 +109,9 @@ bool makes(const Value& entry, const std::string& unit) {
 
 /// The entry without the added options, unless that renders another unit, for example with another order of options.
 std::optional<Value> entry_of(const std::string& target, const std::string& text) {
+  if (text.size() > kMostBytes) return std::nullopt;  // No section renders it. A node may send 4 MB.
   const MountUnit unit = parse_unit(text);
+  if (unit.options.size() > kMostOptions + kAdded.size() + 1) return std::nullopt;  // Or the size of a tmpfs.
   const auto source = source_of(unit);
   if (!source) return std::nullopt;
   Options all;

@@ -86,14 +86,15 @@ void add_needless_directories(const Change& change, std::span<const std::referen
     const ArtifactId artifact = directory_artifact(path);
     const Observation* original = input.original(artifact);
     const bool ours = original != nullptr && std::holds_alternative<Absent>(*original);
+    const bool there = std::holds_alternative<Present>(observed(artifact, input));
+    if (!ours || !there) continue;  // The rest takes long for the many names that a manifest may invent.
     const bool needed =
         std::ranges::any_of(input.target, [&](const Resource& other) { return is_within(other.id.name, path); });
     const bool in_use = std::ranges::any_of(going, [&](const Change& other) {
       return input.target_of(other.id) == nullptr && is_within(other.id.name, path);
     });
-    const bool there = std::holds_alternative<Present>(observed(artifact, input));
     const bool done = std::ranges::any_of(steps, [&](const Step& one) { return one.artifact == artifact; });
-    if (!ours || needed || in_use || !there || done) continue;
+    if (needed || in_use || done) continue;
     Step step = step_for(artifact, change, info);
     step.before = observed(artifact, input);
     steps.push_back(std::move(step));

@@ -34,7 +34,7 @@ Result<void> make_mount(const std::string& target, const Observation& after, Nod
 Observation observe_directory(const std::string& path, const NodeReader& node);
 
 /// I/O. Makes the directory (0755 root:root), or removes it if it is empty. Other directories stay.
-/// Errors: those of observe_directory(); kFailed with the message of mkdir or rmdir.
+/// Errors: those of observe_directory(); of Node::make_empty_directory().
 Result<void> make_directory(const std::string& path, const Observation& after, Node& node);
 
 }  // namespace sparkplan::mount

@@ -5,6 +5,7 @@
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/managed_block.h"
+#include "engine/resource/rendered_text.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
 
@@ -13,10 +14,18 @@ namespace {
 
 /// A directory that is already in the path keeps its place, so that nested login shells do not lengthen the path. An
 /// empty path gets no colon, because an empty part would mean the current directory.
+void add_prepend_line(const std::string& name, const std::string& value, RenderedText& text) {
+  text.add({"case \":${", name, "-}:\" in *:"});
+  text.add_quoted(value);
+  text.add({":*) ;; *) export ", name, "="});
+  text.add_quoted(value);
+  text.add({"\"${", name, ":+:$", name, "}\" ;; esac"});
+}
+
 std::string prepend_line(const std::string& name, const std::string& value) {
-  const std::string quoted = shell_quote(value);
-  return "case \":${" + name + "-}:\" in *:" + quoted + ":*) ;; *) export " + name + "=" + quoted + "\"${" + name +
-         ":+:$" + name + "}\" ;; esac";
+  RenderedText text;
+  add_prepend_line(name, value, text);
+  return std::move(text).text();
 }
 
 /// The inverse of prepend_line(): extracts a candidate and accepts it if it gives the same line.
@@ -41,13 +50,22 @@ std::optional<std::pair<std::string, std::string>> prepended_by(std::string_view
 bool is_read_from_conf(std::string_view name) { return name.starts_with("NCCL_") && name != "NCCL_CONF_FILE"; }
 
 std::optional<std::string> render_profile(const std::map<std::string, Setting>& settings) {
-  std::string lines;
+  const auto is_in_profile = [](const auto& one) { return one.second.profile || one.second.prepended; };
+  if (std::ranges::none_of(settings, is_in_profile)) return std::nullopt;
+  RenderedText text;
+  text.add({ownership_header()});
   for (const auto& [name, setting] : settings) {
-    if (setting.profile) lines += "export " + name + "=" + shell_quote(*setting.profile) + "\n";
-    if (setting.prepended) lines += prepend_line(name, *setting.prepended) + "\n";
+    if (setting.profile) {
+      text.add({"export ", name, "="});
+      text.add_quoted(*setting.profile);
+      text.add({"\n"});
+    }
+    if (setting.prepended) {
+      add_prepend_line(name, *setting.prepended, text);
+      text.add({"\n"});
+    }
   }
-  if (lines.empty()) return std::nullopt;
-  return ownership_header() + lines;
+  return std::move(text).text();
 }
 
 std::map<std::string, Setting> parse_profile(std::string_view content) {

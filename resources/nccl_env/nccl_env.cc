@@ -51,8 +51,9 @@ class NcclEnvType final : public ResourceType {
     info_.files = {std::string(kProfileFile), std::string(kConfFile) + " (marked block)"};
     info_.impact_of_removal = Impact::kNeedsRelogin;
     info_.foresees = true;
-    info_.reported.resource =
-        Shape::map({{kConf, Shape::text()}, {kPrepended, Shape::text()}, {kProfile, Shape::text()}});
+    const Shape in_file = Shape::text(kLargestTextFile);
+    info_.reported.resource = Shape::map({{kConf, Shape::text()}, {kPrepended, in_file}, {kProfile, in_file}});
+    info_.reported.longest_name = kLongestWordName;
   }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& own) const override {

@@ -12,7 +12,7 @@ namespace {
 std::optional<Value> rest_of(const std::map<std::string, Setting>& wanted,
                              const std::map<std::string, WantedSetting>& of_mode) {
   Value rest = Value::map();
-  Value environment = Value::map();
+  Value::Map environment;  // Value::set() would search for each name among thousands.
   for (const auto& [name, setting] : wanted) {
     const auto found = of_mode.find(name);
     if (found != of_mode.end() && found->second.setting == setting) continue;
@@ -22,12 +22,12 @@ std::optional<Value> rest_of(const std::map<std::string, Setting>& wanted,
     }
     const Setting from_environment{setting.profile, {}, is_read_from_conf(name) ? setting.profile : std::nullopt};
     if (!setting.profile || setting != from_environment) return std::nullopt;
-    environment.set(name, *setting.profile);
+    environment.push_back(MapEntry{name, *setting.profile});
   }
   for (const auto& [name, setting] : of_mode) {
-    if (!wanted.contains(name)) environment.set(name, Value());
+    if (!wanted.contains(name)) environment.push_back(MapEntry{name, Value()});
   }
-  if (!environment.entries()->empty()) rest.set("env", std::move(environment));
+  if (!environment.empty()) rest.set("env", std::move(environment));
   return rest;
 }
 

@@ -29,6 +29,7 @@ class NvmeTcpType final : public ResourceType {
     info_.reversible_of_removal = Reversible::kBestEffort;
     info_.checks_effect = true;
     info_.reported.resource = unit_shape();
+    info_.reported.longest_name = kLongestWordName;
     info_.reported.artifacts = {{connection_artifact("").kind, info_.reported.resource},
                                 {identity_artifact("").kind, Shape::map({{"there", Shape::boolean(), true}})}};
     info_.reported.exported = Shape::map({{"hostid", Shape::text()}, {"hostnqn", Shape::text()}});

@@ -75,6 +75,7 @@ class PackageType final : public ResourceType {
     const Shape word = Shape::text(Shape::kMostLineBytes);
     info_.reported.resource =
         Shape::map({{kHold, Shape::boolean()}, {kNeeds, Shape::texts()}, {kState, word}, {kVersion, word}});
+    info_.reported.longest_name = kLongestWordName;
     info_.reported.artifacts = {
         {std::string(kPackageKind), Shape::map({{kInstalled, Shape::boolean()}, {kAutomatic, Shape::boolean()}})},
         {std::string(kVersionKind), Shape::map({{kVersion, word}, {kAutomatic, Shape::boolean()}})},

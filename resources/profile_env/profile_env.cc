@@ -8,6 +8,7 @@
 #include "engine/core/tree.h"
 #include "engine/resource/accounts.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/rendered_text.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"
 #include "engine/resource/steps.h"
@@ -23,6 +24,8 @@ constexpr const char* kSecretValue = "value";
 constexpr const char* kUid = "uid";
 constexpr std::uint32_t kSecretMode = 0400;
 constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
+/// A file has at most 64, and lines of earlier runs or of a person may add some.
+constexpr std::size_t kMostUsers = 256;
 
 /// A variable with a secret, in the target of a plan.
 struct SecretFile {
@@ -56,6 +59,19 @@ std::string variable_of(const ArtifactId& artifact) {
   return artifact.name.substr(artifact.name.find_last_of('/') + 1);
 }
 
+void add_variable(const std::string& name, std::string_view value, RenderedText& text) {
+  text.add({"export ", name, "="});
+  text.add_quoted(value);
+  text.add({"\n"});
+}
+
+void add_secret_line(const std::string& user, const std::string& variable, RenderedText& text) {
+  const std::string path = shell_quote(secret_path(user, variable));
+  text.add({"if [ \"$(id -un)\" = "});
+  text.add_quoted(user);
+  text.add({" ] && [ -r ", path, " ]; then export ", variable, "=\"$(cat ", path, ")\"; fi"});
+}
+
 class ProfileEnvType final : public TextEntriesType {
  public:
   ProfileEnvType() : TextEntriesType(file_artifact(kOwnFile)) {
@@ -66,11 +82,12 @@ class ProfileEnvType final : public TextEntriesType {
     info_.impact_of_removal = Impact::kNeedsRelogin;
     info_.files = {std::string(kOwnFile), std::string(kSecretDirectory) + "/USER/NAME"};
     const Shape number = Shape::integer(0, kLargestOwner);
-    info_.reported.resource =
-        Shape::map({{kField, Shape::text()},
-                    {kSecretField, Shape::map_of(Shape::map({{kSecretValue, Shape::line()}, {kUid, number}}))}});
-    info_.reported.exported =
-        Shape::map({{kSecretKeyExport, Shape::line(kSecretKeyDigits)}, {kUsers, Shape::map_of(number)}});
+    const Shape file = Shape::map({{kSecretValue, Shape::line()}, {kUid, number}});
+    info_.reported.resource = Shape::map(
+        {{kField, Shape::text(kLargestTextFile)}, {kSecretField, Shape::map_of(file, kMostUsers, kLongestWordName)}});
+    info_.reported.longest_name = kLongestWordName;
+    info_.reported.exported = Shape::map({{kSecretKeyExport, Shape::line(kSecretKeyDigits)},
+                                          {kUsers, Shape::map_of(number, Shape::kMostItems, kLongestWordName)}});
   }
 
   Desired desired(const ClusterView& view, const Value& section, const Facts& /*own*/) const override {
@@ -142,14 +159,19 @@ class ProfileEnvType final : public TextEntriesType {
 
  protected:
   std::string render(const ValuesByName& entries) const override {
-    std::map<std::string, std::string> variables;
-    std::string secrets;
+    RenderedText text;
+    text.add({ownership_header()});
     for (const auto& [name, value] : entries) {
-      const Value* users = value.find(kSecretField);
-      if (users == nullptr) variables[name] = value.text_or(kField, "");
-      for (const MapEntry& user : entries_of(users)) secrets += secret_line(user.key, name) + "\n";
+      if (value.find(kSecretField) == nullptr) add_variable(name, text_of(value.find(kField)), text);
     }
-    return render_file(variables) + secrets;
+    for (const auto& [name, value] : entries) {
+      for (const MapEntry& user : entries_of(value.find(kSecretField))) {
+        if (text.is_full()) break;
+        add_secret_line(user.key, name, text);
+        text.add({"\n"});
+      }
+    }
+    return std::move(text).text();
   }
 
   ValuesByName parse(std::string_view text) const override {
@@ -201,10 +223,13 @@ class ProfileEnvType final : public TextEntriesType {
   std::vector<Step> more_steps(const StepsInput& input) const override {
     std::vector<Step> steps;
     std::set<ArtifactId> wanted;
+    std::set<std::string_view> changed;
+    for (const Change& change : input.changes) changed.insert(change.id.name);
     const auto add = [&](const ArtifactId& artifact, const SecretFile* file) {
-      TextArtifact text{artifact, std::nullopt, kSecretMode, {}, [&](const Change& change) {
-                          return change.id.name == variable_of(artifact);
-                        }};
+      TextArtifact text{
+          artifact, std::nullopt, kSecretMode, {}, [variable = variable_of(artifact)](const Change& change) {
+            return change.id.name == variable;
+          }};
       if (file != nullptr) {
         text.content = file->token;
         text.uid = file->uid;
@@ -213,6 +238,8 @@ class ProfileEnvType final : public TextEntriesType {
     };
     for (const Resource& resource : input.target) {
       for (const SecretFile& file : secret_files(resource)) {
+        // A node reads each of its values from a file that it lists: without the file, the value is invented.
+        if (!changed.contains(resource.id.name) && input.seen(file.artifact) == nullptr) continue;
         wanted.insert(file.artifact);
         add(file.artifact, &file);
       }
@@ -285,17 +312,18 @@ class ProfileEnvType final : public TextEntriesType {
 }  // namespace
 
 std::string render_file(const std::map<std::string, std::string>& variables) {
-  std::string text = ownership_header();
-  for (const auto& [name, value] : variables) text += "export " + name + "=" + shell_quote(value) + "\n";
-  return text;
+  RenderedText text;
+  text.add({ownership_header()});
+  for (const auto& [name, value] : variables) add_variable(name, value, text);
+  return std::move(text).text();
 }
 
 std::unique_ptr<ResourceType> make_resource_type() { return std::make_unique<ProfileEnvType>(); }
 
 std::string secret_line(const std::string& user, const std::string& variable) {
-  const std::string path = shell_quote(secret_path(user, variable));
-  return "if [ \"$(id -un)\" = " + shell_quote(user) + " ] && [ -r " + path + " ]; then export " + variable +
-         "=\"$(cat " + path + ")\"; fi";
+  RenderedText text;
+  add_secret_line(user, variable, text);
+  return std::move(text).text();
 }
 
 std::optional<std::pair<std::string, std::string>> parse_secret_line(std::string_view line) {

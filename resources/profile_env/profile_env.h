@@ -17,7 +17,7 @@ namespace sparkplan::profile_env {
 inline constexpr std::string_view kOwnFile = "/etc/profile.d/sparkplan-env.sh";
 
 /// Our whole file with its header; parse_shell_assignments() returns every variable of it. Names and values must have
-/// passed is_variable_name() and variable_value().
+/// passed is_variable_name() and variable_value(). A text above kLargestTextFile ends one byte behind it.
 std::string render_file(const std::map<std::string, std::string>& variables);
 
 /// Pure. Reports invalid, refused and risky names, names of NCCL, and values that our file cannot contain.

@@ -220,8 +220,10 @@ ReportedShapes reported_trust() {
                                           {"public_file", Shape::text()},
                                           {"public_file_is_no_public_key", Shape::boolean()}})},
       {std::string(kAuthorizedKeysKind), Shape::map({{"content", Shape::text()}, {kNotListed, Shape::line()}})}};
-  reported.exported = Shape::map(
-      {{"users", Shape::map_of(user())}, {"host_keys", Shape::list(Shape::text())}, {"addresses", Shape::texts()}});
+  reported.longest_name = kLongestWordName;
+  reported.exported = Shape::map({{"users", Shape::map_of(user(), Shape::kMostItems, kLongestWordName)},
+                                  {"host_keys", Shape::list(Shape::text())},
+                                  {"addresses", Shape::texts()}});
   return reported;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/resource/artifact.h"
+#include "engine/resource/rendered_text.h"
 #include "engine/resource/steps.h"
 
 namespace sparkplan::ssh_trust {
@@ -20,6 +21,8 @@ constexpr std::string_view kUser = " user ";
 constexpr std::string_view kPort = "  Port ";
 constexpr std::string_view kPortWord = "port";
 constexpr int kSshPort = 22;
+/// A name, an address and a port: names of hosts have 253 characters at most. Source: RFC 1035, 2.3.4.
+constexpr std::size_t kLongestDestination = 1024;
 /// Our key, followed by the keys that ssh tries without any IdentityFile. One IdentityFile replaces all defaults, and
 /// users with their own key on a host must still get in. ssh silently skips missing files. IdentitiesOnly is not set,
 /// because it would also exclude the ssh agent's keys. Source: ssh_config(5), IdentityFile.
@@ -54,6 +57,7 @@ bool is_word(std::string_view text) {
 bool is_port(std::string_view text) { return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit); }
 
 DestinationWords words_of_destination(std::string_view destination) {
+  if (destination.size() > kLongestDestination) return {};
   DestinationWords words{split(destination, ' '), {}};
   std::erase_if(words.names, [](std::string_view word) { return word.empty(); });
   if (const std::size_t count = words.names.size(); count >= 3 && words.names[count - 2] == kPortWord) {
@@ -65,11 +69,11 @@ DestinationWords words_of_destination(std::string_view destination) {
   return ours ? words : DestinationWords{};
 }
 
-void append_joined(std::string& text, const std::vector<std::string_view>& words) {
+void add_joined(RenderedText& text, const std::vector<std::string_view>& words) {
   bool first = true;
   for (const std::string_view word : words) {
-    if (!std::exchange(first, false)) text += ',';
-    text += word;
+    if (text.is_full()) return;
+    text.add({std::exchange(first, false) ? "" : ",", word});
   }
 }
 
@@ -187,35 +191,40 @@ SshConfig parse_config(std::string_view file) {
 bool means_one_machine(std::string_view address) { return address.find_first_of(".:") != std::string_view::npos; }
 
 std::string render_config(const SshConfig& config) {
-  std::string text = ownership_header();
+  RenderedText text;
+  text.add({ownership_header()});
   std::map<std::string_view, std::vector<std::string_view>> names_of_user;
   for (const auto& [destination, users] : config) {
     const auto [names, port] = words_of_destination(destination);
-    std::set<std::string> known;
+    if (text.is_full()) break;
     if (names.empty()) continue;
+    std::vector<std::string_view> known;  // Sorted, as the users are.
     for (const std::string& user : users) {
       if (!is_word(user)) continue;
-      known.insert(user);
+      known.push_back(user);
       auto& of_user = names_of_user[user];
       of_user.insert(of_user.end(), names.begin(), names.end());
     }
     if (known.empty()) continue;
-    text.append("\n").append(kMatch);
-    append_joined(text, names);
-    text.append(kLocalUser).append(join_set(known)).append("\n");
-    if (means_one_machine(names.back())) text.append("  HostName ").append(names.back()).append("\n");
-    if (!port.empty()) text.append(kPort).append(port).append("\n");
-    text += "  StrictHostKeyChecking yes\n";
+    text.add({"\n", kMatch});
+    add_joined(text, names);
+    text.add({kLocalUser});
+    add_joined(text, known);
+    text.add({"\n"});
+    if (means_one_machine(names.back())) text.add({"  HostName ", names.back(), "\n"});
+    if (!port.empty()) text.add({kPort, port, "\n"});
+    text.add({"  StrictHostKeyChecking yes\n"});
   }
   for (auto& [user, names] : names_of_user) {
+    if (text.is_full()) break;
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
-    text.append("\n").append(kMatch);
-    append_joined(text, names);
-    text.append(kLocalUser).append(user).append(kUser).append(user).append("\n");
-    for (const std::string_view key : kIdentities) text += "  IdentityFile ~/.ssh/" + std::string(key) + "\n";
+    text.add({"\n", kMatch});
+    add_joined(text, names);
+    text.add({kLocalUser, user, kUser, user, "\n"});
+    for (const std::string_view key : kIdentities) text.add({"  IdentityFile ~/.ssh/", key, "\n"});
   }
-  return text;
+  return std::move(text).text();
 }
 
 }  // namespace sparkplan::ssh_trust

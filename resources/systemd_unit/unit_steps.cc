@@ -1,8 +1,13 @@
 #include "resources/systemd_unit/unit_steps.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
+#include "engine/core/tree.h"
 #include "engine/resource/steps.h"
 #include "resources/systemd_unit/unit_text.h"
 #include "resources/systemd_unit/unit_value.h"
@@ -10,7 +15,7 @@
 namespace sparkplan::systemd_unit {
 namespace {
 
-/// Each unit is compared with each, to find dependencies. With its obstacles, a unit has five artifacts.
+/// Each changed unit is looked for among all. With its obstacles, a unit has five artifacts.
 constexpr std::size_t kMostUnits = 2'000;
 
 /// A finished or skipped unit counts as started and as stopped; a failed unit counts as stopped.
@@ -41,10 +46,11 @@ bool is_given(const std::string& name, const StepsInput& input) {
   });
 }
 
-/// The text of the unit file, else of our drop-in.
-std::string text_of(const Observation& unit) {
-  const Result<WantedUnit> wanted = wanted_from(unit);
-  return wanted ? wanted->content.value_or(wanted->drop_in.value_or("")) : std::string();
+/// The text of the unit file, else of our drop-in; a node may send 4 MB of it, so it is not copied.
+std::string_view text_of(const Observation& unit) {
+  const Value& value = present_value(unit);
+  const Value* content = value.find(field::kContent);
+  return sparkplan::text_of(content != nullptr ? content : value.find(field::kDropIn));
 }
 
 /// One changed unit: its observed, original and desired values.
@@ -172,17 +178,18 @@ class ChangedUnit {
 };
 
 /// The text that a step writes, or removes with the unit.
-std::string text_of(const Step& step) {
+std::string_view text_of(const Step& step) {
   return text_of(std::holds_alternative<Absent>(step.after) ? step.before : step.after);
 }
+
+bool is_started(const Observation& unit) { return present_value(unit).text_or(field::kState, "") == state::kStarted; }
 
 /// Steps run by ascending rank: later units may need earlier ones. systemd refuses a socket while its service runs, and
 /// a timer without its service.
 int rank(const Step& step) {
   const std::string& name = step.artifact.name;
-  const Result<WantedUnit> unit = wanted_from(step.after);
   if (is_template(name)) return 0;
-  if (name.ends_with(".service")) return unit && unit->up.value_or(false) ? 3 : 1;
+  if (name.ends_with(".service")) return is_started(step.after) ? 3 : 1;
   return name.ends_with(".timer") || name.ends_with(".path") || name.ends_with(".target") ? 4 : 2;
 }
 
@@ -191,6 +198,10 @@ class StepOrder {
  public:
   explicit StepOrder(std::vector<Step> steps) : steps_(std::move(steps)), placed_(steps_.size(), false) {
     std::ranges::stable_sort(steps_, [](const Step& a, const Step& b) { return rank(a) < rank(b); });
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      names_.insert(steps_[i].artifact.name);
+      of_name_[steps_[i].artifact.name].push_back(i);
+    }
   }
 
   std::vector<Step> ordered() {
@@ -198,10 +209,11 @@ class StepOrder {
     // A removed unit comes before the units it depends on: stopping those would stop it, too.
     std::vector<Step> result;
     for (auto index = order_.rbegin(); index != order_.rend(); ++index) {
-      if (std::holds_alternative<Absent>(steps_[*index].after)) result.push_back(steps_[*index]);
+      if (std::holds_alternative<Absent>(steps_[*index].after)) result.push_back(std::move(steps_[*index]));
     }
+    // A step that has been moved keeps its kind of state, so no step is taken twice.
     for (const std::size_t index : order_) {
-      if (!std::holds_alternative<Absent>(steps_[index].after)) result.push_back(steps_[index]);
+      if (!std::holds_alternative<Absent>(steps_[index].after)) result.push_back(std::move(steps_[index]));
     }
     return result;
   }
@@ -210,16 +222,28 @@ class StepOrder {
   void place(std::size_t index) {
     if (placed_[index]) return;
     placed_[index] = true;
-    const std::string text = text_of(steps_[index]);
-    const std::string its_template = template_of(steps_[index].artifact.name);
-    for (std::size_t other = 0; other < steps_.size(); ++other) {
-      const std::string& name = steps_[other].artifact.name;
-      if (!placed_[other] && (name == its_template || depends_on(text, name))) place(other);
-    }
+    for (const std::size_t other : not_placed_before(index)) place(other);
     order_.push_back(index);
   }
 
+  /// The other steps that have to come before, in their order. Each text is read once, whatever their number.
+  std::vector<std::size_t> not_placed_before(std::size_t index) const {
+    std::set<std::string_view> units = dependencies_among(names_, text_of(steps_[index]));
+    const std::string its_template = template_of(steps_[index].artifact.name);
+    if (const auto found = names_.find(its_template); found != names_.end()) units.insert(*found);
+    std::vector<std::size_t> others;
+    for (const std::string_view unit : units) {
+      for (const std::size_t other : of_name_.at(unit)) {
+        if (!placed_[other]) others.push_back(other);
+      }
+    }
+    std::ranges::sort(others);
+    return others;
+  }
+
   std::vector<Step> steps_;
+  std::set<std::string_view> names_;  ///< Of steps_, as the keys of of_name_.
+  std::map<std::string_view, std::vector<std::size_t>> of_name_;
   std::vector<bool> placed_;
   std::vector<std::size_t> order_;
 };
@@ -247,6 +271,7 @@ ReportedShapes reported_units() {
   ReportedShapes reported;
   reported.resource = unit;
   reported.most = kMostUnits;
+  reported.longest_name = kLongestWordName;
   reported.artifacts = {{unit_artifact({}).kind, unit}};
   for (const std::string_view kind :
        {obstacle::kForeignFile, obstacle::kHiddenFile, obstacle::kNoUnit, obstacle::kStatic}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
@@ -59,24 +60,51 @@ struct LogicalLine {
   int number = 0;
 };
 
-std::vector<LogicalLine> logical_lines(std::string_view text) {
-  std::vector<LogicalLine> lines;
+/// Calls `take(line)` for each, without a list of them: a node's text can have millions.
+template <class Take>
+void for_each_logical_line(std::string_view text, const Take& take) {
+  LogicalLine current;
   bool goes_on = false;
   int number = 0;
-  for (const std::string_view raw : split_lines(text)) {
+  for_each_line(text, [&](std::string_view raw) {
     ++number;
     std::string_view line = trim(raw);
-    if (is_comment(line) || (line.empty() && !goes_on)) continue;
+    if (is_comment(line) || (line.empty() && !goes_on)) return;
     const bool continues = line.ends_with('\\');
     if (continues) line = trim(line.substr(0, line.size() - 1));
     if (goes_on) {
-      lines.back().text += " " + std::string(line);
+      current.text += ' ';
     } else {
-      lines.push_back({std::string(line), number});
+      current = {{}, number};
     }
+    current.text += line;
     goes_on = continues;
-  }
-  return lines;
+    if (!goes_on) take(std::as_const(current));
+  });
+  if (goes_on) take(std::as_const(current));
+}
+
+/// The parts of an Assignment in its line.
+struct AssignmentView {
+  std::string_view section;
+  std::string_view key;
+  std::string_view value;
+  int line = 0;
+};
+
+template <class Take>
+void for_each_assignment(std::string_view text, const Take& take) {
+  std::string section;
+  for_each_logical_line(text, [&](const LogicalLine& line) {
+    const std::string_view all = line.text;
+    if (all.starts_with('[')) {
+      section = all.ends_with(']') ? all.substr(1, all.size() - 2) : all;
+      return;
+    }
+    const std::size_t equals = all.find('=');
+    if (equals == std::string_view::npos) return;
+    take(AssignmentView{section, trim(all.substr(0, equals)), trim(all.substr(equals + 1)), line.number});
+  });
 }
 
 bool same_key(const Assignment& a, const Assignment& b) { return a.section == b.section && a.key == b.key; }
@@ -143,36 +171,42 @@ bool is_ours(std::string_view file) { return file.starts_with(ownership_header()
 
 std::vector<Assignment> parse_unit(std::string_view text) {
   std::vector<Assignment> assignments;
-  std::string section;
-  for (const LogicalLine& line : logical_lines(text)) {
-    if (line.text.starts_with('[')) {
-      section = line.text.ends_with(']') ? line.text.substr(1, line.text.size() - 2) : line.text;
-      continue;
-    }
-    const std::size_t equals = line.text.find('=');
-    if (equals == std::string::npos) continue;
-    assignments.push_back({section, std::string(trim(std::string_view(line.text).substr(0, equals))),
-                           std::string(trim(std::string_view(line.text).substr(equals + 1))), line.number});
-  }
+  for_each_assignment(text, [&](const AssignmentView& one) {
+    assignments.push_back({std::string(one.section), std::string(one.key), std::string(one.value), one.line});
+  });
   return assignments;
 }
 
-bool depends_on(std::string_view text, std::string_view name) {
-  static const std::array<std::string_view, 6> keys{"After", "BindsTo", "Requires", "Requisite", "Unit", "Wants"};
-  const std::vector<Assignment> all = parse_unit(text);
-  return std::ranges::any_of(all, [&](const Assignment& one) {
-    if (one.section == "Install" || std::ranges::find(keys, one.key) == keys.end()) return false;
-    const std::vector<std::string_view> words = split(one.value, ' ');
-    return std::ranges::find(words, name) != words.end();
+std::optional<Assignment> first_assignment(std::string_view text) {
+  std::optional<Assignment> first;
+  for_each_assignment(text, [&](const AssignmentView& one) {
+    if (!first) first = Assignment{std::string(one.section), std::string(one.key), std::string(one.value), one.line};
   });
+  return first;
+}
+
+std::set<std::string_view> dependencies_among(const std::set<std::string_view>& units, std::string_view text) {
+  static constexpr std::array<std::string_view, 6> kKeys{"After", "BindsTo", "Requires", "Requisite", "Unit", "Wants"};
+  std::set<std::string_view> found;
+  for_each_assignment(text, [&](const AssignmentView& one) {
+    if (one.section == "Install" || std::ranges::find(kKeys, one.key) == kKeys.end()) return;
+    std::string_view rest = one.value;
+    while (!rest.empty()) {
+      const std::size_t blank = std::min(rest.find(' '), rest.size());
+      if (const auto unit = units.find(rest.substr(0, blank)); unit != units.end()) found.insert(*unit);
+      rest.remove_prefix(std::min(blank + 1, rest.size()));
+    }
+  });
+  return found;
 }
 
 bool can_be_enabled(std::string_view text) {
-  const std::vector<Assignment> all = parse_unit(text);
-  return std::ranges::any_of(all, [](const Assignment& one) {
-    return one.section == "Install" && !one.value.empty() &&
-           (one.key == "WantedBy" || one.key == "RequiredBy" || one.key == "UpheldBy" || one.key == "Alias");
+  bool found = false;
+  for_each_assignment(text, [&](const AssignmentView& one) {
+    const bool links = one.key == "WantedBy" || one.key == "RequiredBy" || one.key == "UpheldBy" || one.key == "Alias";
+    found = found || (one.section == "Install" && !one.value.empty() && links);
   });
+  return found;
 }
 
 std::optional<Assignment> defeating(std::string_view ours, std::string_view later) {

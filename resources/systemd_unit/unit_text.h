@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +62,12 @@ struct Assignment {
 /// skipped.
 std::vector<Assignment> parse_unit(std::string_view text);
 
-/// The text makes its unit need, want, follow or trigger the unit `name`.
-bool depends_on(std::string_view text, std::string_view name);
+/// The first of parse_unit(), without a list of all: `init` validates texts of nodes.
+std::optional<Assignment> first_assignment(std::string_view text);
+
+/// Those of `units` that the unit with this text needs, wants, follows or triggers. The text may be a node's own, so
+/// it is read once, line by line.
+std::set<std::string_view> dependencies_among(const std::set<std::string_view>& units, std::string_view text);
 
 /// [Install] has a setting from which `systemctl enable` makes links.
 bool can_be_enabled(std::string_view text);

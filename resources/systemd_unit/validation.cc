@@ -27,13 +27,13 @@ void check_one_text(const Value& unit, const std::string& name, std::vector<Diag
 void check_text(const Value& unit, const char* key, std::vector<Diagnostic>& findings) {
   const Value* text = given(unit, key);
   if (text == nullptr || text->string() == nullptr) return;
-  const std::vector<Assignment> all = parse_unit(*text->string());
-  if (all.empty()) {
+  const std::optional<Assignment> first = first_assignment(*text->string());
+  if (!first) {
     findings.push_back(finding("systemd_unit.empty", std::string("\"") + key + "\" sets nothing",
                                "a unit file has sections and assignments, such as [Service] and ExecStart=/bin/true",
                                text->where));
-  } else if (all.front().section.empty()) {
-    findings.push_back(finding("systemd_unit.no-section", "\"" + all.front().key + "\" is outside of any section",
+  } else if (first->section.empty()) {
+    findings.push_back(finding("systemd_unit.no-section", "\"" + first->key + "\" is outside of any section",
                                "begin with the section's name, such as [Service]", text->where));
   }
 }

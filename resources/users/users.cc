@@ -80,6 +80,7 @@ class UsersType final : public ResourceType {
     info_.records = {.identity = {kName}};
     const Shape membership = Shape::map({{kMember, Shape::boolean()}});
     info_.reported.resource = membership;
+    info_.reported.longest_name = kLongestWordName;
     info_.reported.artifacts = {{std::string(kMemberKind), membership}};
   }
 

@@ -128,6 +128,12 @@ Result<void> HostileNode::remove_file(const std::filesystem::path& path) { retur
 Result<void> HostileNode::remove_directory(const std::filesystem::path& path) {
   return answer(honest_.remove_directory(path));
 }
+Result<void> HostileNode::make_empty_directory(const std::filesystem::path& path) {
+  return answer(honest_.make_empty_directory(path));
+}
+Result<void> HostileNode::remove_empty_directory(const std::filesystem::path& path) {
+  return answer(honest_.remove_empty_directory(path));
+}
 Result<void> HostileNode::write_user_file(const UserPath& path, const FileContent& content) {
   return answer(honest_.write_user_file(path, content));
 }

@@ -30,6 +30,8 @@ class HostileNode final : public Node {
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
   Result<void> remove_file(const std::filesystem::path& path) override;
   Result<void> remove_directory(const std::filesystem::path& path) override;
+  Result<void> make_empty_directory(const std::filesystem::path& path) override;
+  Result<void> remove_empty_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
   Result<void> restore_link(const LinkState& state) override;

@@ -139,7 +139,7 @@ void read_shell(std::string_view text) {
 
 void read_units(std::string_view text) {
   for (const auto& assignment : systemd_unit::parse_unit(text)) require(assignment.line > 0, "no line");
-  (void)systemd_unit::depends_on(text, "network.target");
+  (void)systemd_unit::dependencies_among({"network.target"}, text);
   (void)systemd_unit::can_be_enabled(text);
   (void)systemd_unit::defeating(text, text);
   (void)systemd_unit::is_unit_name(text);

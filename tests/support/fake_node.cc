@@ -212,56 +212,12 @@ std::optional<LinkFacts> FakeNode::link(const std::string& name) const {
   return found == links_.end() ? std::nullopt : std::optional(found->second);
 }
 
-Result<void> FakeNode::check_way(const UserPath& path) const {
-  std::filesystem::path at = path.home;
-  const auto is_link = [&] {
-    const auto found = entries_.find(at.string());
-    return found != entries_.end() && found->second.kind == Kind::kSymlink;
-  };
-  bool link = is_link();
-  for (const auto& part : path.below) {
-    at /= part;
-    link = link || is_link();
-  }
-  if (link) return failure(ErrorCode::kRefused, "a symbolic link is on the way to " + path.path().string());
-  if (!path.checked) return {};
-  const std::string directory = path.path().parent_path().string();
-  const auto entry = entries_.find(directory);
-  bool same = is_directory(directory) == path.checked->status.has_value();
-  if (same && entry != entries_.end() && path.checked->status) {
-    same = entry->second.file.uid == path.checked->status->uid && entry->second.file.mode == path.checked->status->mode;
-  }
-  if (!same) return failure(ErrorCode::kStalePlan, directory + " is not the directory that was checked");
-  return {};
-}
-
-Result<std::string> FakeNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
-  SPARK_CHECK(check_way(path));
-  return read_file(path.path(), max_bytes);
-}
-
-Result<FileStatus> FakeNode::user_status(const UserPath& path) const {
-  SPARK_CHECK(check_way(path));
-  return status(path.path());
-}
-
 Result<std::vector<LinkFacts>> FakeNode::links() const {
   if (auto error = next_read()) return failure(*std::move(error));
   if (!live_) return failure(ErrorCode::kUnsupported, "a directory tree has no network interfaces");
   std::vector<LinkFacts> links;
   for (const auto& [name, link] : links_) links.push_back(link);
   return links;
-}
-
-Result<void> FakeNode::write_user_file(const UserPath& path, const FileContent& content) {
-  SPARK_CHECK(check_way(path));
-  if (!is_directory(path.home.string())) return not_found(path.home);
-  return write_file(path.path(), content);
-}
-
-Result<void> FakeNode::remove_user_file(const UserPath& path) {
-  SPARK_CHECK(check_way(path));
-  return remove_file(path.path());
 }
 
 Result<void> FakeNode::restore_link(const LinkState& state) {

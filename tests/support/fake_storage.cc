@@ -256,12 +256,6 @@ Result<CommandOutput> open_alone(const Call& call) {
   return CommandOutput{busy ? 16 : 0, {}, {}};
 }
 
-Result<CommandOutput> directories(const Call& call) {
-  if (call.argv.front() == "mkdir") call.writable->add_directory(call.argv.back());
-  if (call.argv.front() == "rmdir") call.writable->erase(call.argv.back());
-  return CommandOutput{};
-}
-
 }  // namespace
 
 void install_fake_storage(FakeNode& node) {
@@ -269,8 +263,6 @@ void install_fake_storage(FakeNode& node) {
   node.add_program("systemctl", systemctl_program);
   node.add_program("blkid", blkid);
   node.add_program("mount", remount);
-  node.add_program("mkdir", directories);
-  node.add_program("rmdir", directories);
   for (const char* silent : {"find", "journalctl", "udevadm"}) {
     node.add_program(silent, [](const Call&) -> Result<CommandOutput> { return CommandOutput{}; });
   }

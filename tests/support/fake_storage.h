@@ -6,8 +6,8 @@
 
 namespace sparkplan::test {
 
-/// Gives the node a systemd with mount units and the units that connect NVMe subsystems. Also adds blkid, mkdir, rmdir,
-/// mount, nvme, perl, udevadm, find, readlink and journalctl, as far as sparkplan uses them. Their changes are visible
+/// Gives the node a systemd with mount units and the units that connect NVMe subsystems. Also adds blkid, mount,
+/// nvme, perl, udevadm, find, readlink and journalctl, as far as sparkplan uses them. Their changes are visible
 /// where the kernel shows them: /proc/self/mountinfo, /sys/class/nvme, /dev/disk/by-id. Files below /fake describe the
 /// node's environment:
 ///   /fake/devices/NAME   the file system that blkid finds on /dev/NAME; its links are /run/udev/data/b259:NAME

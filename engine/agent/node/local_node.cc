@@ -112,6 +112,21 @@ Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t m
   return read_whole(file.get(), path, max_bytes);
 }
 
+/// Opening a device may have side effects, so the file is looked at before it is opened; /proc leads to the same file,
+/// whatever another user puts at the path meanwhile.
+Result<FileContent> LocalNode::read_regular_file(const fs::path& path, std::size_t max_bytes) const {
+  SPARK_TRY(const fs::path place, place_of(path));
+  SPARK_TRY(const FileDescriptor there, open_descriptor(place, O_PATH | O_NOFOLLOW));
+  SPARK_TRY(const FileStatus status, status_of(there.get(), place));
+  if (status.kind != FileStatus::Kind::kRegular)
+    return failure(no_regular_file(path, status.kind == FileStatus::Kind::kSymlink));
+  const auto same = "/proc/self/fd/" + std::to_string(there.get());
+  const FileDescriptor file(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0) return failure(file_error("open", place));
+  SPARK_TRY(std::string bytes, read_whole(file.get(), place, max_bytes));
+  return FileContent{std::move(bytes), status.mode, status.uid, status.gid};
+}
+
 Result<FileStatus> LocalNode::status_of(int descriptor, const fs::path& path) const {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return failure(file_error("stat", path));

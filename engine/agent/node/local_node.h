@@ -35,6 +35,8 @@ class LocalNode final : public Node {
   Result<std::string> read_file(const std::filesystem::path& path,
                                 std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> status(const std::filesystem::path& path) const override;
+  Result<FileContent> read_regular_file(const std::filesystem::path& path,
+                                        std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
   Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> user_status(const UserPath& path) const override;
@@ -49,6 +51,8 @@ class LocalNode final : public Node {
   Result<void> write_file(const std::filesystem::path& path, const FileContent& content) override;
   Result<void> remove_file(const std::filesystem::path& path) override;
   Result<void> remove_directory(const std::filesystem::path& path) override;
+  Result<void> make_empty_directory(const std::filesystem::path& path) override;
+  Result<void> remove_empty_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
   Result<void> restore_link(const LinkState& state) override;
@@ -101,6 +105,7 @@ class LocalNode final : public Node {
   Result<FileDescriptor> open_in_tree(const std::filesystem::path& path, int flags, std::uint32_t mode) const;
   Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
   Result<FileDescriptor> open_directory_of(const std::filesystem::path& file) const;
+  Result<FileDescriptor> open_without_links(const std::filesystem::path& directory) const;
   Result<FileDescriptor> open_in_home(const UserPath& path, int flags) const;
   Result<void> check_is_the_same(int directory, const UserPath& file) const;
   Result<FileDescriptor> open_checked_directory_of(const UserPath& file, int flags) const;

@@ -1,5 +1,5 @@
-// Files in home directories: their owner can replace any part by a link or another directory, also between two calls of
-// ours.
+// Files in home directories, and directories below those of a user: the owner can replace any part by a link or another
+// directory, also between two calls of ours.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -24,7 +24,7 @@ constexpr std::uint32_t kModeOfNewDirectory = 0700;
 
 tl::unexpected<Error> link_in_the_way(const fs::path& path) {
   return failure(ErrorCode::kRefused, "a symbolic link or a non-directory is in the path " + path.string(),
-                 "replace it: sparkplan follows no links in a home, because users could point them anywhere");
+                 "replace it: sparkplan follows no links of users, who could point them anywhere");
 }
 
 tl::unexpected<Error> another_directory(const UserPath& file) {
@@ -84,6 +84,24 @@ Result<void> give_new_directory(int directory, const UserPath& file, const FileC
 }
 
 }  // namespace
+
+Result<FileDescriptor> LocalNode::open_without_links(const fs::path& directory) const {
+  const fs::path below = directory.relative_path();
+  return open_beneath(root_.get(), below.empty() ? fs::path(".") : below, O_PATH | O_DIRECTORY, directory);
+}
+
+/// The agent's umask keeps the mode: chmod(2) could change a file that the owner of the directory puts there.
+Result<void> LocalNode::make_empty_directory(const fs::path& path) {
+  SPARK_TRY(const FileDescriptor parent, open_without_links(path.parent_path()));
+  if (::mkdirat(parent.get(), path.filename().c_str(), 0755) == 0) return {};
+  return failure(file_error("make", path));
+}
+
+Result<void> LocalNode::remove_empty_directory(const fs::path& path) {
+  SPARK_TRY(const FileDescriptor parent, open_without_links(path.parent_path()));
+  if (::unlinkat(parent.get(), path.filename().c_str(), AT_REMOVEDIR) == 0) return {};
+  return failure(file_error("remove", path));
+}
 
 /// The parent directory of the home belongs to root.
 Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) const {

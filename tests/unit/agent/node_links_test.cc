@@ -2,6 +2,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+
 #include "engine/agent/node/local_node.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
@@ -62,6 +67,68 @@ TEST_CASE("an absolute or relative link to a file outside is not read") {
     REQUIRE_FALSE(text);
     CHECK(text.error().code == ErrorCode::kNotFound);
   }
+}
+
+TEST_CASE("a file that sparkplan replaces is read without following a link, and with its own attributes") {
+  const Neighbours world;
+  world.base.write("/root/etc/plain", "text");
+  world.link("/etc/link", "plain");
+  const auto node = world.node();
+  const auto plain = node.read_regular_file("/etc/plain");
+  REQUIRE(plain);
+  CHECK(plain->bytes == "text");
+  CHECK(node.read_regular_file("/etc/plain", 3).error().code == ErrorCode::kUnsupported);
+  CHECK(node.read_regular_file("/etc/link").error().code == ErrorCode::kRefused);
+  CHECK(node.read_regular_file("/etc").error().code == ErrorCode::kRefused);
+  CHECK(node.read_regular_file("/etc/missing").error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("a link that another user puts in the place of a file while it is read leads nowhere") {
+  const Neighbours world;
+  world.base.write("/root/etc/secret", "secret");
+  world.base.write("/root/etc/own", "own");
+  const std::string place = (world.root / "etc/place").string();
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    const std::string next = place + "-next";
+    while (!done) {
+      std::filesystem::create_hard_link(world.root / "etc/own", next);
+      std::filesystem::rename(next, place);
+      std::filesystem::create_symlink("secret", next);
+      std::filesystem::rename(next, place);
+    }
+  });
+  const auto node = world.node();
+  int read = 0;
+  int wrong = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const auto file = node.read_regular_file("/etc/place");
+    if (!file) continue;
+    ++read;
+    if (file->bytes != "own") ++wrong;
+  }
+  done = true;
+  other.join();
+  CHECK(wrong == 0);
+  CHECK(read > 0);
+}
+
+TEST_CASE("an empty directory is made and removed without following a link on the way to it") {
+  const Neighbours world;
+  auto node = world.node();
+  REQUIRE(node.make_empty_directory("/etc/models"));
+  CHECK(node.status("/etc/models")->kind == FileStatus::Kind::kDirectory);
+  REQUIRE(node.make_empty_directory("/etc/models/hf"));
+  CHECK_FALSE(node.remove_empty_directory("/etc/models"));  // It is not empty.
+  CHECK(node.remove_empty_directory("/etc/models/hf"));
+  CHECK(node.remove_empty_directory("/etc/models"));
+  CHECK(node.make_empty_directory("/etc/missing/a").error().code == ErrorCode::kNotFound);
+
+  world.base.make_directory("/root/srv/empty");
+  world.link("/etc/user", "../srv");
+  CHECK(node.make_empty_directory("/etc/user/a").error().code == ErrorCode::kRefused);
+  CHECK(node.remove_empty_directory("/etc/user/empty").error().code == ErrorCode::kRefused);
+  CHECK(node.list_directory("/srv") == std::vector<std::string>{"empty"});
 }
 
 TEST_CASE("an absolute link is resolved below the node's own root") {

@@ -77,6 +77,12 @@ TEST_CASE("texts, lines, lists and maps have a maximum size", "[shape]") {
         "2 entries, more than the limit of 1");
 }
 
+TEST_CASE("a map can bound the bytes of its keys", "[shape]") {
+  const Shape users = Shape::map_of(Shape::boolean(), 10, 4);
+  CHECK(against(users, Value::map({{"four", true}})).empty());
+  CHECK(against(users, Value::map({{"fiver", true}})) == "fiver: 5 bytes of a key, more than the limit of 4");
+}
+
 TEST_CASE("a line has no control characters, a text may have any byte", "[shape]") {
   for (const std::string& text :
        {std::string("a\nb"), std::string("a\0b", 3), std::string("\x1b"), std::string("\x7f")}) {

@@ -96,6 +96,25 @@ TEST_CASE("patterns are matched against short text only") {
   CHECK(loaded.diagnostics.front().code == "schema.pattern");
 }
 
+TEST_CASE("a text with a pattern that is longer than patterns are matched is refused, and any other text is not") {
+  std::string wide;
+  for (int i = 0; i < 256; ++i) wide += "\U0001F5A5";  // 1024 bytes.
+  const auto findings_of = [](const std::string& sections) {
+    std::vector<std::string> findings;
+    const std::string text = "version: 1\nname: a\n" + sections + "nodes: [{name: a, address: b}]\n";
+    for (const auto& one : load_cluster(text, "f", builtin_registry()).diagnostics) {
+      findings.push_back(one.code + one.message.substr(one.message.rfind('"') + 1));
+    }
+    return findings;
+  };
+  const std::vector<std::string> refused{"schema.pattern is longer than 1024 bytes"};
+  CHECK(findings_of("kernel_modules: [{name: m, options: \"queue_depth=" + wide.substr(4) +
+                    "\\ninstall m /bin/sh\"}]\n") == refused);
+  CHECK(findings_of("files: [{path: \"/" + wide + "\\n\", content: a}]\n") == refused);
+  CHECK(findings_of("files: [{path: \"/" + wide.substr(4) + "\", content: a}]\n").empty());
+  CHECK(findings_of("files: [{path: /etc/a, content: \"" + std::string(100'000, 'a') + "\"}]\n").empty());
+}
+
 TEST_CASE("a type's schema replaces its section's schema, and keeps its own definitions") {
   const Registry registry =
       registry_with("files", R"({"$schema": "x", "type": "object", "properties": {"a": {"$ref": "#/definitions/b"}},

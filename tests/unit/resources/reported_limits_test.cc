@@ -117,6 +117,33 @@ TEST_CASE("values and originals in a manifest must match the shapes of their typ
   CHECK(refused(manifest) == "original from before sparkplan: expected a known value, found unknown");
 }
 
+TEST_CASE("a name or user that a text repeats has 256 bytes at most, and a path keeps its own limit", "[reported]") {
+  const auto fits = [](const std::string& type, std::size_t bytes, Value value) {
+    Manifest manifest;
+    manifest.resources[{type, std::string(bytes, 'a')}].last_applied = std::move(value);
+    return check_manifest(manifest, builtin_registry()).has_value();
+  };
+  for (const char* type : {"profile_env", "nccl_env", "ssh_trust", "limits", "users", "hosts", "kernel_module"}) {
+    INFO(type);
+    CHECK(fits(type, kLongestWordName, Value::map()));
+    CHECK_FALSE(fits(type, kLongestWordName + 1, Value::map()));
+  }
+  CHECK(fits("file", 4000, Value::map()));
+  CHECK(fits("mount", 4000, Value::map()));
+  const auto with_user = [](std::size_t bytes) {
+    return Value::map({{"secret", Value::map({{std::string(bytes, 'u'), Value::map()}})}});
+  };
+  CHECK(fits("profile_env", 1, with_user(kLongestWordName)));
+  CHECK_FALSE(fits("profile_env", 1, with_user(kLongestWordName + 1)));
+
+  Step step;
+  step.type = "profile_env";
+  step.artifact = {"file", "/etc/profile.d/sparkplan-env.sh"};
+  step.before = step.after = Absent{};
+  step.resources = {{"profile_env", std::string(kLongestWordName + 1, 'a')}};
+  CHECK_FALSE(check_steps(std::vector<Step>{step}, builtin_registry()));
+}
+
 TEST_CASE("unrequested exports and reserved keys are removed", "[reported]") {
   NodeExports exports{{"mount", Value::map({{"writes", Value::list()}, {std::string(kOutdatedExport), true}})},
                       {"nvme_tcp", Value::map({{"hostid", 7}})},

@@ -56,8 +56,11 @@ struct World {
                         {});
   }
 
+  /// With a change of each resource.
   static std::vector<Step> steps(const ResourceType& type, const Desired& desired, const ObservedType& observed) {
-    StepsInput input{{}, observed, {}, {}};
+    std::vector<Change> changes;
+    for (const Resource& resource : desired.resources) changes.emplace_back().id = resource.id;
+    StepsInput input{{}, observed, {changes.begin(), changes.end()}, {}};
     for (const Resource& resource : desired.resources) input.target.emplace_back(resource);
     return type.steps(input);
   }
