@@ -13,6 +13,7 @@
 #include "engine/resource/resource_type.h"
 #include "resources/netplan/foreign_files.h"
 #include "resources/netplan/netplan_file.h"
+#include "resources/netplan/refusals.h"
 
 /// How definitions in foreign files are treated if they are for an interface that sparkplan manages.
 namespace sparkplan::netplan {
@@ -29,7 +30,8 @@ enum class Adopt : std::uint8_t {
 
 /// Pure. `adopt` of the section. With --allow-mgmt-change it is kTakeOver for interfaces that carry our connection,
 /// whatever the section says.
-Adopt adopt_of(const std::string& interface, const Value& section, const ClusterView& view, const Facts& own);
+Adopt adopt_of(const std::string& interface, const Value& section, const ClusterView& view,
+               const OwnConnection& connection);
 
 /// Pure. Whether the definitions in `others` are emptied. Always true for kTakeOver, also without definitions.
 bool takes_over(Adopt adopt, const std::vector<Definition>& others);
@@ -40,11 +42,6 @@ std::vector<Definition> in_the_way_of(const Stanza& stanza, std::vector<Definiti
 
 /// Pure. Why the foreign definitions prevent sparkplan from managing the interface; nothing if they do not.
 std::optional<Error> why_not_ours(const std::string& interface, const std::vector<Definition>& others, Adopt adopt);
-
-/// Pure. The step for a foreign file. It empties definitions of interfaces that are taken over, and restores those of
-/// interfaces that are not in `stanzas`.
-std::optional<Step> shared_file_step(const ArtifactId& artifact, const Stanzas& stanzas, const StepsInput& input,
-                                     const TypeInfo& info);
 
 /// Pure. Adds the foreign claims on the interface that the plan shows: profiles that NetworkManager generated for it,
 /// and a foreign profile that is active on it. They concern only resources that manage addresses.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -20,6 +21,12 @@ namespace {
 constexpr std::array<std::string_view, 4> kDirectories{"/run/netplan", "/etc/netplan", "/usr/lib/netplan",
                                                        "/lib/netplan"};
 
+/// Each attempt to empty a definition takes two passes over its file. A file of 4 KiB may have 512 definitions.
+constexpr std::size_t kMostTried = std::size_t{2} << 20;
+
+/// Names of interfaces have 15 bytes, and those of drivers 55. Source: IFNAMSIZ and MODULE_NAME_LEN of the kernel.
+constexpr std::size_t kLongestMatched = 64;
+
 /// `driver` may be one glob or several; one must match. Several become one text with blanks between them.
 std::string text_or_joined(const Value& match, std::string_view key) {
   const Value* value = match.find(key);
@@ -27,7 +34,10 @@ std::string text_or_joined(const Value& match, std::string_view key) {
   return value->string() != nullptr ? *value->string() : join(texts_in(value), " ");
 }
 
-bool matches(const std::string& glob, const std::string& text) { return ::fnmatch(glob.c_str(), text.c_str(), 0) == 0; }
+/// fnmatch() may take the product of both lengths, and a node may list megabytes of globs.
+bool matches(const std::string& glob, const std::string& text) {
+  return text.size() <= kLongestMatched && ::fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+}
 
 bool any_glob_matches(const std::string& globs, const std::string& text) {
   const auto pieces = split(globs, ' ');
@@ -111,13 +121,16 @@ Definition definition_in(const std::string& path, const std::string& section, co
   return definition;
 }
 
-/// Why a definition cannot be emptied: sparkplan takes over only settings of one interface by its name.
-std::string why_fixed(const std::string& path, const std::string& text, const Value& tree,
-                      const Definition& definition) {
+/// Why a definition cannot be emptied: sparkplan takes over only settings of one interface by its name. `tried` counts
+/// the bytes of the texts in which that was tried.
+std::string why_fixed(const std::string& path, const std::string& text, const Value& tree, const Definition& definition,
+                      std::size_t& tried) {
   const bool of_one = !definition.has_match || (definition.is_profile && definition.members.empty());
   const bool plain = definition.section == "ethernets" && of_one && definition.set_name.empty() &&
                      definition.parent.empty() && !definition.has_virtual_functions;
   if (!plain) return "only a definition of exactly one interface can be taken over";
+  tried += text.size();
+  if (tried > kMostTried) return "there are too many definitions in the netplan files, or too large ones";
   return why_not_taken_over(path, text, tree, definition.id);
 }
 
@@ -212,6 +225,7 @@ Result<std::string> read_netplan_file(const std::string& path, const NodeReader&
 Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
   SPARK_TRY(const auto paths, merged_files(node));
   ForeignFiles files;
+  std::size_t tried = 0;
   for (const std::string& path : paths) {
     if (path == kOwnFile) continue;
     const auto text = read_netplan_file(path, node);
@@ -221,14 +235,15 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
     }
     const auto tree = parse_yaml(*text);
     if (!tree) {
-      files.unreadable.push_back({path + line_of(tree.error().context), tree.error().message});
+      const bool is_beyond_limits = tree.error().code == ErrorCode::kUnsupported;
+      files.unreadable.push_back({path + line_of(tree.error().context), tree.error().message, is_beyond_limits});
       continue;
     }
     const auto status = node.status(path);
     const bool regular = status && status->kind == FileStatus::Kind::kRegular;
     for (Definition& definition : definitions_in(path, *tree)) {
       definition.why_not_taken_over =
-          regular ? why_fixed(path, *text, *tree, definition) : "that file is a link to another one";
+          regular ? why_fixed(path, *text, *tree, definition, tried) : "that file is a link to another one";
       files.definitions.push_back(std::move(definition));
     }
     const Value* network = tree->find("network");
@@ -248,15 +263,17 @@ Result<ForeignFiles> read_foreign_files(const NodeReader& node) {
 Result<std::vector<std::string>> files_to_share(const std::vector<std::string>& interfaces, const ForeignFiles& foreign,
                                                 const NodeReader& node) {
   SPARK_TRY(const auto paths, merged_files(node));
+  const std::set<std::string> asked(interfaces.begin(), interfaces.end());
+  std::set<std::string> to_be_emptied;
+  for (const Definition& one : foreign.definitions) {
+    if (!one.why_not_taken_over.empty() || (!one.is_profile && !asked.contains(one.id))) continue;
+    to_be_emptied.insert(one.source.substr(0, one.source.rfind(':')));
+  }
   std::vector<std::string> shared;
   for (const std::string& path : paths) {
     if (path == kOwnFile) continue;
     SPARK_TRY(const std::string text, read_netplan_file(path, node));
-    const bool to_be_emptied = std::ranges::any_of(foreign.definitions, [&](const Definition& one) {
-      const bool asked = one.is_profile || std::ranges::find(interfaces, one.id) != interfaces.end();
-      return asked && one.why_not_taken_over.empty() && one.source.starts_with(path + ":");
-    });
-    if (!to_be_emptied && emptied_in(text).empty()) continue;
+    if (!to_be_emptied.contains(path) && emptied_in(text).empty()) continue;
     const auto tree = parse_yaml(text);
     if (tree && !holds_secrets(*tree)) shared.push_back(path);
   }

@@ -47,6 +47,7 @@ struct Definition {
 struct UnreadableFile {
   std::string source;  ///< "/etc/netplan/50-broken.yaml:3"
   std::string message;
+  bool is_beyond_limits = false;  ///< Of parse_yaml(). netplan may read it. Not in the Value that a node exports.
 };
 
 struct ForeignFiles {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -131,8 +132,10 @@ std::optional<Value> interfaces_from(const ValuesByName& applied, const Facts& o
     took_over = took_over || value.find("also_defined_in") != nullptr;
     names.push_back(name);
   }
-  std::ranges::sort(names,
-                    [&](const std::string& a, const std::string& b) { return place_of(a, own) < place_of(b, own); });
+  // Each is looked up once among the links, not for each comparison.
+  std::map<std::string, decltype(place_of("", own))> places;
+  for (const std::string& name : names) places.emplace(name, place_of(name, own));
+  std::ranges::sort(names, [&](const std::string& a, const std::string& b) { return places.at(a) < places.at(b); });
   std::vector<Stanza> stanzas;
   for (const std::string& name : names) {
     stanzas.push_back(decode_stanza(*applied.at(name).find("persistent")));

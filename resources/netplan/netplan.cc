@@ -12,6 +12,7 @@
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
 #include "resources/netplan/refusals.h"
+#include "resources/netplan/shared_files.h"
 #include "resources/netplan/taken_away.h"
 #include "resources/netplan/trial.h"
 
@@ -82,11 +83,12 @@ class NetplanType final : public ResourceType {
       std::move(collisions.begin(), collisions.end(), std::back_inserter(result.diagnostics));
       return result;
     }
+    const OwnConnection connection(own.ssh_server_address, own.links);
     for (const auto& [port, stanza] : wanted.all) {
       const auto others = port.interface.empty()
                               ? std::vector<Definition>()
                               : in_the_way_of(stanza, definitions_of(port.interface, own.links, foreign));
-      const Adopt adopt = adopt_of(port.interface, section, view, own);
+      const Adopt adopt = adopt_of(port.interface, section, view, connection);
       if (adopt == Adopt::kKeep && !others.empty()) {
         result.diagnostics.push_back(left_to(port.interface, others.front(), port.where));
         continue;
@@ -165,10 +167,7 @@ class NetplanType final : public ResourceType {
     if (!stanzas.empty()) content = render_file(stanzas);
     std::vector<Step> steps;
     append(steps, text_artifact_step(file_artifact(kOwnFile), content, kFileMode, input, info_));
-    for (const auto& [artifact, text] : input.observed.artifacts) {
-      if (artifact.name == kOwnFile || !is_text_artifact(artifact)) continue;
-      append(steps, shared_file_step(artifact, stanzas, input, info_));
-    }
+    for (Step& step : shared_file_steps(stanzas, input, info_)) steps.push_back(std::move(step));
     for (const Change& change : input.changes) append(steps, link_step(change.id, stanzas, input));
     for (Step& step : steps) step.disruptive = true;
     return steps;
@@ -176,9 +175,10 @@ class NetplanType final : public ResourceType {
 
   /// Also interfaces that are no longer desired: restoring them could cut the connection too.
   std::optional<Error> refuses(const std::vector<Change>& changes, const Facts& own) const override {
+    const OwnConnection connection(own.ssh_server_address, own.links);
     for (const Change& change : changes) {
       if (change.origin == Origin::kForeign) continue;
-      const std::string why = why_untouchable(change.id.name, own.ssh_server_address, own.links);
+      const std::string why = connection.why_untouchable(change.id.name);
       if (why.empty()) continue;
       return make_error(ErrorCode::kRefused, change.id.name + " " + why + ", and the plan would change it",
                         "reach the node by an address outside the fabric, or use --allow-mgmt-change: the node rolls "
@@ -247,6 +247,12 @@ class NetplanType final : public ResourceType {
   }
 
   static Error unreadable_file(const UnreadableFile& file) {
+    if (file.is_beyond_limits) {
+      return make_error(ErrorCode::kUnsupported,
+                        file.source + " is no file that sparkplan reads: " + file.message +
+                            ". It may define an interface of the fabric",
+                        "move what is not for netplan out of that file, or split it");
+    }
     return make_error(ErrorCode::kFailed,
                       file.source + " cannot be read as YAML (" + file.message + "), so netplan refuses every change",
                       "repair that file or move it out of the netplan directories");

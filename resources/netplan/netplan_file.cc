@@ -1,6 +1,7 @@
 #include "resources/netplan/netplan_file.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "engine/core/number_format.h"
@@ -60,6 +61,21 @@ std::string render_stanza(const std::string& interface, const Stanza& stanza) {
   return text;
 }
 
+/// The interfaces that have kNoFabric after their key. One pass: a file may have thousands of definitions.
+std::set<std::string_view> marked_no_fabric(std::string_view text) {
+  constexpr std::string_view kIndent = "    ";
+  const std::string end = ":" + std::string(kNoFabric);
+  std::set<std::string_view> marked;
+  while (!text.empty()) {
+    std::string_view line = take_line(text);
+    if (!line.starts_with(kIndent) || !line.ends_with(end) || line.size() < kIndent.size() + end.size()) continue;
+    line.remove_prefix(kIndent.size());
+    line.remove_suffix(end.size());
+    marked.insert(line);
+  }
+  return marked;
+}
+
 }  // namespace
 
 std::string Route::str() const { return to + " via " + via + (metric ? " metric " + std::to_string(*metric) : ""); }
@@ -94,6 +110,7 @@ std::string render_file(const Stanzas& stanzas) {
 
 Result<Stanzas> parse_file(std::string_view text) {
   SPARK_TRY(const Value tree, parse_yaml(text));
+  const auto others = marked_no_fabric(text);
   Stanzas stanzas;
   const Value* network = tree.find("network");
   const Value* ethernets = network == nullptr ? nullptr : network->find("ethernets");
@@ -105,7 +122,7 @@ Result<Stanzas> parse_file(std::string_view text) {
     const auto families = texts_in(entry.value.find("link-local"));
     stanza.link_local = std::ranges::find(families, "ipv4") != families.end();
     stanza.renderer = renderer_from(entry.value.text_or("renderer", "")).value_or(Renderer::kNetworkd);
-    stanza.fabric = text.find("\n    " + entry.key + ":" + std::string(kNoFabric) + "\n") == std::string_view::npos;
+    stanza.fabric = !others.contains(entry.key);
     for (const Value& route : items_of(entry.value.find("routes"))) {
       stanza.routes.push_back(
           {route.text_or("to", ""), route.text_or("via", ""), parse_number(text_of(route.find("metric")))});

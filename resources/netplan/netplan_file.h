@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -65,7 +66,7 @@ using Stanzas = std::map<std::string, Stanza>;
 std::string render_file(const Stanzas& stanzas);
 
 /// The inverse of render_file(). Other keys, such as those added by hand, are ignored.
-/// Errors: kInvalidInput if the text is not YAML.
+/// Errors: as parse_yaml().
 Result<Stanzas> parse_file(std::string_view text);
 
 /// {mtu?, addresses?, link_local: true?, routes?, fabric: false?, renderer: "NetworkManager"?}: the canonical form in
@@ -76,9 +77,21 @@ Stanza decode_stanza(const Value& value);
 /// Route::str() of each.
 Value texts_of(const std::vector<Route>& routes);
 
+/// Larger files are not read. A definition has a few hundred bytes.
+inline constexpr std::size_t kLargestNetplanText = std::size_t{256} << 10;
+
 /// A netplan file as netplan's own parser (libyaml) reads it: maps, lists, and every scalar as text, quoted or not,
-/// each with its line in Value::where. An empty file is null.
-/// Errors: kInvalidInput with "line N" as context, also for more than 100 000 nodes, anchors expanded, or 64 levels.
+/// each with its line in Value::where. An alias becomes a copy of its value. An empty file is null.
+/// Errors: kInvalidInput with "line N" as context; kUnsupported for a file beyond the limits. These are
+/// kLargestNetplanText, 64 levels and 32,768 values, also with all aliases replaced.
 Result<Value> parse_yaml(std::string_view text);
+
+struct ParsedYaml {
+  Value tree;
+  /// The last line of each definition below `network: ethernets`, from 1, by its key. Those in an alias are missing.
+  std::map<std::string, int> last_lines = {};
+};
+/// As parse_yaml().
+Result<ParsedYaml> parse_yaml_with_lines(std::string_view text);
 
 }  // namespace sparkplan::netplan

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
+#include <utility>
 
 #include "engine/core/diagnostic.h"
 
@@ -82,13 +82,19 @@ Error not_taken_over(const std::string& interface, const Definition& definition)
   return error;
 }
 
-std::string why_untouchable(const std::string& interface, const std::string& connection,
-                            const std::vector<LinkFacts>& links) {
-  if (connection.empty() || connection.starts_with("127.") || connection == "::1") return "";
-  const std::set<std::string> ends = links_with_address(connection, links);
-  if (ends.empty()) return "may carry our connection: no interface has its address, " + connection;
-  if (ends.contains(interface)) return "carries sparkplan's connection to the node";
-  return links_below(ends, links).contains(interface) ? "is part of the link that carries our connection" : "";
+OwnConnection::OwnConnection(std::string address, const std::vector<LinkFacts>& links)
+    : address_(std::move(address)),
+      is_remote_(!address_.empty() && !address_.starts_with("127.") && address_ != "::1") {
+  if (!is_remote_) return;
+  ends_ = links_with_address(address_, links);
+  below_ = links_below(ends_, links);
+}
+
+std::string OwnConnection::why_untouchable(const std::string& interface) const {
+  if (!is_remote_) return "";
+  if (ends_.empty()) return "may carry our connection: no interface has its address, " + address_;
+  if (ends_.contains(interface)) return "carries sparkplan's connection to the node";
+  return below_.contains(interface) ? "is part of the link that carries our connection" : "";
 }
 
 std::optional<Error> why_unfit(const ObservedPort& port, const std::vector<LinkFacts>& links,

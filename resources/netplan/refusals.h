@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,23 @@
 /// Refusals of interfaces that other software or other definitions use, whatever cluster.yaml declares.
 namespace sparkplan::netplan {
 
-/// Pure. Why the interface must not be changed: it carries our connection, something built on it does, or that is
-/// unknown. `connection` is the node's address of that connection; empty: none. Empty if it may be changed.
-std::string why_untouchable(const std::string& interface, const std::string& connection,
-                            const std::vector<LinkFacts>& links);
+/// The links that carry our connection to the node. They are looked up once, for all interfaces: a node may report
+/// thousands of links.
+class OwnConnection {
+ public:
+  /// `address` is the node's address of that connection; empty: none.
+  OwnConnection(std::string address, const std::vector<LinkFacts>& links);
+
+  /// Why the interface must not be changed: it carries our connection, something built on it does, or that is unknown.
+  /// Empty if it may be changed.
+  std::string why_untouchable(const std::string& interface) const;
+
+ private:
+  std::string address_;
+  bool is_remote_ = false;
+  std::set<std::string> ends_;   ///< Links with the address.
+  std::set<std::string> below_;  ///< These, and all that they are built on.
+};
 
 /// The warning for `adopt: keep`: how a foreign definition uses the interface.
 Diagnostic left_to(const std::string& interface, const Definition& definition, const SourceRange& where);

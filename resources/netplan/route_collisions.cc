@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
+#include <string_view>
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/tree.h"
@@ -77,13 +79,12 @@ std::vector<Diagnostic> route_collisions(const std::string& node, const std::vec
     found.back().node = node;
     return found;
   }
+  std::set<std::string_view> ours(configured.begin(), configured.end());
+  for (const ObservedPort& one : fabric) ours.insert(one.interface);
   for (const RouteFacts& route : own.host.routes) {
     if (found.size() == kMostCollisions) break;
-    const bool ours =
-        std::ranges::find(configured, route.interface) != configured.end() ||
-        std::ranges::any_of(fabric, [&](const ObservedPort& one) { return one.interface == route.interface; });
     const auto destination = parse_ipv4_network(route.destination);
-    if (ours || !destination || destination->prefix_length <= kLongestDefault) continue;
+    if (ours.contains(route.interface) || !destination || destination->prefix_length <= kLongestDefault) continue;
     const auto hit = std::ranges::find_if(
         networks, [&](const PlacedNetwork& subnet) { return subnet.network.overlaps(*destination); });
     if (hit == networks.end()) continue;

@@ -21,28 +21,28 @@ constexpr std::string_view kEndOfMark = "; this did:";
 constexpr std::string_view kItself = "it";
 /// Before each line to restore.
 constexpr std::string_view kKept = "#sparkplan:";
-/// The most lines that a definition may have after its last value: closing braces.
-constexpr std::size_t kMostClosingLines = 8;
 
-std::vector<std::string> lines_of(std::string_view text) {
-  const auto lines = lines_with_ends(text);
-  return {lines.begin(), lines.end()};
+/// Removes the first line from the text, and returns it with its end. A node's text can have millions of lines.
+std::string_view take_whole_line(std::string_view& text) {
+  const std::string_view whole = text;
+  return whole.substr(0, take_line(text).size() + 1);
 }
 
-std::string text_of(std::span<const std::string> lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line;
-  return text;
-}
+std::string_view indent_of(std::string_view line) { return line.substr(0, line.find_first_not_of(" \t\r\n")); }
 
-std::string indent_of(const std::string& line) { return line.substr(0, line.find_first_not_of(" \t\r\n")); }
-
-/// The replacement of these lines: an empty definition, and the lines as comments.
-std::string emptied(std::span<const std::string> lines, const std::string& key, const std::string& interface) {
-  std::string text = indent_of(lines.front()) + key + std::string(kMark) +
-                     (key == interface ? std::string(kItself) : interface) + std::string(kEndOfMark) + "\n";
-  for (const std::string& line : lines) text += std::string(kKept) + line;
-  return text;
+/// Adds the replacement of these lines: an empty definition, and the lines as comments.
+void add_emptied(std::span<const std::string_view> lines, const std::string& key, const std::string& interface,
+                 std::string& text) {
+  text += indent_of(lines.front());
+  text += key;
+  text += kMark;
+  text += key == interface ? kItself : std::string_view(interface);
+  text += kEndOfMark;
+  text += '\n';
+  for (const std::string_view line : lines) {
+    text += kKept;
+    text += line;
+  }
 }
 
 struct Marked {
@@ -50,7 +50,7 @@ struct Marked {
   std::string interface;
 };
 
-std::optional<Marked> marked_in(const std::string& line) {
+std::optional<Marked> marked_in(std::string_view line) {
   const std::string_view text = trim(line);
   const auto mark = text.find(kMark);
   if (mark == std::string_view::npos || !text.ends_with(kEndOfMark)) return std::nullopt;
@@ -72,42 +72,57 @@ MapEntry* definition_in(Value& tree, const std::string& key) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-int last_line_of(const Value& value) {
-  int last = value.where.line;
-  for (const MapEntry& entry : entries_of(value)) {
-    last = std::max({last, entry.key_where.line, last_line_of(entry.value)});
-  }
-  for (const Value& item : items_of(value)) last = std::max(last, last_line_of(item));
-  return last;
-}
-
 /// Line numbers from 0: the line of the key, and the line after the last one.
 struct Range {
   std::size_t begin = 0;
   std::size_t end = 0;
+  std::string key;
 };
 
-std::string replaced(const std::vector<std::string>& lines, const Range& range, const std::string& key,
-                     const std::string& interface) {
-  const std::span all(lines);
-  return text_of(all.first(range.begin)) + emptied(all.subspan(range.begin, range.end - range.begin), key, interface) +
-         text_of(all.subspan(range.end));
+tl::unexpected<Error> not_determined(const std::string& key) {
+  return failure(ErrorCode::kUnsupported, "the lines that define " + key + " cannot be determined");
 }
 
-/// The lines of this definition alone: without them, the rest of the file has the same meaning.
-Result<Range> range_of(std::string_view text, const std::string& key) {
-  SPARK_TRY(Value tree, parse_yaml(text));
-  MapEntry* entry = definition_in(tree, key);
-  if (entry == nullptr) return failure(ErrorCode::kNotFound, "there is no definition of " + key);
-  const auto first = static_cast<std::size_t>(entry->key_where.line - 1);
-  const auto last = static_cast<std::size_t>(std::max(entry->key_where.line, last_line_of(entry->value)));
-  entry->value = Value::map();
-  const auto lines = lines_of(text);
-  for (std::size_t end = last; end <= std::min(lines.size(), last + kMostClosingLines); ++end) {
-    const auto parsed = parse_yaml(replaced(lines, {first, end}, key, key));
-    if (parsed && *parsed == tree) return Range{first, end};
+/// The lines of these definitions, in their order. Empties the definitions in the tree.
+Result<std::vector<Range>> take_ranges(const KeysToEmpty& keys, ParsedYaml& file) {
+  std::vector<Range> ranges;
+  for (const auto& [key, interface] : keys) {
+    MapEntry* entry = definition_in(file.tree, key);
+    if (entry == nullptr) return failure(ErrorCode::kNotFound, "there is no definition of " + key);
+    const auto last = file.last_lines.find(key);
+    if (last == file.last_lines.end()) return not_determined(key);
+    const int line = entry->key_where.line;
+    ranges.push_back({static_cast<std::size_t>(line - 1), static_cast<std::size_t>(std::max(line, last->second)), key});
+    entry->value = Value::map();
   }
-  return failure(ErrorCode::kUnsupported, "the lines that define " + key + " cannot be determined");
+  std::ranges::sort(ranges, {}, &Range::begin);
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].begin < ranges[i - 1].end) return not_determined(ranges[i].key);
+  }
+  return ranges;
+}
+
+/// The text with these definitions emptied.
+Result<std::string> replaced(std::string_view text, const std::vector<Range>& ranges, const KeysToEmpty& keys) {
+  const auto lines = lines_with_ends(text);
+  const std::span all(lines);
+  std::string replaced;
+  std::size_t done = 0;
+  const auto keep_until = [&](std::size_t end) {
+    for (; done < end; ++done) replaced += all[done];
+  };
+  for (const Range& range : ranges) {
+    if (range.end > lines.size()) return not_determined(range.key);
+    if (range.end < lines.size() && lines[range.end].starts_with(kKept)) {
+      return failure(ErrorCode::kUnsupported,
+                     "comments of an earlier takeover follow the definition: remove one of the two");
+    }
+    keep_until(range.begin);
+    add_emptied(all.subspan(range.begin, range.end - range.begin), range.key, keys.at(range.key), replaced);
+    done = range.end;
+  }
+  keep_until(lines.size());
+  return replaced;
 }
 
 bool names_a_secret(const std::string& key) {
@@ -118,42 +133,65 @@ bool names_a_secret(const std::string& key) {
          std::ranges::any_of(kParts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
 }
 
-/// The number of lines that begin a definition of this name, at any depth: of two, a parser takes the last one.
-std::size_t count_of(std::string_view text, const std::string& key) {
-  std::size_t count = 0;
-  for (const std::string& line : lines_of(text)) {
-    std::string_view begin = trim(line);
-    if (begin.starts_with('"') || begin.starts_with('\'')) begin.remove_prefix(1);
-    if (!begin.starts_with(key)) continue;
-    begin.remove_prefix(key.size());
-    if (begin.starts_with('"') || begin.starts_with('\'')) begin.remove_prefix(1);
-    count += trim(begin).starts_with(':') ? 1U : 0U;
+/// Whether the line begins a definition of this name.
+bool begins(std::string_view line, std::string_view key) {
+  if (!line.starts_with(key)) return false;
+  line.remove_prefix(key.size());
+  if (line.starts_with('"') || line.starts_with('\'')) line.remove_prefix(1);
+  return trim(line).starts_with(':');
+}
+
+/// The number of lines that begin a definition of each name, at any depth: of two, a parser takes the last one.
+std::map<std::string, std::size_t> counts_of(std::string_view text, const KeysToEmpty& keys) {
+  std::map<std::string, std::size_t> counts;
+  for_each_line(text, [&](std::string_view whole) {
+    std::string_view line = trim(whole);
+    if (line.starts_with('"') || line.starts_with('\'')) line.remove_prefix(1);
+    if (line.empty()) return;
+    for (const auto& [key, interface] : keys) {
+      if (begins(line, key)) ++counts[key];
+    }
+  });
+  return counts;
+}
+
+/// Those that the text has not emptied yet. Errors: kUnsupported for a key that is defined more than once.
+Result<KeysToEmpty> still_to_empty(std::string_view text, const KeysToEmpty& keys) {
+  auto counts = counts_of(text, keys);
+  const auto before = emptied_in(text);
+  KeysToEmpty left;
+  for (const auto& [key, interface] : keys) {
+    const std::size_t count = counts[key];
+    if (count > 1) return failure(ErrorCode::kUnsupported, key + " is defined more than once in that file");
+    if (count == 0 || !before.contains(key)) left.emplace(key, interface);
   }
-  return count;
+  return left;
 }
 
 }  // namespace
 
-Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface) {
-  const std::size_t definitions = count_of(text, key);
-  const bool emptied_before = emptied_in(text).contains(key);
-  if (emptied_before && definitions == 1) return std::string(text);
-  if (definitions > 1) return failure(ErrorCode::kUnsupported, key + " is defined more than once in that file");
-  SPARK_TRY(const Range range, range_of(text, key));
-  const auto lines = lines_of(text);
-  if (range.end < lines.size() && lines[range.end].starts_with(kKept)) {
-    return failure(ErrorCode::kUnsupported,
-                   "comments of an earlier takeover follow the definition: remove one of the two");
-  }
-  return replaced(lines, range, key, interface);
+Result<std::string> with_emptied(std::string_view text, const KeysToEmpty& keys) {
+  SPARK_TRY(const KeysToEmpty left, still_to_empty(text, keys));
+  if (left.empty()) return std::string(text);
+  SPARK_TRY(ParsedYaml file, parse_yaml_with_lines(text));
+  SPARK_TRY(const auto ranges, take_ranges(left, file));
+  SPARK_TRY(std::string emptied, replaced(text, ranges, left));
+  const auto parsed = parse_yaml(emptied);
+  if (!parsed || *parsed != file.tree) return not_determined(ranges.front().key);
+  return emptied;
 }
 
-std::string with_restored(std::string_view text, const std::string& key) {
+Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface) {
+  return with_emptied(text, KeysToEmpty{{key, interface}});
+}
+
+std::string with_restored(std::string_view text, const std::set<std::string>& keys) {
   std::string restored;
   bool inside = false;
-  for (const std::string& line : lines_of(text)) {
+  while (!text.empty()) {
+    const std::string_view line = take_whole_line(text);
     if (const auto marked = marked_in(line)) {
-      inside = marked->key == key;
+      inside = keys.contains(marked->key);
       if (inside) continue;
     }
     // A person may have inserted blank lines or comments between them.
@@ -167,11 +205,15 @@ std::string with_restored(std::string_view text, const std::string& key) {
   return restored;
 }
 
+std::string with_restored(std::string_view text, const std::string& key) {
+  return with_restored(text, std::set<std::string>{key});
+}
+
 std::map<std::string, std::string> emptied_in(std::string_view text) {
   std::map<std::string, std::string> found;
-  for (const std::string& line : lines_of(text)) {
+  for_each_line(text, [&](std::string_view line) {
     if (auto marked = marked_in(line)) found.emplace(std::move(marked->key), std::move(marked->interface));
-  }
+  });
   return found;
 }
 
@@ -184,9 +226,16 @@ bool holds_secrets(const Value& tree) {
   return items != nullptr && std::ranges::any_of(*items, holds_secrets);
 }
 
+std::string why_not_emptied_at(std::string_view path) {
+  constexpr std::string_view kDirectory = "/etc/netplan/";
+  constexpr std::size_t kLongestFileName = 255;  // Source: NAME_MAX, linux/limits.h.
+  const bool there = path.starts_with(kDirectory) && path.size() <= kDirectory.size() + kLongestFileName;
+  return there ? "" : "only files in /etc/netplan are taken over";
+}
+
 std::string why_not_taken_over(const std::string& path, std::string_view text, const Value& tree,
                                const std::string& key) {
-  if (!path.starts_with("/etc/netplan/")) return "only files in /etc/netplan are taken over";
+  if (auto elsewhere = why_not_emptied_at(path); !elsewhere.empty()) return elsewhere;
   if (holds_secrets(tree)) return "that file holds secrets, which stay on the node";
   const auto emptied = with_emptied(text, key, key);
   return emptied ? "" : emptied.error().message;

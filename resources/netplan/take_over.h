@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -11,14 +12,21 @@
 /// it as comments. It is restored word for word when sparkplan no longer manages the interface.
 namespace sparkplan::netplan {
 
-/// Pure. The text with an empty definition in place of the one with that key below `ethernets`; all other bytes stay.
-/// The key is the interface's name, or the name of a profile for it ("NM-UUID").
-/// Errors: kNotFound without such a definition; kUnsupported if its own lines cannot be determined; kInvalidInput for a
-/// text that is not YAML.
+/// The key of each definition that is to be emptied, below `ethernets`: an interface's name, or the name of a profile
+/// for it ("NM-UUID"). To the name of the interface.
+using KeysToEmpty = std::map<std::string, std::string>;
+
+/// Pure. The text with empty definitions in place of those with these keys; all other bytes stay. Takes two parses,
+/// whatever the number of keys.
+/// Errors: kNotFound if one is missing; kUnsupported if one's own lines cannot be determined; and as parse_yaml(). Then
+/// none is emptied.
+Result<std::string> with_emptied(std::string_view text, const KeysToEmpty& keys);
+/// The same for one definition.
 Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface);
 
-/// Pure. The inverse, also after other edits of the file. A text in which no definition of that key is emptied stays
-/// unchanged.
+/// Pure. The inverse, also after other edits of the file, in one pass over the text. Keys without an emptied definition
+/// change nothing.
+std::string with_restored(std::string_view text, const std::set<std::string>& keys);
 std::string with_restored(std::string_view text, const std::string& key);
 
 /// Pure. The keys of the definitions that sparkplan has emptied in this text, with the interface of each.
@@ -26,6 +34,9 @@ std::map<std::string, std::string> emptied_in(std::string_view text);
 
 /// Pure. Whether the file holds secrets, which must not leave the node.
 bool holds_secrets(const Value& tree);
+
+/// Pure. Why no definition is emptied in a file of this path; empty if one may be.
+std::string why_not_emptied_at(std::string_view path);
 
 /// Pure. Why sparkplan cannot empty a definition in this file: the file's text would travel to the controller. Empty if
 /// it can.

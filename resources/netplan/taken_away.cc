@@ -1,6 +1,7 @@
 #include "resources/netplan/taken_away.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "engine/core/diagnostic.h"
@@ -13,13 +14,15 @@ namespace {
 /// Longer than any address, route or domain. A longer text is no entry, and need not travel to the controller.
 constexpr std::size_t kLongestEntry = 300;
 constexpr std::size_t kMostEntries = 1000;
+/// The most files that one warning names.
+constexpr std::size_t kMostNamedSources = 16;
 
 /// The entries in their order, each once.
 class Entries {
  public:
   void add(std::string entry) {
-    const bool known = std::ranges::find(list_, entry) != list_.end();
-    if (!known && entry.size() <= kLongestEntry && list_.size() < kMostEntries) list_.push_back(std::move(entry));
+    if (entry.size() > kLongestEntry || list_.size() == kMostEntries || !known_.insert(entry).second) return;
+    list_.push_back(std::move(entry));
   }
   void add_address(std::string_view address) { add("address " + std::string(address)); }
   void add_route(std::string_view to, std::string_view via) {
@@ -34,6 +37,7 @@ class Entries {
 
  private:
   std::vector<std::string> list_;
+  std::set<std::string> known_;
 };
 
 /// The words of a text between these separators, without empty ones.
@@ -159,11 +163,12 @@ std::optional<Diagnostic> what_goes(const ObservedPort& port, const Stanza& stan
   if (!stanza.manages_addresses()) return std::nullopt;
   Entries entries;
   std::vector<std::string> sources;
+  std::size_t count = 0;  // Of the sources, all that a node lists.
   bool competes = false;
   for (const Definition& one : before.definitions) {
     if (before.is_ours && gives_way(one)) continue;  // Its profile is inactive by now.
     competes = true;
-    if (!one.entries.empty()) sources.push_back(one.source);
+    if (!one.entries.empty() && ++count <= kMostNamedSources) sources.push_back(one.source);
     for (const std::string& entry : one.entries) entries.add(entry);
   }
   if (competes && port.link != nullptr) {
@@ -182,6 +187,7 @@ std::optional<Diagnostic> what_goes(const ObservedPort& port, const Stanza& stan
   const auto kept = ours.take();
   std::erase_if(gone, [&](const std::string& one) { return std::ranges::find(kept, one) != kept.end(); });
   if (gone.empty()) return std::nullopt;
+  if (count > sources.size()) sources.push_back(std::to_string(count - sources.size()) + " more");
   return finding(
       Severity::kWarning, "fabric.take-over",
       port.interface + " loses " + join(gone, ", ") + (sources.empty() ? "" : " (" + join(sources, ", ") + ")"),

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/core/json.h"
 #include "engine/core/text.h"
@@ -111,6 +112,27 @@ void forge_long_names(FleetBench& bench) {
   bench.root(1).make_directory(test::kProfileFile);
 }
 
+/// Two nodes, each with one interface of the fabric to take over.
+void declare_fabric(FleetBench& bench) {
+  bench.sections = "fabric: {topology: custom, adopt: take-over}\n";
+  for (std::size_t node = 1; node <= 2; ++node) {
+    bench.extra[node - 1] =
+        ", fabric: {interfaces: [{name: eth1, address: 192.168.100." + std::to_string(node) + "/24}]}";
+  }
+}
+
+std::string repeated_text(int count, const std::string& piece) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += piece;
+  return text;
+}
+
+std::vector<std::string> changes_of_second(const Report& report) {
+  auto all = test::changes(report);
+  std::erase_if(all, [](const std::string& change) { return !change.starts_with("n2 "); });
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("a rollback of a node with the largest journal costs less than 85 MB") {
@@ -159,6 +181,32 @@ TEST_CASE("a node whose manifest has long names that a text would repeat costs a
   std::printf("long names: plan %ld MB\n", plan.megabytes);
   CHECK(plan.exit_status == 0);
   CHECK(plan.megabytes < kMostFleetMegabytes);
+}
+
+TEST_CASE(
+    "a node with a netplan file that has no end costs a plan less than 85 MB, and the others are planned as usual") {
+  FleetBench bench(2);
+  declare_fabric(bench);
+  const auto usual = changes_of_second(bench.plan());
+  REQUIRE(usual == std::vector<std::string>{"n2 create netplan/eth1 config"});
+  const std::string begin = "network:\n  ethernets:\n    eth1:\n";
+  const std::string copies =
+      begin + "      a: &a " + std::string(200'000, 'x') + "\n      b: [" + repeated_text(10'000, "*a, ") + "]\n";
+  const std::string nested = begin + "      a: " + repeated_text(900'000, "[");
+  const std::string anchors = begin + repeated_text(60'000, "      a: &a\n");
+  for (const std::string& text : {copies, nested, anchors}) {
+    bench.root(1).write("/etc/netplan/50-theirs.yaml", text);
+    const auto plan = cost_of([&] {
+      const Report report = bench.plan();
+      const auto& blocked = report.nodes.at(0).plan.blocked;
+      return blocked.size() == 1 && blocked.front().id.str() == "netplan/eth1" && !report.nodes.at(1).error &&
+             changes_of_second(report) == usual;
+    });
+    std::printf("endless netplan file: plan %ld MB\n", plan.megabytes);
+    CHECK(plan.exit_status == 0);
+    CHECK(plan.megabytes < kMostFleetMegabytes);
+    CHECK(plan.seconds < 5);
+  }
 }
 
 TEST_CASE("a plan that is not carried out moves into its report, and the node's data is freed") {

@@ -150,22 +150,22 @@ TEST_CASE("netplan: the interface of our connection and all interfaces that carr
   links[3].master = "bond0";
   for (const char* name : {"br0", "vlan5", "bond0", "enp1"}) {
     INFO(name);
-    CHECK_FALSE(why_untouchable(name, "10.0.0.11", links).empty());
+    CHECK_FALSE(OwnConnection("10.0.0.11", links).why_untouchable(name).empty());
   }
-  CHECK(why_untouchable("enp2", "10.0.0.11", links).empty());
+  CHECK(OwnConnection("10.0.0.11", links).why_untouchable("enp2").empty());
 }
 
 TEST_CASE("netplan: a link-local connection address names its interface") {
   const std::vector<LinkFacts> links{link("enp1", {"fe80::1/64"}), link("enp2", {"fe80::1/64"})};
-  CHECK_FALSE(why_untouchable("enp1", "fe80::1%enp1", links).empty());
-  CHECK(why_untouchable("enp2", "fe80::1%enp1", links).empty());
+  CHECK_FALSE(OwnConnection("fe80::1%enp1", links).why_untouchable("enp1").empty());
+  CHECK(OwnConnection("fe80::1%enp1", links).why_untouchable("enp2").empty());
 }
 
 TEST_CASE("netplan: without a known incoming interface all interfaces are protected") {
   const std::vector<LinkFacts> links{link("enp1", {"10.0.0.11/24"})};
-  CHECK_FALSE(why_untouchable("enp1", "10.9.9.9", links).empty());
-  CHECK(why_untouchable("enp1", "127.0.0.1", links).empty());
-  CHECK(why_untouchable("enp1", "", links).empty());
+  CHECK_FALSE(OwnConnection("10.9.9.9", links).why_untouchable("enp1").empty());
+  CHECK(OwnConnection("127.0.0.1", links).why_untouchable("enp1").empty());
+  CHECK(OwnConnection("", links).why_untouchable("enp1").empty());
 }
 
 TEST_CASE("netplan: of random link-local addresses only the presence of one is compared") {
