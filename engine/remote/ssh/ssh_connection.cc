@@ -66,7 +66,7 @@ class SshConnection final : public Connection {
  private:
   Error refused(const std::string& what) const {
     // libssh has no error text for a timeout.
-    const std::string reason = ssh::ssh_words(way_->session.get());
+    const std::string reason = ssh::reason_of(way_->session);
     return make_error(ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason));
   }
 
@@ -76,6 +76,7 @@ class SshConnection final : public Connection {
   std::chrono::milliseconds timeout_;
 };
 
+/// Also of a jump host's session: its tunnel would otherwise wait for ever.
 void notice_loss(ssh_session session) {
   const int descriptor = ssh_get_fd(session);
   const int on = 1;
@@ -102,6 +103,7 @@ class Approach {
     }
     auto session = ssh::open_session(station, options_, host_key_type, socket);
     if (!session) return failure(within(std::move(session).error(), station));
+    notice_loss(session->get());
     return session;
   }
 
@@ -223,7 +225,6 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
     SPARK_TRY(auto session, approach.trusted_session_to(last, host_key));
     SPARK_CHECK(approach.log_in(session, last, host_key));
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-    notice_loss(session.get());
     auto shared = std::make_shared<const SshConnectionParts>(
         SshConnectionParts{approach.take_tunnel(), std::move(session), options.unread->of(node.name.str()),
                            options.most_unread, options.stop_ends_writes ? options.stop : std::stop_token()});

@@ -98,10 +98,14 @@ Result<std::unique_ptr<Connection>> Sshd::log_in(ConnectOptions options) const {
 
 std::string Sshd::node_name() { return node_at(0).name.str(); }
 
-Result<std::unique_ptr<Connection>> Sshd::connect_to(const ConnectOptions& options) const {
+NodeSpec Sshd::node() const {
   auto node = node_at(port_);
   node.ssh.host_key = fingerprint_;
-  return connect_ssh(node, options);
+  return node;
+}
+
+Result<std::unique_ptr<Connection>> Sshd::connect_to(const ConnectOptions& options) const {
+  return connect_ssh(node(), options);
 }
 
 void Sshd::serve() {

@@ -72,7 +72,8 @@ class Sshd {
                                              const std::stop_token& stop = {}) const;
   /// The result of a login with kSshdPassword.
   Result<std::unique_ptr<Connection>> log_in(ConnectOptions options) const;
-  /// The one to which log_in() connects. All of these servers are one node.
+  /// The one to which log_in() connects, with its host key. All of these servers are one node.
+  NodeSpec node() const;
   static std::string node_name();
 
  private:
