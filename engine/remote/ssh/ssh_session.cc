@@ -209,7 +209,7 @@ Result<OfferedHostKey> examine_host_key(ssh_session session, const SshStation& s
   return offered;
 }
 
-Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station) {
+Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station, RecordedHostKeys& recorded) {
   const std::string trust = "`sparkplan trust " + station.node + "`";
   const auto shown = "its " + key.type + " host key is " + key.fingerprint;
   switch (key.standing) {
@@ -218,6 +218,7 @@ Result<void> require_trusted(const OfferedHostKey& key, const SshStation& statio
       return {};
     case OfferedHostKey::Standing::kUnknown:
       if (station.host_keys == HostKeyPolicy::kAcceptNew) {
+        recorded.add(key.known_hosts_line);  // First, as another connection may read the file at once.
         SPARK_CHECK(remember_host_key(key));
         return {};
       }

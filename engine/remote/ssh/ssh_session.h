@@ -77,8 +77,9 @@ Result<SessionPointer> open_session(const SshStation& station, const ConnectOpti
 /// The session's host key, compared with the pin and with known_hosts.
 Result<OfferedHostKey> examine_host_key(ssh_session session, const SshStation& station);
 
-/// Errors: kUntrusted with the fingerprint and the command that trusts it.
-Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station);
+/// With `host_keys: accept-new` an unknown key is recorded, in the file and in `recorded`.
+/// Errors: kUntrusted with the fingerprint and the command that trusts it; those of remember_host_key().
+Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station, RecordedHostKeys& recorded);
 
 /// Public key authentication with the station's keys. If none is accepted, the password of `options`, unless it is
 /// empty. All keys together may take the connection timeout, and the password the same again.
