@@ -191,6 +191,9 @@ Error with_ignored(Error error, const SshWay& way) {
   return error;
 }
 
+/// The node, as UnlockedKeys knows it. Two nodes that `init` reads may have one name.
+std::string place_of(const SshWay& way) { return way.node().node + " " + way.node().known_name(); }
+
 /// Calls `attempt` until no key with a passphrase is in its way that the user can unlock. The question is asked without
 /// a connection: no server waits for the user.
 template <class Attempt>
@@ -201,10 +204,16 @@ auto with_unlocked_keys(const SshWay& way, const ConnectOptions& options, Attemp
     Approach approach(way, options);
     auto outcome = attempt(approach);
     if (outcome) return outcome;
-    if (!approach.locked() || !options.keys || asked == kMostKeys) {
+    const auto& locked = approach.locked();
+    if (locked && options.keys && options.keys->was_connected_to(place_of(way))) {
+      Error error = std::move(outcome).error();
+      error.hint = "sparkplan asks for a passphrase only until it has connected to the node once; " + error.hint;
+      return failure(std::move(error));
+    }
+    if (!locked || !options.keys || asked == kMostKeys) {
       return failure(with_ignored(std::move(outcome).error(), way));
     }
-    SPARK_CHECK(options.keys->unlock(approach.locked()->path, approach.locked()->shown));
+    SPARK_CHECK(options.keys->unlock(locked->path, locked->shown, locked->server));
   }
 }
 
@@ -230,6 +239,7 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
     SPARK_TRY(auto session, approach.trusted_session_to(last, host_key));
     SPARK_CHECK(approach.log_in(session, last, host_key));
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+    if (options.keys) options.keys->connected_to(place_of(way));
     auto shared = std::make_shared<const SshConnectionParts>(
         SshConnectionParts{approach.take_tunnel(), std::move(session), options.unread->of(node.name.str()),
                            options.most_unread, options.stop_ends_writes ? options.stop : std::stop_token()});

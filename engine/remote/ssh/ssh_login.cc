@@ -140,7 +140,8 @@ class Login {
                   judge(await([&] { return ssh_userauth_try_publickey(session_.get(), nullptr, key.get()); })));
         if (!wanted) continue;
       }
-      locked = LockedKey{file->path, file->shown};
+      locked = LockedKey{file->path, file->shown,
+                         station_.is_jump_host ? station_.context() + " of " + station_.node : station_.node};
       return false;
     }
     return false;

@@ -50,6 +50,7 @@ using ChannelPointer = std::unique_ptr<ssh_channel_struct, ChannelDeleter>;
 struct LockedKey {
   std::string path;
   std::string shown;
+  std::string server = {};  ///< As in KeyQuestion.
 };
 
 /// Repeats a libssh call that returns SSH_AGAIN. Ends at any other result, or when `end` has come or a stop is

@@ -106,8 +106,9 @@ inline constexpr std::string_view kNoKeyAccepted = "accepts none of our keys";
 
 /// Connects over SSH, on the way that cluster.yaml and the ssh configuration describe: host keys checked (pin, else
 /// known_hosts, else refused), public key authentication, and the password if `options` has one. Asks for the
-/// passphrase of a key that the server accepts. Errors name the settings of the configuration that were ignored.
-/// Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted, kInvalidInput.
+/// passphrase of a key that the server accepts, unless `options.keys` has had a connection to the node. Errors name the
+/// settings of the configuration that were ignored. Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted,
+/// kInvalidInput.
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options);
 
 /// A local child process per program, from this build's image for the machine's architecture. The agent works below

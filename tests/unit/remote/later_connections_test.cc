@@ -2,7 +2,10 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/remote/programs/installation.h"
 #include "engine/remote/transport/transport.h"
@@ -81,6 +84,32 @@ TEST_CASE("accept-new: a machine whose host key the run has recorded gets no log
   auto second_run = of_a_run();
   second_run.password = first_run.password;
   CHECK(connect_ssh(node, second_run));
+}
+
+TEST_CASE("keys: a node causes no question for a passphrase once it was connected to, and the question names it") {
+  const HomeWithoutKeys home;
+  const auto key = make_usual_key("correct horse");
+  const Sshd server(test::ask_as_pam_does, test::serve_programs, ClientKeys::kAccepted);
+  NodeSpec node = server.node();
+  std::vector<std::string> questions;
+  auto run = of_a_run();
+  run.keys = std::make_shared<UnlockedKeys>([&](const KeyQuestion& question) {
+    questions.push_back(question.server + ": " + question.file);
+    return Secret::copy_of("correct horse");
+  });
+  for (int i = 0; i < 2; ++i) CHECK(connect_ssh(node, run));
+  CHECK(questions == std::vector<std::string>{"spark-01: ~/.ssh/id_ed25519"});
+
+  // Later it accepts another key only.
+  const auto other = key + "_other";
+  test::write_private_key(other, "correct horse");
+  node.ssh.identity = other;
+  const auto refused = connect_ssh(node, run);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kPermissionDenied);
+  CHECK(refused.error().message.find("which has a passphrase") != std::string::npos);
+  CHECK(refused.error().hint.starts_with("sparkplan asks for a passphrase only until it has connected to the node"));
+  CHECK(questions.size() == 1);
 }
 
 TEST_CASE("a node that refuses the connection after the password was sent is an error, and nothing worse") {
