@@ -51,11 +51,6 @@ std::set<std::string> names_and_addresses_of(const std::vector<HostArgument>& kn
   return all;
 }
 
-bool is_among(const std::set<std::string>& known, const AnnouncedHost& host) {
-  return known.contains(host.name) || std::any_of(host.addresses.begin(), host.addresses.end(),
-                                                  [&](const auto& address) { return known.contains(address); });
-}
-
 struct Found {
   HostArgument host;
   std::string about;
@@ -121,18 +116,39 @@ std::string first_that_answers(const std::vector<std::string>& addresses,
   return found == addresses.end() ? addresses.front() : *found;
 }
 
+std::vector<AnnouncedHost> hosts_besides(const std::set<std::string>& known, std::vector<AnnouncedHost> hosts) {
+  for (AnnouncedHost& host : hosts) {
+    std::erase_if(host.addresses, [&](const std::string& address) { return known.contains(address); });
+  }
+  std::erase_if(hosts, [&](const AnnouncedHost& host) { return host.addresses.empty() || known.contains(host.name); });
+  return hosts;
+}
+
+std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts) {
+  std::vector<HostArgument> once;
+  std::set<std::pair<std::string, std::uint16_t>> seen;
+  for (const HostArgument& host : hosts) {
+    if (seen.emplace(host.address, host.port).second) once.push_back(host);
+  }
+  return once;
+}
+
 std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument>& known, const GlobalOptions& global,
                                                   const Interrupts& interrupts, Console& console) {
   console.remark("Searching this machine's networks for SSH servers ...");
-  const auto hosts = find_ssh_hosts(interrupts.token());
-  if (!hosts) {
-    console.error(hosts.error());
+  const auto announced = find_ssh_hosts(interrupts.token());
+  if (!announced) {
+    console.error(announced.error());
     return std::nullopt;
   }
-  const auto named = names_and_addresses_of(known);
+  if (announced->cut) {
+    console.remark("More is announced than is listed here: at most " + std::to_string(kMostAnnouncedHosts) +
+                   " machines, each with " + std::to_string(kMostAnnouncedAddresses) +
+                   " addresses. Name the machines that are missing.");
+  }
   std::vector<Found> found;
-  for (const AnnouncedHost& host : *hosts) {
-    auto argument = is_among(named, host) ? std::nullopt : argument_for(host);
+  for (const AnnouncedHost& host : hosts_besides(names_and_addresses_of(known), announced->hosts)) {
+    auto argument = argument_for(host);
     if (argument) found.push_back({*std::move(argument), host.name, host.addresses});
   }
   if (found.empty()) {
@@ -140,8 +156,9 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
     return std::vector<HostArgument>();
   }
   auto hosts_agreed_on = agreed(found, interrupts, console);
-  if (hosts_agreed_on) go_where_they_answer(found, *hosts_agreed_on, global, interrupts);
-  return hosts_agreed_on;
+  if (!hosts_agreed_on) return std::nullopt;
+  go_where_they_answer(found, *hosts_agreed_on, global, interrupts);
+  return each_place_once(*hosts_agreed_on);
 }
 
 std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& machines, const Interrupts& interrupts,

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "engine/cli/terminal/console.h"
 #include "engine/cli/terminal/interrupts.h"
 #include "engine/init/cluster_draft.h"
+#include "engine/remote/discovery/mdns_message.h"
 
 namespace sparkplan {
 
@@ -20,6 +22,13 @@ std::string shown_place(const std::string& given, const std::vector<std::string>
 /// The first address that answers; if none answers, the first of the list. A single address is not tried.
 std::string first_that_answers(const std::vector<std::string>& addresses,
                                const std::function<bool(const std::string& address)>& answers);
+
+/// Pure. `hosts` without those that have a name in `known`, without the addresses in `known`, and without hosts that
+/// have no other address. Only an address is dropped: any machine can announce it for the name of another one.
+std::vector<AnnouncedHost> hosts_besides(const std::set<std::string>& known, std::vector<AnnouncedHost> hosts);
+
+/// Pure. The first host of each address and port. One address may be announced under several names.
+std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts);
 
 /// Machines that announce SSH in the networks of the controller, without those in `known`. The user has agreed to read
 /// them. Each machine has an address at which it answers. Nothing without a terminal or without the user's agreement;

@@ -108,6 +108,7 @@ Result<RunOptions> run_options(const std::string& command, const Cluster& cluste
   if (login != nullptr) {
     options.agent.connect.config = login->connect.config;
     options.agent.connect.keys = login->connect.keys;
+    options.agent.connect.recorded = login->connect.recorded;
     options.agent.become_password = login->become_password;
     return options;
   }

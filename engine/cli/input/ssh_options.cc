@@ -37,10 +37,10 @@ Result<void> add_ssh_of_user(ConnectOptions& options, const std::vector<NodeSpec
   trace_ignored(config, nodes, console);
   options.config = std::make_shared<const SshConfig>(std::move(config));
   if (passphrases == Passphrases::kAreNotAsked) return {};
-  options.keys = std::make_shared<UnlockedKeys>([&console, stop = options.stop](const std::string& file, bool again) {
-    return ask_passphrase((again ? "That was not the passphrase. " : "") + std::string("Passphrase for the key ") +
-                              printable(file) + ": ",
-                          console.screen(), stop);
+  options.keys = std::make_shared<UnlockedKeys>([&console, stop = options.stop](const KeyQuestion& question) {
+    const std::string why =
+        question.again ? "That was not the passphrase" : question.server + " accepts a key of yours";
+    return ask_passphrase(printable(why + ". Passphrase for the key " + question.file + ": "), console.screen(), stop);
   });
   return {};
 }

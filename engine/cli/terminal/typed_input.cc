@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -26,6 +27,27 @@ Error no_terminal(int error_number, std::string_view asked_for) {
                     "run the command on a terminal");
 }
 
+bool in_foreground(int terminal) { return ::tcgetpgrp(terminal) == ::getpgrp(); }
+
+/// In the background, a change of the terminal would stop the whole process, and a stop request could not end it.
+/// Source: tcsetattr(3), credentials(7).
+class NoStopByTerminal {
+ public:
+  NoStopByTerminal() {
+    sigset_t both;
+    ::sigemptyset(&both);
+    ::sigaddset(&both, SIGTTOU);
+    ::sigaddset(&both, SIGTTIN);
+    ::pthread_sigmask(SIG_BLOCK, &both, &before_);
+  }
+  NoStopByTerminal(const NoStopByTerminal&) = delete;
+  NoStopByTerminal& operator=(const NoStopByTerminal&) = delete;
+  ~NoStopByTerminal() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 Result<Secret> ask_silently(std::string_view asked_for, const std::string& prompt, Screen& screen,
                             const std::stop_token& stop) {
   const Screen::Hold nothing_is_drawn(screen);
@@ -33,6 +55,14 @@ Result<Secret> ask_silently(std::string_view asked_for, const std::string& promp
   // Ctrl-D makes a part of a line readable. A read that waited for the rest would not end at a stop.
   const int terminal = ::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (terminal < 0) return failure(no_terminal(errno, asked_for));
+  const NoStopByTerminal goes_on;
+  if (!in_foreground(terminal)) {
+    ::close(terminal);
+    return failure(
+        ErrorCode::kFailed,
+        "there is no terminal to ask for a " + std::string(asked_for) + " on: the command runs in the background",
+        "run the command in the foreground");
+  }
   termios before{};
   ::tcgetattr(terminal, &before);
   termios silent = before;

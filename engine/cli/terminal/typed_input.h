@@ -18,7 +18,8 @@ std::optional<std::string> typed_line(int terminal, const std::stop_token& stop)
 
 /// Asks for a password on the controlling terminal, without echo and without live lines of `screen`. A stop ends the
 /// question at once and restores the terminal; after a stop, nothing is asked.
-/// Errors: kFailed when there is no terminal; kInterrupted at a stop; those of Secret::read_line().
+/// Errors: kFailed when there is no terminal, or the process is in the background there; kInterrupted at a stop; those
+/// of Secret::read_line().
 Result<Secret> ask_password(const std::string& prompt, Screen& screen, const std::stop_token& stop);
 
 /// Like ask_password(), for the passphrase of a key.

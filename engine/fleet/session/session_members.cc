@@ -1,5 +1,6 @@
 // FleetSession: the members of the cluster, and how members that have left the file are met.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "engine/fleet/session/departing_node.h"
@@ -175,13 +176,21 @@ void FleetSession::open_departing(FleetNode& node) {
   if (auto proved = prove_identity(node); !proved) give_up(node, std::move(proved).error());
 }
 
-/// Checks the machine. Only then it updates the agent.
+/// Checks the machine. Only then it updates the agent, which may need the password: on the same machine.
 Result<void> FleetSession::prove_identity(FleetNode& node) {
   SPARK_CHECK(check_departing_machine(*node.departed, node.client->host_key(), node.known));
   const Hello& hello = node.client->hello();
   if (options_.agent.install != InstallPolicy::kExactBuild || is_this_build(hello.architecture, hello.build)) return {};
+  auto options = options_.agent;
+  options.connector = [usual = options.connector, checked = node.client->host_key()](
+                          const NodeSpec& spec,
+                          const ConnectOptions& connect_options) -> Result<std::unique_ptr<Connection>> {
+    SPARK_TRY(auto connection, usual(spec, connect_options));
+    if (connection->host_key() == checked) return connection;
+    return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection->host_key());
+  };
   node.client.reset();
-  SPARK_CHECK(connect(node, options_.agent));
+  SPARK_CHECK(connect(node, std::move(options)));
   show(node, "facts read", Activity::kWaiting);
   if (!node.known.manifest) return failure(ErrorCode::kFailed, "its manifest disappeared after it was checked");
   return check_departing_machine(*node.departed, node.client->host_key(), node.known);

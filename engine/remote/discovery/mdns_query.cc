@@ -11,6 +11,7 @@
 #include <bit>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "engine/core/file_descriptor.h"
 #include "engine/model/ipv4.h"
@@ -86,6 +87,24 @@ std::vector<std::string> within_networks(const std::vector<std::string>& address
   return within;
 }
 
+std::vector<AnnouncedHost> other_hosts(std::vector<AnnouncedHost> hosts, const std::vector<MdnsDestination>& ours) {
+  for (AnnouncedHost& host : hosts) {
+    std::erase_if(host.addresses, [&](const std::string& address) {
+      return std::ranges::any_of(ours, [&](const MdnsDestination& here) { return here.from == address; });
+    });
+    // Its other addresses belong to its internal networks: a container bridge, a VPN, the fabric.
+    host.addresses = within_networks(host.addresses, ours);
+  }
+  std::erase_if(hosts, [](const AnnouncedHost& host) { return host.addresses.empty(); });
+  return hosts;
+}
+
+bool may_be_cut(const std::vector<AnnouncedHost>& merged) {
+  return merged.size() >= kMostAnnouncedHosts || std::ranges::any_of(merged, [](const AnnouncedHost& host) {
+           return host.addresses.size() >= kMostAnnouncedAddresses;
+         });
+}
+
 Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& destinations,
                                             std::chrono::milliseconds patience, const std::stop_token& stop) {
   std::vector<FileDescriptor> sockets;
@@ -108,7 +127,7 @@ Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& 
   return merged(hosts);
 }
 
-Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
+Result<SshHosts> find_ssh_hosts(const std::stop_token& stop) {
   const std::vector<std::string> browse{"avahi-browse", "--parsable", "--resolve", "--terminate", "_ssh._tcp"};
   const auto output = run_and_capture(browse, CaptureLimits{std::chrono::seconds(15)});
   std::vector<AnnouncedHost> hosts;
@@ -118,16 +137,8 @@ Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop) {
   } else {
     SPARK_TRY(hosts, ask_mdns(mdns_destinations(), kAnswersArriveIn, stop));
   }
-  const auto own = mdns_destinations();
-  std::erase_if(hosts, [&](const AnnouncedHost& host) {
-    return std::any_of(own.begin(), own.end(), [&](const MdnsDestination& here) {
-      return std::find(host.addresses.begin(), host.addresses.end(), here.from) != host.addresses.end();
-    });
-  });
-  // Its other addresses belong to its internal networks: a container bridge, a VPN, the fabric.
-  for (AnnouncedHost& host : hosts) host.addresses = within_networks(host.addresses, own);
-  std::erase_if(hosts, [](const AnnouncedHost& host) { return host.addresses.empty(); });
-  return hosts;
+  const bool cut = may_be_cut(hosts);
+  return SshHosts{other_hosts(std::move(hosts), mdns_destinations()), cut};
 }
 
 }  // namespace sparkplan

@@ -26,12 +26,25 @@ std::vector<MdnsDestination> mdns_destinations();
 std::vector<std::string> within_networks(const std::vector<std::string>& addresses,
                                          const std::vector<MdnsDestination>& networks);
 
+/// Pure. The hosts with those of their addresses that are in one of our networks and are not ours; without hosts that
+/// have none. Any machine can announce an address of ours for the name of another one, which must not hide that one.
+std::vector<AnnouncedHost> other_hosts(std::vector<AnnouncedHost> hosts, const std::vector<MdnsDestination>& ours);
+
+/// The machines that find_ssh_hosts() knows of.
+struct SshHosts {
+  std::vector<AnnouncedHost> hosts;
+  bool cut = false;  ///< More hosts, or more addresses of a host, may have been announced than merged() keeps.
+};
+
+/// Pure. True if merged() may have left something out.
+bool may_be_cut(const std::vector<AnnouncedHost>& merged);
+
 /// Sends the query and collects answers until `patience` is over. Errors: kFailed when no query can be sent.
 Result<std::vector<AnnouncedHost>> ask_mdns(const std::vector<MdnsDestination>& destinations,
                                             std::chrono::milliseconds patience, const std::stop_token& stop);
 
 /// The other machines that offer SSH in this machine's networks, with their addresses in these networks. Uses
 /// avahi-browse if it is installed, else our own query. Errors: kFailed, kInterrupted.
-Result<std::vector<AnnouncedHost>> find_ssh_hosts(const std::stop_token& stop);
+Result<SshHosts> find_ssh_hosts(const std::stop_token& stop);
 
 }  // namespace sparkplan

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct UnlockedKeys::Keys {
   /// threads.
   std::map<std::string, KeyText> by_path;
   std::map<std::string, Error> failed;
+  std::set<std::string> connected;  ///< The nodes to which a connection was made.
   /// While a key is in memory, no core dump is written: a Secret sees to that.
   std::vector<Secret> passphrases;
 };
@@ -69,7 +71,17 @@ ssh_key_struct* UnlockedKeys::copy_of(const std::string& path) const {
   return found == keys_->by_path.end() ? nullptr : imported(found->second.get(), nullptr).release();
 }
 
-Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& shown) {
+void UnlockedKeys::connected_to(const std::string& node) {
+  const std::lock_guard lock(keys_->mutex);
+  keys_->connected.insert(node);
+}
+
+bool UnlockedKeys::was_connected_to(const std::string& node) const {
+  const std::lock_guard lock(keys_->mutex);
+  return keys_->connected.contains(node);
+}
+
+Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& shown, const std::string& server) {
   const std::lock_guard one_question(keys_->asking);
   // The connections to the other nodes wait here, and must not ask again.
   if (keys_->stopped) return failure(*keys_->stopped);
@@ -82,7 +94,7 @@ Result<void> UnlockedKeys::unlock(const std::string& path, const std::string& sh
   auto error = make_error(ErrorCode::kPermissionDenied, "the passphrase of the key " + shown + " was wrong",
                           "run the command again, or " + load_into_agent(shown));
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    auto passphrase = ask_(shown, attempt > 0);
+    auto passphrase = ask_({shown, server, attempt > 0});
     if (!passphrase && passphrase.error().code == ErrorCode::kInterrupted) {
       keys_->stopped = passphrase.error();
       return failure(passphrase.error());

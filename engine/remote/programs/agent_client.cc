@@ -56,12 +56,8 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
   client.elevation_ = elevation_for(node, *client.connection_, options.become_password);
   auto met = client.meet(node, request);
   if (met) return client;
-  Error error = std::move(met).error();
-  const bool held_back = client.connection_->host_key_is_new() && !options.become_password.empty();
-  if (held_back && error.code == ErrorCode::kPermissionDenied) {
-    error.hint = "run the command again: the password was not sent, because the host key was recorded only now";
-  }
-  return failure(std::move(error));
+  if (!client.connection_) return failure(std::move(met).error());
+  return failure(with_password_held_back(std::move(met).error(), *client.connection_, options.become_password));
 }
 
 Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request) {

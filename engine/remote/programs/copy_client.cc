@@ -93,7 +93,7 @@ Result<void> CopyClient::install() {
   Error error = std::move(installed).error();
   // A sudo rule that lets the agent run without a password does not allow installing a program.
   if (error.code == ErrorCode::kPermissionDenied) error.hint = "pass --ask-become-pass";
-  return failure(std::move(error));
+  return failure(with_password_held_back(std::move(error), *connection_, options_.become_password));
 }
 
 Result<void> CopyClient::restart() {

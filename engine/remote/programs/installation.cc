@@ -108,6 +108,16 @@ Elevation elevation_for(const NodeSpec& node, const Connection& connection, cons
   return has_password ? Elevation::kSudoPassword : Elevation::kSudo;
 }
 
+Error with_password_held_back(Error error, const Connection& connection, const Secret& become_password) {
+  if (error.code != ErrorCode::kPermissionDenied || become_password.empty() || !connection.host_key_is_new()) {
+    return error;
+  }
+  error.hint =
+      "compare the host key with the machine's own, and run the command again: the password was not sent, "
+      "because this run recorded the key";
+  return error;
+}
+
 // Source: glibc, elf/dl-version.c ("version `%s' not found (required by %s)").
 bool lacks_glibc(std::string_view complaint) {
   const auto lines = split_lines(complaint);

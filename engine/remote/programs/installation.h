@@ -54,9 +54,12 @@ struct Installation {
 /// kUnreachable, kFailed.
 Result<void> install_program(Channel& channel, const Installation& installation);
 
-/// The way in which a program on that node becomes root. A machine whose host key was unknown until now is sent no
+/// The way in which a program on that node becomes root. A machine whose host key was unknown until this run is sent no
 /// password.
 Elevation elevation_for(const NodeSpec& node, const Connection& connection, const Secret& become_password);
+
+/// `error`, with a hint of its own if sudo refused because the password was held back.
+Error with_password_held_back(Error error, const Connection& connection, const Secret& become_password);
 
 /// The oldest C library for which programs are linked; engine/packaging/portability.py checks them. The agent and most
 /// other programs for nodes are static and need none.

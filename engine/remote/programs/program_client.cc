@@ -58,7 +58,7 @@ Result<void> ProgramClient::install(const CarriedProgramKind& kind, const NodeSp
   Error error = std::move(installed).error();
   // A sudo rule that lets the agent run without a password does not allow installing a program.
   if (error.code == ErrorCode::kPermissionDenied) error.hint = "pass --ask-become-pass once";
-  return failure(std::move(error));
+  return failure(with_password_held_back(std::move(error), *connection_, options.become_password));
 }
 
 Result<ProgramClient::Greeting> ProgramClient::start(const CarriedProgramKind& kind, const AgentOptions& options,

@@ -58,17 +58,21 @@ bool pass_inwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& w
   return true;
 }
 
-bool pass_outwards(ssh_channel channel, int socket, Ferry& ferry) {
+/// Gives the bytes of the local socket to libssh, once it has sent the last ones: it would hold all that a jump host
+/// with a large window does not read. False at the end of the stream.
+bool pass_outwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& watch) {
   if (ferry.empty()) {
     const auto count = ::recv(socket, ferry.room().data(), kPiece, MSG_DONTWAIT);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     if (count == 0) return false;
     ferry.take(static_cast<std::size_t>(count));
   }
+  if ((ssh_get_poll_flags(ssh_channel_get_session(channel)) & SSH_WRITE_PENDING) != 0) return true;
   const auto size = std::min<std::size_t>(ssh_channel_window_size(channel), ferry.load().size());
   if (size == 0) return true;
   const int written = ssh_channel_write(channel, ferry.load().data(), static_cast<std::uint32_t>(size));
   if (written < 0) return written == SSH_AGAIN;
+  watch.written += static_cast<std::uint64_t>(written);
   ferry.drop(static_cast<std::size_t>(written));
   return true;
 }
@@ -87,7 +91,7 @@ Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(SessionPointer session, std
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     return failure(ErrorCode::kUnreachable,
                    jump_host.context() + " cannot reach " + station.address + " port " + std::to_string(station.port) +
-                       ": " + ssh_words(session.get()),
+                       ": " + reason_of(session),
                    "is it switched on? try `ping " + station.address + "` on the jump host");
   }
   std::array<int, 2> ends{};
@@ -130,12 +134,12 @@ void JumpTunnel::pump(const std::stop_token& stop) {
     const short events = unsent ? POLLIN | POLLOUT : POLLIN;
     std::array<pollfd, 2> waiting{{{pumped_, static_cast<short>(from_session | to_session), 0}, {wire, events, 0}}};
     ::poll(waiting.data(), waiting.size(), kPumpPatience);
-    bool more = !watch.floods();
     // Called even if there are no bytes to forward: the jump host's latest window size may have arrived.
-    more = more && pass_inwards(channel_.get(), pumped_, *inwards, watch) &&
-           pass_outwards(channel_.get(), pumped_, *outwards);
+    bool more = pass_inwards(channel_.get(), pumped_, *inwards, watch);
+    // Here libssh has sent the last bytes, and holds no further ones.
+    more = more && !watch.floods(session_.get()) && pass_outwards(channel_.get(), pumped_, *outwards, watch);
     while (more && inwards->empty() && ssh_channel_poll(channel_.get(), 0) > 0) {
-      more = pass_inwards(channel_.get(), pumped_, *inwards, watch);
+      more = pass_inwards(channel_.get(), pumped_, *inwards, watch) && !watch.floods(session_.get());
     }
     if (more) continue;
     // The node's session sees the end of the stream and reports it.

@@ -169,7 +169,9 @@ class SshChannel final : public Channel {
     if (size == 0) return std::size_t{0};
     const int written = ssh_channel_write(channel_.get(), bytes.data(), static_cast<std::uint32_t>(size));
     if (written < 0 && written != SSH_AGAIN) return failure(broken("write"));
-    return static_cast<std::size_t>(std::max(written, 0));
+    const auto count = static_cast<std::size_t>(std::max(written, 0));
+    watch_.written += count;
+    return count;
   }
 
   bool has_unsent() const { return (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0; }
@@ -220,7 +222,7 @@ class SshChannel final : public Channel {
       return failure(ErrorCode::kFailed, "the node printed more than " + std::to_string(kStandardErrorFlood >> 20U) +
                                              " MiB on standard error");
     }
-    if (watch_.floods()) return failure(ErrorCode::kFailed, "the node sends unrequested packets");
+    if (watch_.floods(session_)) return failure(ErrorCode::kFailed, "the node sends unrequested packets");
     return {};
   }
 

@@ -41,9 +41,13 @@ std::string address_of_peer(int descriptor) {
 
 class SshConnection final : public Connection {
  public:
-  SshConnection(std::shared_ptr<const SshConnectionParts> way, OfferedHostKey host_key, std::string user,
-                std::chrono::milliseconds timeout)
-      : way_(std::move(way)), host_key_(std::move(host_key)), user_(std::move(user)), timeout_(timeout) {}
+  SshConnection(std::shared_ptr<const SshConnectionParts> way, std::string host_key, bool host_key_is_new,
+                std::string user, std::chrono::milliseconds timeout)
+      : way_(std::move(way)),
+        host_key_(std::move(host_key)),
+        host_key_is_new_(host_key_is_new),
+        user_(std::move(user)),
+        timeout_(timeout) {}
 
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     const auto end = Clock::now() + timeout_;
@@ -58,24 +62,26 @@ class SshConnection final : public Connection {
     return ssh_channel_over(way_, std::move(channel));
   }
 
-  std::string host_key() const override { return host_key_.fingerprint; }
+  std::string host_key() const override { return host_key_; }
   std::string user() const override { return user_; }
   std::string peer_address() const override { return address_of_peer(ssh_get_fd(way_->session.get())); }
-  bool host_key_is_new() const override { return host_key_.standing == OfferedHostKey::Standing::kUnknown; }
+  bool host_key_is_new() const override { return host_key_is_new_; }
 
  private:
   Error refused(const std::string& what) const {
     // libssh has no error text for a timeout.
-    const std::string reason = ssh::ssh_words(way_->session.get());
+    const std::string reason = ssh::reason_of(way_->session);
     return make_error(ErrorCode::kUnreachable, what + ": " + (reason.empty() ? "no answer in time" : reason));
   }
 
   std::shared_ptr<const SshConnectionParts> way_;
-  OfferedHostKey host_key_;
+  std::string host_key_;
+  bool host_key_is_new_;
   std::string user_;
   std::chrono::milliseconds timeout_;
 };
 
+/// Also of a jump host's session: its tunnel would otherwise wait for ever.
 void notice_loss(ssh_session session) {
   const int descriptor = ssh_get_fd(session);
   const int on = 1;
@@ -102,6 +108,7 @@ class Approach {
     }
     auto session = ssh::open_session(station, options_, host_key_type, socket);
     if (!session) return failure(within(std::move(session).error(), station));
+    notice_loss(session->get());
     return session;
   }
 
@@ -125,7 +132,7 @@ class Approach {
       }
       auto key = ssh::examine_host_key(session->get(), station);
       if (!key) return failure(within(std::move(key).error(), station));
-      auto trusted = ssh::require_trusted(*key, station);
+      auto trusted = ssh::require_trusted(*key, station, *options_.recorded);
       if (trusted) {
         host_key = *std::move(key);
         return session;
@@ -139,8 +146,8 @@ class Approach {
   Result<void> log_in(const ssh::SessionPointer& session, std::size_t at, const OfferedHostKey& host_key) {
     const SshStation& station = way_.stations[at];
     ConnectOptions login = options_;
-    // A key that was only just recorded does not prove the node's identity. And no jump host receives a password.
-    if (host_key.standing == OfferedHostKey::Standing::kUnknown || station.is_jump_host) login.password = {};
+    // A key that this run has recorded does not prove the node's identity. And no jump host receives a password.
+    if (options_.recorded->contains(host_key.known_hosts_line) || station.is_jump_host) login.password = {};
     auto done = ssh::authenticate(session, station, login, locked_);
     if (!done) return failure(within(std::move(done).error(), station));
     return {};
@@ -184,6 +191,9 @@ Error with_ignored(Error error, const SshWay& way) {
   return error;
 }
 
+/// The node, as UnlockedKeys knows it. Two nodes that `init` reads may have one name.
+std::string place_of(const SshWay& way) { return way.node().node + " " + way.node().known_name(); }
+
 /// Calls `attempt` until no key with a passphrase is in its way that the user can unlock. The question is asked without
 /// a connection: no server waits for the user.
 template <class Attempt>
@@ -194,10 +204,16 @@ auto with_unlocked_keys(const SshWay& way, const ConnectOptions& options, Attemp
     Approach approach(way, options);
     auto outcome = attempt(approach);
     if (outcome) return outcome;
-    if (!approach.locked() || !options.keys || asked == kMostKeys) {
+    const auto& locked = approach.locked();
+    if (locked && options.keys && options.keys->was_connected_to(place_of(way))) {
+      Error error = std::move(outcome).error();
+      error.hint = "sparkplan asks for a passphrase only until it has connected to the node once; " + error.hint;
+      return failure(std::move(error));
+    }
+    if (!locked || !options.keys || asked == kMostKeys) {
       return failure(with_ignored(std::move(outcome).error(), way));
     }
-    SPARK_CHECK(options.keys->unlock(approach.locked()->path, approach.locked()->shown));
+    SPARK_CHECK(options.keys->unlock(locked->path, locked->shown, locked->server));
   }
 }
 
@@ -223,11 +239,13 @@ Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const Conn
     SPARK_TRY(auto session, approach.trusted_session_to(last, host_key));
     SPARK_CHECK(approach.log_in(session, last, host_key));
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-    notice_loss(session.get());
+    if (options.keys) options.keys->connected_to(place_of(way));
     auto shared = std::make_shared<const SshConnectionParts>(
         SshConnectionParts{approach.take_tunnel(), std::move(session), options.unread->of(node.name.str()),
                            options.most_unread, options.stop_ends_writes ? options.stop : std::stop_token()});
-    return std::make_unique<SshConnection>(std::move(shared), std::move(host_key), way.node().user, options.timeout);
+    const bool is_new = options.recorded->contains(host_key.known_hosts_line);
+    return std::make_unique<SshConnection>(std::move(shared), host_key.fingerprint, is_new, way.node().user,
+                                           options.timeout);
   });
 }
 

@@ -98,7 +98,8 @@ class Login {
     ssh_options_set(session_.get(), SSH_OPTIONS_IDENTITY_AGENT, station_.agent.c_str());
     const int answer = await([this] { return ssh_userauth_agent(session_.get(), nullptr); });
     // A stopped ssh-agent is not an error of the node.
-    if (answer == SSH_AUTH_ERROR && ssh_is_connected(session_.get()) != 0) return false;
+    const bool is_of_node = session_.get_deleter().watch->flooded || ssh_is_connected(session_.get()) == 0;
+    if (answer == SSH_AUTH_ERROR && !is_of_node) return false;
     return judge(answer);
   }
 
@@ -139,7 +140,8 @@ class Login {
                   judge(await([&] { return ssh_userauth_try_publickey(session_.get(), nullptr, key.get()); })));
         if (!wanted) continue;
       }
-      locked = LockedKey{file->path, file->shown};
+      locked = LockedKey{file->path, file->shown,
+                         station_.is_jump_host ? station_.context() + " of " + station_.node : station_.node};
       return false;
     }
     return false;
@@ -196,7 +198,7 @@ class Login {
       return failure(ErrorCode::kUnreachable,
                      "log in: " + station_.login() + " did not accept or reject the " + tried_ + " in time");
     }
-    if (answer == SSH_AUTH_ERROR) return failure(ssh_failure(ErrorCode::kUnreachable, "log in", session_.get()));
+    if (answer == SSH_AUTH_ERROR) return failure(ErrorCode::kUnreachable, "log in: " + reason_of(session_));
     return false;
   }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "engine/core/bounded_text.h"
@@ -57,18 +58,13 @@ void choose_known_hosts(ssh_session session, const SshStation& station) {
   ssh_options_set(session, SSH_OPTIONS_KNOWNHOSTS, first);
 }
 
-Result<void> set_options(ssh_session session, const SshStation& station, std::chrono::steady_clock::time_point end) {
-  const auto left = std::chrono::duration_cast<std::chrono::microseconds>(end - std::chrono::steady_clock::now());
-  const long microseconds = std::max<long>(static_cast<long>(left.count()), 1);
-  const long seconds = 0;
+Result<void> set_options(ssh_session session, const SshStation& station) {
   const bool no = false;
   const int yes = 1;
   ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &no);
   ssh_options_set(session, SSH_OPTIONS_NODELAY, &yes);
   // Without compression, a few bytes from a peer cannot expand to many.
   ssh_options_set(session, SSH_OPTIONS_COMPRESSION, "no");
-  ssh_options_set(session, SSH_OPTIONS_TIMEOUT, &seconds);
-  ssh_options_set(session, SSH_OPTIONS_TIMEOUT_USEC, &microseconds);
   // The connection exists, so libssh uses host and port only to find the host in known_hosts.
   const std::string& name = station.host_key_alias.empty() ? station.address : station.host_key_alias;
   const unsigned int port = station.host_key_alias.empty() ? station.port : 22;
@@ -85,38 +81,48 @@ Result<void> set_options(ssh_session session, const SshStation& station, std::ch
   return {};
 }
 
-/// The socket of a session. A stop closes the connection, which ends a call of libssh that waits for it.
-class StoppableSocket {
- public:
-  StoppableSocket(int socket, const std::stop_token& stop)
-      : twin_(::fcntl(socket, F_DUPFD_CLOEXEC, 0)),
-        on_stop_(std::in_place, stop, [twin = twin_] { ::shutdown(twin, SHUT_RDWR); }) {}
-  StoppableSocket(const StoppableSocket&) = delete;
-  StoppableSocket& operator=(const StoppableSocket&) = delete;
-  ~StoppableSocket() {
-    on_stop_.reset();
-    ::close(twin_);
-  }
+/// libssh makes a socket that it is given block. It then sends all that it holds in one call, which a peer that reads
+/// nothing would hold for ever. It does so in its first round, and sends only its banner there. In all later rounds it
+/// sends when poll(2) says so, and keeps what a socket that does not block leaves over.
+int connect_without_waiting(ssh_session session) {
+  const int answer = ssh_connect(session);
+  const int socket = ssh_get_fd(session);
+  if (socket >= 0) ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
+  return answer;
+}
 
- private:
-  int twin_;  ///< libssh may close its own descriptor, and another thread receive the same number.
-  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
-};
+Error not_connected(const SshStation& station, const SessionPointer& session, int outcome) {
+  const std::string port = std::to_string(station.port);
+  const std::string reason = outcome == SSH_AGAIN ? "no answer in time" : reason_of(session);
+  return Error{ErrorCode::kUnreachable,
+               "connect to " + printable(station.address) + " port " + port + ": " + reason,
+               {},
+               std::nullopt,
+               "is it an sshd that answers there? try `ssh -v -p " + port + " " + printable(station.address) + "`"};
+}
 
 }  // namespace
 
-bool SessionWatch::floods() const {
+bool SessionWatch::floods(ssh_session session) {
   constexpr std::uint64_t kMostRequests = 1000;
   // Room for packet headers and for the server's own messages.
   constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
-  return requests > kMostRequests || packets.in_bytes > payload + payload / 2 + kSpare;
+  // sshd grants a new window of 9 bytes for each piece that it has taken; a piece has some thousand bytes.
+  constexpr std::uint64_t kWrittenPerByte = 256;
+  // Less than 1 MB: the answers to packets that libssh does not know, or to requests that it refuses by itself. Our own
+  // packets are sent one after the other.
+  constexpr std::uint64_t kMostUnsent = 10'000;
+  if ((ssh_get_poll_flags(session) & SSH_WRITE_PENDING) == 0) sent = packets.out_packets;
+  flooded = flooded || requests > kMostRequests || packets.out_packets - sent > kMostUnsent ||
+            packets.in_bytes > payload + payload / 2 + written / kWrittenPerByte + kSpare;
+  return flooded;
 }
 
 int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_point end, const std::stop_token& stop,
                  const std::function<int()>& attempt) {
   int answer = SSH_AGAIN;
   while (!stop.stop_requested() && std::chrono::steady_clock::now() < end && (answer = attempt()) == SSH_AGAIN) {
-    if (session.get_deleter().watch->floods()) return SSH_ERROR;
+    if (session.get_deleter().watch->floods(session.get())) return SSH_ERROR;
     const bool unsent = (ssh_get_poll_flags(session.get()) & SSH_WRITE_PENDING) != 0;
     const short events = unsent ? POLLIN | POLLOUT : POLLIN;
     const int descriptor = ssh_get_fd(session.get());
@@ -131,6 +137,10 @@ int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_
 }
 
 std::string ssh_words(ssh_session session) { return shown_text(ssh_get_error(session)); }
+
+std::string reason_of(const SessionPointer& session) {
+  return session.get_deleter().watch->flooded ? std::string(kUnrequested) : ssh_words(session.get());
+}
 
 Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session) {
   return Error{code, what + ": " + ssh_words(session), {}, std::nullopt, ""};
@@ -149,11 +159,10 @@ Result<SessionPointer> open_session(const SshStation& station, const ConnectOpti
   if (socket < 0) {
     SPARK_TRY(socket, connect_tcp(station.address, station.port, end, options.stop, station.unknown_name_hint()));
   }
-  const StoppableSocket stoppable(socket, options.stop);
   const auto watch = std::make_shared<SessionWatch>();
   SessionPointer session(ssh_new(), SessionDeleter{watch});
-  auto ready = session ? set_options(session.get(), station, end)
-                       : Result<void>(failure(ErrorCode::kBug, "libssh gave no session"));
+  auto ready =
+      session ? set_options(session.get(), station) : Result<void>(failure(ErrorCode::kBug, "libssh gave no session"));
   if (!ready) {
     ::close(socket);
     return failure(std::move(ready).error());
@@ -164,19 +173,17 @@ Result<SessionPointer> open_session(const SshStation& station, const ConnectOpti
   }
   ssh_set_counters(session.get(), nullptr, &watch->packets);
   ssh_set_message_callback(session.get(), refuse_request, watch.get());
-  const int connected = ssh_connect(session.get());
-  if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
-  if (connected != SSH_OK) {
-    const std::string port = std::to_string(station.port);
-    Error error = ssh_failure(ErrorCode::kUnreachable, "connect to " + printable(station.address) + " port " + port,
-                              session.get());
-    error.hint = "is it an sshd that answers there? try `ssh -v -p " + port + " " + printable(station.address) + "`";
-    return failure(std::move(error));
-  }
+  ssh_set_blocking(session.get(), 0);
+  const auto attempt = [&] { return connect_without_waiting(session.get()); };
+  int connected = attempt();  // Even if the time is over: only then does libssh close the socket.
+  if (connected == SSH_AGAIN) connected = await_answer(session, end, options.stop, attempt);
+  std::optional<Error> error;
+  if (connected != SSH_OK) error = not_connected(station, session, connected);
   // A session that was given its socket would not say goodbye and close it: ssh_disconnect() leaves that to the giver.
   const int none = -1;
   ssh_options_set(session.get(), SSH_OPTIONS_FD, &none);
-  ssh_set_blocking(session.get(), 0);
+  if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
+  if (error) return failure(*std::move(error));
   return session;
 }
 
@@ -202,7 +209,7 @@ Result<OfferedHostKey> examine_host_key(ssh_session session, const SshStation& s
   return offered;
 }
 
-Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station) {
+Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station, RecordedHostKeys& recorded) {
   const std::string trust = "`sparkplan trust " + station.node + "`";
   const auto shown = "its " + key.type + " host key is " + key.fingerprint;
   switch (key.standing) {
@@ -211,6 +218,7 @@ Result<void> require_trusted(const OfferedHostKey& key, const SshStation& statio
       return {};
     case OfferedHostKey::Standing::kUnknown:
       if (station.host_keys == HostKeyPolicy::kAcceptNew) {
+        recorded.add(key.known_hosts_line);  // First, as another connection may read the file at once.
         SPARK_CHECK(remember_host_key(key));
         return {};
       }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "engine/core/result.h"
 #include "engine/remote/config/ssh_way.h"
@@ -17,13 +18,21 @@
 
 namespace sparkplan::ssh {
 
-/// Counts the data that a session's peer sends without a request. Requests from the peer are refused, never stored.
-struct SessionWatch {
-  ssh_counter_struct packets{};  ///< All received packets, decrypted.
-  std::uint64_t payload = 0;     ///< The part of these bytes that is output of a program.
-  std::uint64_t requests = 0;    ///< Requests from the peer, such as opening a channel.
+/// The reason for the end of a session whose peer floods us.
+inline constexpr std::string_view kUnrequested = "it sends unrequested packets";
 
-  bool floods() const;
+/// Counts the data that a session's peer sends without a request, and the answers to them that it does not take.
+/// Requests from the peer are refused, never stored.
+struct SessionWatch {
+  ssh_counter_struct packets{};  ///< All received and sent packets, decrypted.
+  std::uint64_t payload = 0;     ///< The part of the received bytes that is output of a program.
+  std::uint64_t written = 0;     ///< The part of the sent bytes that is input of a program.
+  std::uint64_t requests = 0;    ///< Requests from the peer, such as opening a channel.
+  std::uint64_t sent = 0;        ///< The packets that were sent when libssh last held none.
+  bool flooded = false;          ///< Since floods() was true.
+
+  /// To be called after each call that has libssh handle packets of `session`. Once true, it stays true.
+  bool floods(ssh_session session);
 };
 
 struct SessionDeleter {
@@ -41,6 +50,7 @@ using ChannelPointer = std::unique_ptr<ssh_channel_struct, ChannelDeleter>;
 struct LockedKey {
   std::string path;
   std::string shown;
+  std::string server = {};  ///< As in KeyQuestion.
 };
 
 /// Repeats a libssh call that returns SSH_AGAIN. Ends at any other result, or when `end` has come or a stop is
@@ -51,13 +61,16 @@ int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_
 /// libssh's last error, which may contain text from the peer: one line, at most kLongestShortText bytes.
 std::string ssh_words(ssh_session session);
 
+/// Why the last call of libssh failed: kUnrequested, else ssh_words(), which is empty for a timeout.
+std::string reason_of(const SessionPointer& session);
+
 /// `what`, and libssh's last error.
 Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session);
 
 /// A session after the key exchange: the host key is not checked and no user is logged in. libssh reads no
-/// configuration: it could run commands. From here on the session never blocks. `host_key_type` limits the accepted
-/// types ("ssh-ed25519"); empty means the types in known_hosts. `socket` is an existing connection to the station,
-/// which the session takes over; -1: none. A stop ends the wait at once. Errors: kUnreachable, kInvalidInput,
+/// configuration: it could run commands. No call of libssh with the session ever waits for the peer. `host_key_type`
+/// limits the accepted types ("ssh-ed25519"); empty means the types in known_hosts. `socket` is an existing connection
+/// to the station, which the session takes over; -1: none. A stop ends the wait. Errors: kUnreachable, kInvalidInput,
 /// kInterrupted.
 Result<SessionPointer> open_session(const SshStation& station, const ConnectOptions& options,
                                     const std::string& host_key_type = {}, int socket = -1);
@@ -65,8 +78,9 @@ Result<SessionPointer> open_session(const SshStation& station, const ConnectOpti
 /// The session's host key, compared with the pin and with known_hosts.
 Result<OfferedHostKey> examine_host_key(ssh_session session, const SshStation& station);
 
-/// Errors: kUntrusted with the fingerprint and the command that trusts it.
-Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station);
+/// With `host_keys: accept-new` an unknown key is recorded, in the file and in `recorded`.
+/// Errors: kUntrusted with the fingerprint and the command that trusts it; those of remember_host_key().
+Result<void> require_trusted(const OfferedHostKey& key, const SshStation& station, RecordedHostKeys& recorded);
 
 /// Public key authentication with the station's keys. If none is accepted, the password of `options`, unless it is
 /// empty. All keys together may take the connection timeout, and the password the same again.

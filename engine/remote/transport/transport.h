@@ -14,6 +14,7 @@
 #include "engine/remote/config/ssh_config.h"
 #include "engine/remote/keys/secret.h"
 #include "engine/remote/keys/unlocked_keys.h"
+#include "engine/remote/transport/recorded_host_keys.h"
 #include "engine/remote/transport/unread_bytes.h"
 
 namespace sparkplan {
@@ -81,18 +82,20 @@ class Connection {
   /// The IP address of the node at the other end of this connection, as getpeername(2) has it. Empty: not known,
   /// because a jump host lies between, or the node is local.
   virtual std::string peer_address() const { return {}; }
-  /// The key was unknown until this connection recorded it (`host_keys: accept-new`): no password is sent over it.
+  /// The key was unknown until this run recorded it (`host_keys: accept-new`): no password is sent over it.
   virtual bool host_key_is_new() const { return false; }
 };
 
 struct ConnectOptions {
   std::chrono::milliseconds timeout{10'000};
   std::stop_token stop;
-  Secret password = {};  ///< Tried if no key is accepted and the host key was known. Empty: no password login.
+  Secret password = {};  ///< Tried if no key is accepted and the host key was known before. Empty: no password login.
   std::shared_ptr<const SshConfig> config = {};  ///< The user's ssh configuration; null: none.
   std::shared_ptr<UnlockedKeys> keys = {};       ///< For keys with a passphrase; null: they are not used.
   /// Never null. Copies of these options share it, and so do all connections of a run.
   std::shared_ptr<UnreadOfNodes> unread = std::make_shared<UnreadOfNodes>();
+  /// Never null. Copies of these options share it, as they share `unread`.
+  std::shared_ptr<RecordedHostKeys> recorded = std::make_shared<RecordedHostKeys>();
   /// A channel fails if more bytes arrive while the node has so many unread ones, over all of its connections.
   std::size_t most_unread = kMostUnreadOfNode;
   bool stop_ends_writes = false;  ///< `stop` also ends a write_all() over SSH, with kInterrupted.
@@ -103,8 +106,9 @@ inline constexpr std::string_view kNoKeyAccepted = "accepts none of our keys";
 
 /// Connects over SSH, on the way that cluster.yaml and the ssh configuration describe: host keys checked (pin, else
 /// known_hosts, else refused), public key authentication, and the password if `options` has one. Asks for the
-/// passphrase of a key that the server accepts. Errors name the settings of the configuration that were ignored.
-/// Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted, kInvalidInput.
+/// passphrase of a key that the server accepts, unless `options.keys` has had a connection to the node. Errors name the
+/// settings of the configuration that were ignored. Errors: kUntrusted, kPermissionDenied, kUnreachable, kInterrupted,
+/// kInvalidInput.
 Result<std::unique_ptr<Connection>> connect_ssh(const NodeSpec& node, const ConnectOptions& options);
 
 /// A local child process per program, from this build's image for the machine's architecture. The agent works below

@@ -30,4 +30,24 @@ TEST_CASE("discovery: the user sees every address at which a machine may be cont
   CHECK(shown_place("192.168.100.12", {}) == "192.168.100.12");
 }
 
+TEST_CASE("discovery: an address of a machine that the user named is dropped, and not the machine that announces it") {
+  const std::vector<AnnouncedHost> hosts{
+      {"a.local", {"10.0.0.11", "10.0.0.12"}, 22}, {"b.local", {"10.0.0.11"}, 22}, {"c.local", {"10.0.0.13"}, 22}};
+  const auto others = hosts_besides({"10.0.0.11", "c.local"}, hosts);
+  CHECK(others == std::vector<AnnouncedHost>{{"a.local", {"10.0.0.12"}, 22}});
+}
+
+TEST_CASE("discovery: an address that is announced under two names is read once") {
+  const auto host = [](const std::string& text) {
+    auto parsed = parse_host_argument(text);
+    REQUIRE(parsed);
+    return *parsed;
+  };
+  const auto once = each_place_once({host("10.0.0.11"), host("10.0.0.12"), host("10.0.0.11"), host("10.0.0.11:2222")});
+  REQUIRE(once.size() == 3);
+  CHECK(once[0].given == "10.0.0.11");
+  CHECK(once[1].given == "10.0.0.12");
+  CHECK(once[2].given == "10.0.0.11:2222");
+}
+
 }  // namespace sparkplan

@@ -28,6 +28,7 @@ TEST_CASE("a second run of the process has the password and the unlocked keys of
   REQUIRE(second);
   CHECK(second->agent.become_password.text() == "hunter2");
   CHECK(second->agent.connect.keys == login.connect.keys);
+  CHECK(second->agent.connect.recorded == login.connect.recorded);
   CHECK(second->agent.connect.config == login.connect.config);
 }
 

@@ -141,6 +141,40 @@ std::string without_terminal(Ask ask) {
   return {buffer.data(), static_cast<std::size_t>(count)};
 }
 
+/// The output of `ask` in a process of the background; "stopped" if the terminal stops the process.
+template <class Ask>
+std::string in_background(Ask ask) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  int terminal = -1;
+  const pid_t shell = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  REQUIRE(shell >= 0);
+  if (shell == 0) {
+    const pid_t job = ::fork();
+    ::setpgid(job, job);
+    if (job == 0) {
+      Screen screen;
+      const auto answer = ask(screen);
+      const std::string text = answer ? "an answer" : answer.error().describe();
+      (void)!::write(ends[1], text.data(), text.size());
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(job, &status, WUNTRACED);
+    if (WIFSTOPPED(status)) (void)!::write(ends[1], "stopped", 7);
+    ::kill(job, SIGKILL);
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::array<char, 512> buffer{};
+  const auto count = ::read(ends[0], buffer.data(), buffer.size());
+  ::close(ends[0]);
+  ::waitpid(shell, nullptr, 0);
+  ::close(terminal);
+  REQUIRE(count >= 0);
+  return {buffer.data(), static_cast<std::size_t>(count)};
+}
+
 }  // namespace
 
 TEST_CASE("Ctrl-C ends the question for a password at once, and the terminal echoes again") {
@@ -204,6 +238,11 @@ TEST_CASE("without a terminal, a question says what it would ask for") {
   CHECK(password == "there is no terminal to ask for a password on");
   const auto passphrase = without_terminal([](Screen& screen) { return ask_passphrase("?", screen, {}); });
   CHECK(passphrase == "there is no terminal to ask for a passphrase on");
+}
+
+TEST_CASE("in the background, a question is an error and does not stop the process") {
+  const auto passphrase = in_background([](Screen& screen) { return ask_passphrase("?", screen, {}); });
+  CHECK(passphrase == "there is no terminal to ask for a passphrase on: the command runs in the background");
 }
 
 TEST_CASE("without a terminal, the reason of a node's failure is printed once, in the result") {

@@ -180,4 +180,25 @@ TEST_CASE("only announced addresses in this machine's own networks are used") {
   for (const MdnsDestination& own : mdns_destinations()) CHECK(own.prefix_length > 0);
 }
 
+TEST_CASE("discovery: a host that is announced with an address of this machine keeps its other addresses") {
+  std::vector<MdnsDestination> ours(2);
+  ours[0].from = "10.0.0.9";
+  ours[0].prefix_length = 24;
+  ours[1].from = "172.17.0.1";
+  ours[1].prefix_length = 16;
+  const std::vector<AnnouncedHost> hosts{{"this.local", {"10.0.0.9", "172.17.0.1"}, 22},
+                                         {"spark.local", {"172.17.0.1", "10.0.0.9", "10.0.0.11"}, 22},
+                                         {"far.local", {"192.168.7.1"}, 22}};
+  CHECK(other_hosts(hosts, ours) == std::vector<AnnouncedHost>{{"spark.local", {"10.0.0.11"}, 22}});
+}
+
+TEST_CASE("discovery: a list that reached its limits is known to be cut") {
+  const AnnouncedHost usual{"spark.local", {"10.0.0.11"}, 22};
+  CHECK_FALSE(may_be_cut({usual}));
+  CHECK(may_be_cut(std::vector<AnnouncedHost>(kMostAnnouncedHosts, usual)));
+  AnnouncedHost wide = usual;
+  wide.addresses.resize(kMostAnnouncedAddresses);
+  CHECK(may_be_cut({wide}));
+}
+
 }  // namespace sparkplan

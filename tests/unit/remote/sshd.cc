@@ -33,6 +33,15 @@ NodeSpec node_at(std::uint16_t port) {
   return node;
 }
 
+/// A client may also ask whether the key would be accepted.
+bool proves_key(ssh_message message) {
+#pragma GCC diagnostic push
+// libssh deprecates all of its server without callbacks; its other functions have no such mark.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  return ssh_message_auth_publickey_state(message) == SSH_PUBLICKEY_STATE_VALID;
+#pragma GCC diagnostic pop
+}
+
 }  // namespace
 
 void ask_for_password(ssh_message message, unsigned int questions) {
@@ -59,8 +68,15 @@ void serve_programs(ssh_session /*session*/, ssh_message message) {
   }
 }
 
-Sshd::Sshd(OnMessage conversation, OnMessage after_login)
-    : conversation_(std::move(conversation)), after_login_(std::move(after_login)), bind_(ssh_bind_new()) {
+void write_private_key(const std::string& path, const char* passphrase) {
+  ssh_key key = nullptr;
+  REQUIRE(ssh_pki_generate(SSH_KEYTYPE_ED25519, 0, &key) == SSH_OK);
+  REQUIRE(ssh_pki_export_privkey_file(key, passphrase, nullptr, nullptr, path.c_str()) == SSH_OK);
+  ssh_key_free(key);
+}
+
+Sshd::Sshd(OnMessage conversation, OnMessage after_login, ClientKeys keys)
+    : conversation_(std::move(conversation)), after_login_(std::move(after_login)), keys_(keys), bind_(ssh_bind_new()) {
   ssh_key key = nullptr;
   REQUIRE(ssh_pki_generate(SSH_KEYTYPE_ED25519, 0, &key) == SSH_OK);
   unsigned char* hash = nullptr;
@@ -72,7 +88,9 @@ Sshd::Sshd(OnMessage conversation, OnMessage after_login)
   ssh_clean_pubkey_hash(&hash);
   REQUIRE(ssh_bind_options_set(bind_, SSH_BIND_OPTIONS_IMPORT_KEY, key) == SSH_OK);
   listener_ = listen_somewhere(port_);
-  thread_ = std::jthread([this] { serve(); });
+  thread_ = std::jthread([this] {
+    for (int connection = 0; (connection = ::accept(listener_, nullptr, nullptr)) >= 0;) serve(connection);
+  });
 }
 
 Sshd::~Sshd() {
@@ -98,15 +116,17 @@ Result<std::unique_ptr<Connection>> Sshd::log_in(ConnectOptions options) const {
 
 std::string Sshd::node_name() { return node_at(0).name.str(); }
 
-Result<std::unique_ptr<Connection>> Sshd::connect_to(const ConnectOptions& options) const {
+NodeSpec Sshd::node() const {
   auto node = node_at(port_);
   node.ssh.host_key = fingerprint_;
-  return connect_ssh(node, options);
+  return node;
 }
 
-void Sshd::serve() {
-  const int connection = ::accept(listener_, nullptr, nullptr);
-  if (connection < 0) return;
+Result<std::unique_ptr<Connection>> Sshd::connect_to(const ConnectOptions& options) const {
+  return connect_ssh(node(), options);
+}
+
+void Sshd::serve(int connection) {
   const ssh_session session = ssh_new();
   if (ssh_bind_accept_fd(bind_, session, connection) == SSH_OK && ssh_handle_key_exchange(session) == SSH_OK) {
     // After its own disconnect the session would wait for ever.
@@ -129,6 +149,8 @@ void Sshd::answer(ssh_session session, ssh_message message) {
     after_login_(session, message);
   } else if (ssh_message_subtype(message) == SSH_AUTH_METHOD_INTERACTIVE) {
     conversation_(session, message);
+  } else if (ssh_message_subtype(message) == SSH_AUTH_METHOD_PUBLICKEY && keys_ == ClientKeys::kAccepted) {
+    proves_key(message) ? ssh_message_auth_reply_success(message, 0) : ssh_message_auth_reply_pk_ok_simple(message);
   } else {
     ssh_message_auth_set_methods(message, SSH_AUTH_METHOD_INTERACTIVE);
     ssh_message_reply_default(message);

@@ -57,12 +57,18 @@ void ask_for_password(ssh_message message, unsigned int questions);
 /// Lets its client open a channel and start a program that sends nothing.
 void serve_programs(ssh_session session, ssh_message message);
 
-/// The test's own sshd, on the loopback interface. Serves one connection.
+/// Whether a server accepts all private keys, or none.
+enum class ClientKeys : bool { kRefused, kAccepted };
+
+/// Writes a private key to `path`, as ssh-keygen does. Null: without a passphrase.
+void write_private_key(const std::string& path, const char* passphrase);
+
+/// The test's own sshd, on the loopback interface. Serves one connection after the other.
 class Sshd {
  public:
   /// `conversation` handles PAM's questions and answers, without plain password authentication. `after_login` handles
   /// all later messages.
-  explicit Sshd(OnMessage conversation, OnMessage after_login = serve_programs);
+  explicit Sshd(OnMessage conversation, OnMessage after_login = serve_programs, ClientKeys keys = ClientKeys::kRefused);
   Sshd(const Sshd&) = delete;
   Sshd& operator=(const Sshd&) = delete;
   ~Sshd();
@@ -72,16 +78,18 @@ class Sshd {
                                              const std::stop_token& stop = {}) const;
   /// The result of a login with kSshdPassword.
   Result<std::unique_ptr<Connection>> log_in(ConnectOptions options) const;
-  /// The one to which log_in() connects. All of these servers are one node.
+  /// The one to which log_in() connects, with its host key. All of these servers are one node.
+  NodeSpec node() const;
   static std::string node_name();
 
  private:
-  void serve();
+  void serve(int connection);
   void answer(ssh_session session, ssh_message message);
   Result<std::unique_ptr<Connection>> connect_to(const ConnectOptions& options) const;
 
   OnMessage conversation_;
   OnMessage after_login_;
+  ClientKeys keys_;
   ssh_bind bind_;
   std::string fingerprint_;
   int listener_ = -1;

@@ -73,16 +73,17 @@ TEST_CASE("keys: the passphrase of a key is asked for once, for all threads") {
   const ScratchDirectory root;
   const auto path = key_file(root, "/key", kPassphrase);
   std::atomic<int> asked = 0;
-  UnlockedKeys keys([&](const std::string& file, bool again) {
-    CHECK(file == "~/key");
-    CHECK_FALSE(again);
+  UnlockedKeys keys([&](const KeyQuestion& question) {
+    CHECK(question.file == "~/key");
+    CHECK(question.server == "spark-01");
+    CHECK_FALSE(question.again);
     ++asked;
     return secret(kPassphrase);
   });
   CHECK_FALSE(is_unlocked(keys, path));
   {
     std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { (void)keys.unlock(path, "~/key"); });
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { (void)keys.unlock(path, "~/key", "spark-01"); });
   }
   CHECK(asked == 1);
   CHECK(is_unlocked(keys, path));
@@ -92,19 +93,19 @@ TEST_CASE("keys: a wrong passphrase is asked for again, three times in all, and 
   const ScratchDirectory root;
   const auto path = key_file(root, "/key", kPassphrase);
   int asked = 0;
-  UnlockedKeys keys([&](const std::string&, bool again) {
-    CHECK(again == (asked > 0));
+  UnlockedKeys keys([&](const KeyQuestion& question) {
+    CHECK(question.again == (asked > 0));
     return secret(++asked < 3 ? "wrong" : kPassphrase);
   });
-  CHECK(keys.unlock(path, "~/key"));
+  CHECK(keys.unlock(path, "~/key", "spark-01"));
   CHECK(asked == 3);
-  UnlockedKeys never([&](const std::string&, bool) {
+  UnlockedKeys never([&](const KeyQuestion&) {
     ++asked;
     return secret("wrong");
   });
   asked = 0;
   for (int node = 0; node < 2; ++node) {
-    const auto refused = never.unlock(path, "~/key");
+    const auto refused = never.unlock(path, "~/key", "spark-01");
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::kPermissionDenied);
     CHECK(refused.error().message == "the passphrase of the key ~/key was wrong");
@@ -116,9 +117,8 @@ TEST_CASE("keys: a wrong passphrase is asked for again, three times in all, and 
 TEST_CASE("keys: without a terminal the key is named") {
   const ScratchDirectory root;
   const auto path = key_file(root, "/key", kPassphrase);
-  UnlockedKeys keys(
-      [](const std::string&, bool) { return Result<Secret>(failure(ErrorCode::kFailed, "no terminal")); });
-  const auto refused = keys.unlock(path, "~/key");
+  UnlockedKeys keys([](const KeyQuestion&) { return Result<Secret>(failure(ErrorCode::kFailed, "no terminal")); });
+  const auto refused = keys.unlock(path, "~/key", "spark-01");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "the key ~/key has a passphrase, and no terminal");
   CHECK(refused.error().hint == "run sparkplan on a terminal, or load the key into ssh-agent with `ssh-add ~/key`");
@@ -127,8 +127,8 @@ TEST_CASE("keys: without a terminal the key is named") {
 TEST_CASE("keys: a user who gives no passphrase is not sent to a terminal") {
   const ScratchDirectory root;
   const auto path = key_file(root, "/key", kPassphrase);
-  UnlockedKeys keys([](const std::string&, bool) { return secret(""); });
-  const auto refused = keys.unlock(path, "~/key");
+  UnlockedKeys keys([](const KeyQuestion&) { return secret(""); });
+  const auto refused = keys.unlock(path, "~/key", "spark-01");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message == "the key ~/key has a passphrase, and none was given");
   CHECK(refused.error().hint.find("terminal") == std::string::npos);
@@ -140,7 +140,7 @@ TEST_CASE("keys: after a stop at a question, no other connection asks, also not 
   const auto other = key_file(root, "/other", kPassphrase);
   std::atomic<int> asked = 0;
   std::atomic<int> stopped = 0;
-  UnlockedKeys keys([&](const std::string&, bool) {
+  UnlockedKeys keys([&](const KeyQuestion&) {
     ++asked;
     return Result<Secret>(failure(ErrorCode::kInterrupted, "stopped"));
   });
@@ -148,12 +148,12 @@ TEST_CASE("keys: after a stop at a question, no other connection asks, also not 
     std::vector<std::jthread> nodes;
     for (int i = 0; i < 3; ++i) {
       nodes.emplace_back([&] {
-        const auto unlocked = keys.unlock(path, "~/key");
+        const auto unlocked = keys.unlock(path, "~/key", "spark-01");
         if (!unlocked && unlocked.error().code == ErrorCode::kInterrupted) ++stopped;
       });
     }
   }
-  CHECK_FALSE(keys.unlock(other, "~/other"));
+  CHECK_FALSE(keys.unlock(other, "~/other", "spark-01"));
   CHECK(asked == 1);
   CHECK(stopped == 3);
 }
@@ -161,9 +161,8 @@ TEST_CASE("keys: after a stop at a question, no other connection asks, also not 
 TEST_CASE("keys: a stop at the question is a stop") {
   const ScratchDirectory root;
   const auto path = key_file(root, "/key", kPassphrase);
-  UnlockedKeys keys(
-      [](const std::string&, bool) { return Result<Secret>(failure(ErrorCode::kInterrupted, "stopped")); });
-  const auto stopped = keys.unlock(path, "~/key");
+  UnlockedKeys keys([](const KeyQuestion&) { return Result<Secret>(failure(ErrorCode::kInterrupted, "stopped")); });
+  const auto stopped = keys.unlock(path, "~/key", "spark-01");
   REQUIRE_FALSE(stopped);
   CHECK(stopped.error().code == ErrorCode::kInterrupted);
 }
