@@ -20,7 +20,7 @@ TEST_CASE("a second run of the process has the password and the unlocked keys of
   global.ask_become_pass = true;
   AgentOptions login;
   login.connect.keys = std::make_shared<UnlockedKeys>(
-      [](const std::string&, bool) -> Result<Secret> { return failure(ErrorCode::kBug, "asked again"); });
+      [](const KeyQuestion&) -> Result<Secret> { return failure(ErrorCode::kBug, "asked again"); });
   auto password = Secret::copy_of("hunter2");
   REQUIRE(password);
   login.become_password = *password;

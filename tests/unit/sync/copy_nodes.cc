@@ -50,6 +50,23 @@ void honest(const CopyCommand& command, Peer& self) {
   if (fetch != nullptr && fetch->address.starts_with("192.168.100.")) say(self, CopyComplete{0});
 }
 
+CopyReaction that_lists(const std::vector<CopyEntry>& before, const std::vector<CopyEntry>& after) {
+  return [before, after](const CopyCommand& command, Peer& self) {
+    if (std::holds_alternative<CopyOpen>(command)) {
+      CopyOpened opened;
+      opened.exists = true;
+      say(self, opened);
+    } else if (const auto* look = std::get_if<CopyLook>(&command)) {
+      say(self, CopyEntries{look->read || look->chunks ? after : before});
+      say(self, CopyLooked{});
+    } else {
+      honest(command, self);
+    }
+  };
+}
+
+CopyReaction that_lists(const std::vector<CopyEntry>& always) { return that_lists(always, always); }
+
 Cluster on_a_switch(std::size_t nodes) {
   Cluster cluster;
   for (std::size_t i = 1; i <= nodes; ++i) {

@@ -23,6 +23,10 @@ Peer copy_program(CopyReaction reaction);
 /// Answers as an honest node that has begun with nothing: it is complete as soon as it may fetch.
 void honest(const CopyCommand& command, Peer& self);
 
+/// Lists these files, and others once it has read its files. Takes part in a transfer.
+CopyReaction that_lists(const std::vector<CopyEntry>& before, const std::vector<CopyEntry>& after);
+CopyReaction that_lists(const std::vector<CopyEntry>& always);
+
 /// One node and its commands.
 struct CopyNode {
   CopyReaction reaction = honest;

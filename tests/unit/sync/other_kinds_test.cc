@@ -21,22 +21,6 @@ CopyEntry entry_of(const std::string& path, CopyKind kind) {
   return entry;
 }
 
-/// Lists these names, and takes part in a transfer.
-test::CopyReaction that_has(const std::vector<CopyEntry>& entries) {
-  return [entries](const CopyCommand& command, test::Peer& self) {
-    if (std::holds_alternative<CopyOpen>(command)) {
-      CopyOpened opened;
-      opened.exists = true;
-      test::say(self, opened);
-    } else if (std::holds_alternative<CopyLook>(command)) {
-      test::say(self, CopyEntries{entries});
-      test::say(self, CopyLooked{});
-    } else {
-      test::honest(command, self);
-    }
-  };
-}
-
 /// n1 is the source, without `from` because it has more bytes; n2 and n3 have the name "one" as these kinds.
 struct KindsBench : test::Bench {
   KindsBench(CopyKind source, CopyKind second, CopyKind third, const std::string& from = "n1") : Bench(3) {
@@ -48,7 +32,7 @@ struct KindsBench : test::Bench {
       std::vector<CopyEntry> entries{entry_of("one", kinds[i])};
       if (i == 0) entries.push_back(entry_of("two", CopyKind::kFile));
       if (i == 0) entries.back().size = 1000;
-      nodes[i].reaction = that_has(entries);
+      nodes[i].reaction = test::that_lists(entries);
     }
     options.may_replace = [this](const ContentReport& item) {
       questions.push_back(question_text(item));
@@ -135,7 +119,7 @@ TEST_CASE("sync run: without `from`, a source that fails while it reads ends the
   unread.sum.clear();
   CopyEntry large = entry_of("two", CopyKind::kFile);
   large.size = 1000;
-  const auto usual = that_has({unread, large});
+  const auto usual = test::that_lists({unread, large});
   bench.nodes[0].reaction = [usual](const CopyCommand& command, test::Peer& self) {
     const auto* look = std::get_if<CopyLook>(&command);
     if (look == nullptr || !look->read) return usual(command, self);

@@ -25,22 +25,6 @@ CopyEntry weights(std::int64_t size, const std::string& sum) {
   return entry;
 }
 
-/// Lists these files, and takes part in a transfer.
-test::CopyReaction that_has(const std::vector<CopyEntry>& entries) {
-  return [entries](const CopyCommand& command, test::Peer& self) {
-    if (std::holds_alternative<CopyOpen>(command)) {
-      CopyOpened opened;
-      opened.exists = true;
-      test::say(self, opened);
-    } else if (std::holds_alternative<CopyLook>(command)) {
-      test::say(self, CopyEntries{entries});
-      test::say(self, CopyLooked{});
-    } else {
-      test::honest(command, self);
-    }
-  };
-}
-
 /// n1 and n2 have the same file. n3 has it with a byte more, so that it becomes the source. n4 has these files.
 struct LoneSourceBench : test::Bench {
   explicit LoneSourceBench(const std::vector<CopyEntry>& of_fourth, const std::string& sum = kFirst,
@@ -49,9 +33,9 @@ struct LoneSourceBench : test::Bench {
     Value record = Value::map({{"path", "/srv/models/one"}});
     if (!from.empty()) record.set("from", from);
     declare("models", record);
-    for (const std::size_t honest : {0U, 1U}) nodes[honest].reaction = that_has({weights(1000, sum)});
-    nodes[2].reaction = that_has({weights(1001, kSecond)});
-    nodes[3].reaction = that_has(of_fourth);
+    for (const std::size_t honest : {0U, 1U}) nodes[honest].reaction = test::that_lists({weights(1000, sum)});
+    nodes[2].reaction = test::that_lists({weights(1001, kSecond)});
+    nodes[3].reaction = test::that_lists(of_fourth);
     options.may_replace = [this](const ContentReport& item) {
       replace_questions.push_back(question_text(item));
       return true;

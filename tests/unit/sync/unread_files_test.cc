@@ -21,24 +21,6 @@ CopyEntry file_with(const std::string& path, const std::string& sum, std::int64_
   return entry;
 }
 
-/// Lists these files, and others once it has read its files. Takes part in a transfer.
-test::CopyReaction that_lists(const std::vector<CopyEntry>& before, const std::vector<CopyEntry>& after) {
-  return [before, after](const CopyCommand& command, test::Peer& self) {
-    if (std::holds_alternative<CopyOpen>(command)) {
-      CopyOpened opened;
-      opened.exists = true;
-      test::say(self, opened);
-    } else if (const auto* look = std::get_if<CopyLook>(&command)) {
-      test::say(self, CopyEntries{look->read || look->chunks ? after : before});
-      test::say(self, CopyLooked{});
-    } else {
-      test::honest(command, self);
-    }
-  };
-}
-
-test::CopyReaction that_lists(const std::vector<CopyEntry>& always) { return that_lists(always, always); }
-
 /// n1 is the source; every question gets a yes.
 struct ReadingBench : test::Bench {
   explicit ReadingBench(const std::string& kind = "path", const std::string& name = "/srv/models/one") : Bench(3) {
@@ -68,9 +50,9 @@ TEST_CASE("sync run: a source that was to read a file and lists no sum of it fai
   const bool has_other_file = GENERATE(true, false);
   std::vector<CopyEntry> entries{file_with("weights", "")};
   if (has_other_file) entries.push_back(file_with("README", kSecond));
-  bench.nodes[0].reaction = that_lists(entries);
+  bench.nodes[0].reaction = test::that_lists(entries);
   for (const std::size_t other : {1U, 2U}) {
-    bench.nodes[other].reaction = that_lists({file_with("weights", kFirst), file_with("README", kFirst)});
+    bench.nodes[other].reaction = test::that_lists({file_with("weights", kFirst), file_with("README", kFirst)});
   }
   check_only_source_failed(bench.run(), "weights");
   CHECK_FALSE(bench.has_begun());
@@ -78,9 +60,9 @@ TEST_CASE("sync run: a source that was to read a file and lists no sum of it fai
 
 TEST_CASE("sync run: a receiver that was to read a file and lists no sum of it fails alone") {
   ReadingBench bench;
-  bench.nodes[0].reaction = that_lists({file_with("a", kFirst), file_with("b", kFirst)});
-  bench.nodes[1].reaction = that_lists({file_with("a", "")});
-  bench.nodes[2].reaction = that_lists({file_with("a", kFirst)});
+  bench.nodes[0].reaction = test::that_lists({file_with("a", kFirst), file_with("b", kFirst)});
+  bench.nodes[1].reaction = test::that_lists({file_with("a", "")});
+  bench.nodes[2].reaction = test::that_lists({file_with("a", kFirst)});
   const auto report = bench.run();
   const auto& nodes = report.items[0].nodes;
   CHECK_FALSE(nodes[0].error);
@@ -93,21 +75,21 @@ TEST_CASE("sync run: a source that knows less of a file after the reading than b
   ReadingBench bench;
   const CopyEntry before = GENERATE(file_with("weights", kFirst), file_with("weights", kFirst, 2));
   bench.nodes[0].reaction =
-      that_lists({file_with("a", kFirst), before}, {file_with("a", kFirst), file_with("weights", "")});
+      test::that_lists({file_with("a", kFirst), before}, {file_with("a", kFirst), file_with("weights", "")});
   // The reading of "a" makes the source list its files again.
-  bench.nodes[1].reaction = that_lists({file_with("a", ""), file_with("weights", kFirst)},
-                                       {file_with("a", kFirst), file_with("weights", kFirst)});
-  bench.nodes[2].reaction = that_lists({file_with("a", kFirst), file_with("weights", kFirst)});
+  bench.nodes[1].reaction = test::that_lists({file_with("a", ""), file_with("weights", kFirst)},
+                                             {file_with("a", kFirst), file_with("weights", kFirst)});
+  bench.nodes[2].reaction = test::that_lists({file_with("a", kFirst), file_with("weights", kFirst)});
   check_only_source_failed(bench.run(), "weights");
   CHECK_FALSE(bench.has_begun());
 }
 
 TEST_CASE("sync run: a receiver that changes a file while it reads is not compared, and its source does not fail") {
   ReadingBench bench;
-  bench.nodes[0].reaction = that_lists({file_with("a", kFirst), file_with("weights", "")});
-  bench.nodes[1].reaction = that_lists({file_with("a", ""), file_with("weights", kFirst, 2)},
-                                       {file_with("a", kFirst), file_with("weights", kFirst)});
-  bench.nodes[2].reaction = that_lists({file_with("a", kFirst)});
+  bench.nodes[0].reaction = test::that_lists({file_with("a", kFirst), file_with("weights", "")});
+  bench.nodes[1].reaction = test::that_lists({file_with("a", ""), file_with("weights", kFirst, 2)},
+                                             {file_with("a", kFirst), file_with("weights", kFirst)});
+  bench.nodes[2].reaction = test::that_lists({file_with("a", kFirst)});
   const auto report = bench.run();
   const auto& nodes = report.items[0].nodes;
   CHECK_FALSE(nodes[0].error);
@@ -118,9 +100,9 @@ TEST_CASE("sync run: a receiver that changes a file while it reads is not compar
 
 TEST_CASE("sync run: a yes lets only the nodes of the question have files replaced") {
   ReadingBench bench;
-  bench.nodes[0].reaction = that_lists({file_with("README", kFirst), file_with("b", kFirst)});
-  bench.nodes[1].reaction = that_lists({file_with("README", kSecond)});
-  bench.nodes[2].reaction = that_lists({file_with("README", kFirst)});
+  bench.nodes[0].reaction = test::that_lists({file_with("README", kFirst), file_with("b", kFirst)});
+  bench.nodes[1].reaction = test::that_lists({file_with("README", kSecond)});
+  bench.nodes[2].reaction = test::that_lists({file_with("README", kFirst)});
   const auto report = bench.run();
   for (const std::size_t receiver : {1U, 2U}) {
     CHECK(report.items[0].nodes[receiver].status == ContentStatus::kSent);
@@ -137,8 +119,8 @@ TEST_CASE("sync run: a source that lists an unfinished download of the hub fails
   blobs.mode = 0755;
   SECTION("a model of the hub") {
     ReadingBench bench("hub", "org/name");
-    bench.nodes[0].reaction = that_lists({blobs, file_with(name, kFirst)});
-    for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = that_lists({blobs});
+    bench.nodes[0].reaction = test::that_lists({blobs, file_with(name, kFirst)});
+    for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = test::that_lists({blobs});
     const auto report = bench.run();
     CHECK(report.items[0].nodes[0].status == ContentStatus::kFailed);
     CHECK_FALSE(report.items[0].nodes[1].error);
@@ -146,8 +128,8 @@ TEST_CASE("sync run: a source that lists an unfinished download of the hub fails
   }
   SECTION("a directory has such names as any other") {
     ReadingBench bench;
-    bench.nodes[0].reaction = that_lists({blobs, file_with(name, kFirst)});
-    for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = that_lists({blobs});
+    bench.nodes[0].reaction = test::that_lists({blobs, file_with(name, kFirst)});
+    for (const std::size_t other : {1U, 2U}) bench.nodes[other].reaction = test::that_lists({blobs});
     CHECK(bench.run().items[0].nodes[1].status == ContentStatus::kSent);
   }
 }
