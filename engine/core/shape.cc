@@ -68,6 +68,7 @@ Result<void> take(const Value& value, int levels, Budget& budget) {
   }
   if (const auto* entries = value.entries()) {
     for (const MapEntry& entry : *entries) {
+      SPARK_CHECK(check_key(entry.key, Shape::kMostLineBytes));
       SPARK_CHECK(take_bytes(entry.key));
       SPARK_CHECK(take(entry.value, levels - 1, budget));
     }

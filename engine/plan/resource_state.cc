@@ -5,20 +5,19 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/core/keyed_digest.h"
+#include "engine/core/tree.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
 namespace {
 
 /// The value below a path such as "addresses.0". Keys may contain dots themselves ("enp1s0.100.mtu"), so every way to
-/// split the path is tried. `known_top` is set if its first key exists.
+/// split the path is tried. `known_top` is set if its first key exists. Reads each entry once, however many dots a node
+/// puts into a path.
 const Value* value_at(const Value& value, std::string_view path, bool& known_top) {
-  if (const Value* whole = value.find(path)) {
-    known_top = true;
-    return whole;
-  }
   if (const Value::List* items = value.list_items()) {
     const std::string_view head = path.substr(0, path.find('.'));
     std::size_t index = 0;
@@ -27,11 +26,17 @@ const Value* value_at(const Value& value, std::string_view path, bool& known_top
     if (head.size() == path.size()) return &(*items)[index];
     return value_at((*items)[index], path.substr(head.size() + 1), known_top);
   }
-  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.', dot + 1)) {
-    const Value* inner = value.find(path.substr(0, dot));
-    if (inner == nullptr) continue;
+  std::vector<const MapEntry*> above;
+  for (const MapEntry& entry : entries_of(&value)) {
+    const std::size_t size = entry.key.size();
+    if (size > path.size() || (size < path.size() && path[size] != '.') || !path.starts_with(entry.key)) continue;
     known_top = true;
-    if (const Value* found = value_at(*inner, path.substr(dot + 1), known_top)) return found;
+    if (size == path.size()) return &entry.value;
+    above.push_back(&entry);
+  }
+  std::ranges::sort(above, {}, [](const MapEntry* entry) { return entry->key.size(); });
+  for (const MapEntry* entry : above) {
+    if (const Value* found = value_at(entry->value, path.substr(entry->key.size() + 1), known_top)) return found;
   }
   return nullptr;
 }

@@ -9,13 +9,17 @@
 namespace sparkplan {
 namespace {
 
+/// Below a longer path, a map is one value: each of its fields would repeat the path, and a node words manifests.
+constexpr std::size_t kLongestSplitPath = 256;
+
 /// Compares the fields of the desired side only: other fields are not managed. A list is one value, because a report of
 /// single moved items does not help a reader.
 void compare(const std::string& path, const Value& desired, const Value* present, const Present& observed,
              std::vector<FieldChange>& changes) {
   if (observed.not_applicable.contains(path)) return;
   const Value::Map* fields = desired.entries();
-  const bool descend = fields != nullptr && (present == nullptr || present->is_null() || present->is_map());
+  const bool descend = fields != nullptr && path.size() <= kLongestSplitPath &&
+                       (present == nullptr || present->is_null() || present->is_map());
   if (!descend || (fields->empty() && !path.empty())) {
     if (present != nullptr && desired == *present) return;
     changes.push_back({path, present == nullptr ? Value() : *present, desired});

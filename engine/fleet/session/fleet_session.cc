@@ -92,26 +92,32 @@ void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work,
   const auto keep_active = [&](FleetNode& node) {
     if (node.active() && node.client) work_on(node, keep);
   };
-  if (!locked_ && options_.agent_patience.count() == 0) {
-    return fan_out(nodes_, options_.workers, active_only, keep_active, heartbeat);
-  }
-  // The agent of a locked node, or one with a patience, soon ends without messages. So while a node waits for its turn,
-  // its own thread keeps the connection alive, and a semaphore limits the turns.
-  std::counting_semaphore<> turns(static_cast<std::ptrdiff_t>(options_.workers));
-  const auto in_turn = [&](FleetNode& node) {
-    if (!node.active()) return;
-    while (!turns.try_acquire_for(heartbeat)) keep_active(node);
-    active_only(node);
-    turns.release();
-  };
-  fan_out(nodes_, nodes_.size(), in_turn, keep_active, heartbeat);
+  work_in_turns(options_.workers, active_only, keep_active, heartbeat);
 }
 
 void FleetSession::compute_each_node(const std::function<void(FleetNode&)>& work) {
   const auto active_only = [&](FleetNode& node) {
     if (node.active()) work_on(node, work);
   };
-  fan_out(nodes_, std::thread::hardware_concurrency(), active_only, [](FleetNode&) {});
+  // One node's data may take minutes. Meanwhile the agents of the others would give up their locks without a message.
+  work_in_turns(
+      std::max(std::thread::hardware_concurrency(), 1U), active_only, [this](FleetNode& node) { keep_alive(node); },
+      options_.heartbeat);
+}
+
+void FleetSession::work_in_turns(std::size_t workers, const std::function<void(FleetNode&)>& work,
+                                 const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat) {
+  if (!locked_ && options_.agent_patience.count() == 0) return fan_out(nodes_, workers, work, keep, heartbeat);
+  // The agent of a locked node, or one with a patience, soon ends without messages. So while a node waits for its turn,
+  // its own thread keeps the connection alive, and a semaphore limits the turns.
+  std::counting_semaphore<> turns(static_cast<std::ptrdiff_t>(workers));
+  const auto in_turn = [&](FleetNode& node) {
+    if (!node.active()) return;
+    while (!turns.try_acquire_for(heartbeat)) keep(node);
+    work(node);
+    turns.release();
+  };
+  fan_out(nodes_, nodes_.size(), in_turn, keep, heartbeat);
 }
 
 void FleetSession::show(const FleetNode& node, std::string_view doing, Activity activity) const {

@@ -143,7 +143,7 @@ class FleetSession {
   }
   /// Tells the agent that the run goes on. A node that does not answer is excluded.
   void keep_alive(FleetNode& node) const;
-  /// As on_each(), for work without requests: one thread per processor.
+  /// As on_each(), for work without requests: one thread per processor. Locked nodes are kept alive meanwhile.
   template <class Items, class Work>
   void compute_each(Items& items, Work work) {
     compute_each_node([&](FleetNode& node) { work(items[node.place]); });
@@ -196,6 +196,8 @@ class FleetSession {
   void on_each_node(const std::function<void(FleetNode&)>& work, const std::function<void(FleetNode&)>& keep,
                     std::chrono::milliseconds heartbeat);
   void compute_each_node(const std::function<void(FleetNode&)>& work);
+  void work_in_turns(std::size_t workers, const std::function<void(FleetNode&)>& work,
+                     const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat);
   FactsRequest facts_request(const FleetNode& node) const;
   void open_node(FleetNode& node);
   /// Opens the connection and reads the facts. Errors: those of AgentClient::open() and checked().

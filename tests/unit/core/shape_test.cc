@@ -109,6 +109,8 @@ TEST_CASE("anything() refuses an Unknown at any depth, and limits depth, number 
   CHECK(against(shape, Value(Value::List(9'999))).empty());
   CHECK(against(shape, Value(Value::List(10'000))) == "more than 10000 values");
   CHECK(against(shape, std::string(Shape::kMostTextBytes + 1, 'x')) == "too much text");
+  CHECK(against(shape, Value::map({{"a", Value::map({{std::string(4096, 'k'), 1}})}})).empty());
+  CHECK_FALSE(against(shape, Value::map({{"a", Value::map({{std::string(4097, 'k'), 1}})}})).empty());
 }
 
 }  // namespace sparkplan

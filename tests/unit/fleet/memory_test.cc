@@ -112,6 +112,25 @@ void forge_long_names(FleetBench& bench) {
   bench.root(1).make_directory(test::kProfileFile);
 }
 
+/// Resources that no file declares, each with thousands of fields below nested keys that are as long as a key may be.
+void forge_nested_keys(FleetBench& bench) {
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.apply_all();
+  auto manifest = decode_json(bench.root(1).read(kManifestFile));
+  REQUIRE(manifest);
+  Value::Map leaves;
+  for (int i = 0; i < 9'000; ++i) leaves.push_back({std::to_string(i), ""});
+  Value nested(std::move(leaves));
+  for (int level = 0; level < 13; ++level) nested = Value::map({{std::string(4096, 'k'), std::move(nested)}});
+  const Value applied = Value::map({{"persistent", "1"}, {"running", "1"}, {"z", nested}});
+  for (int i = 0; i < 8; ++i) {
+    manifest->find("resources")
+        ->set("sysctl/vm.x" + std::to_string(i), Value::map({{"last_applied", applied}, {"artifacts", Value::list()}}));
+  }
+  bench.root(1).write(kManifestFile, encode_json(*manifest) + "\n");
+  bench.options.allow_prune = true;
+}
+
 /// Two nodes, each with one interface of the fabric to take over.
 void declare_fabric(FleetBench& bench) {
   bench.sections = "fabric: {topology: custom, adopt: take-over}\n";
@@ -179,6 +198,15 @@ TEST_CASE("a node whose manifest has long names that a text would repeat costs a
   forge_long_names(bench);
   const auto plan = cost_of([&] { return !bench.plan().nodes.at(0).plan.blocked.empty(); });
   std::printf("long names: plan %ld MB\n", plan.megabytes);
+  CHECK(plan.exit_status == 0);
+  CHECK(plan.megabytes < kMostFleetMegabytes);
+}
+
+TEST_CASE("a node whose manifest has thousands of fields below long keys costs a plan less than 85 MB") {
+  FleetBench bench(1);
+  forge_nested_keys(bench);
+  const auto plan = cost_of([&] { return !bench.plan().nodes.at(0).error; });
+  std::printf("nested keys: plan %ld MB\n", plan.megabytes);
   CHECK(plan.exit_status == 0);
   CHECK(plan.megabytes < kMostFleetMegabytes);
 }

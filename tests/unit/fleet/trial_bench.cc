@@ -161,7 +161,7 @@ TrialBench::TrialBench(int nodes) {
   }
 }
 
-Trial::State TrialBench::carry_out() {
+RunOptions TrialBench::run_options() {
   RunOptions options;
   options.heartbeat = std::chrono::milliseconds(1);
   options.agent.install = InstallPolicy::kNever;
@@ -169,8 +169,28 @@ Trial::State TrialBench::carry_out() {
   options.agent.connector = [this](const NodeSpec& spec, const ConnectOptions&) -> Result<std::unique_ptr<Connection>> {
     return std::make_unique<ScriptedConnection>(node(spec.name.str()));
   };
+  return options;
+}
+
+bool TrialBench::is_heard_during_work_on_first() {
   const Registry registry{{}};
-  FleetSession session(cluster_, registry, options);
+  FleetSession session(cluster_, registry, run_options());
+  NoPlans planning(session);
+  planning.plan();
+  REQUIRE(session.lock_all(std::chrono::milliseconds(0)));
+  std::atomic<bool> heard = true;
+  session.compute_each(planning.nodes(), [&](PlannedNode& planned) {
+    if (planned.node.name() != "n1") return;
+    for (auto& [name, script] : scripts_) {
+      if (name != "n1" && !script->is_pinged(1)) heard = false;
+    }
+  });
+  return heard;
+}
+
+Trial::State TrialBench::carry_out() {
+  const Registry registry{{}};
+  FleetSession session(cluster_, registry, run_options());
   NoPlans planning(session);
   planning.plan();
   REQUIRE_FALSE(session.any_error());

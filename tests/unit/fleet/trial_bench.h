@@ -66,6 +66,9 @@ class TrialBench {
   /// Carries out the trial. Returns how far n1 is, and notes why its change is not kept.
   Trial::State carry_out();
 
+  /// Locks all nodes, and computes something for n1 that lasts until each other node was pinged. False if one was not.
+  bool is_heard_during_work_on_first();
+
   /// Adds a cable between two nodes.
   void join(const std::string& one, const std::string& other) {
     cluster_.cables.emplace_back(*NodeName::parse(one), *NodeName::parse(other));
@@ -82,6 +85,8 @@ class TrialBench {
   std::vector<std::string> failed;             ///< Nodes that were excluded.
 
  private:
+  RunOptions run_options();
+
   Cluster cluster_;
   std::map<std::string, std::unique_ptr<ScriptedNode>> scripts_;
 };

@@ -46,6 +46,11 @@ TEST_CASE("trial: a node that delays its answers does not use up the windows of 
   for (const std::string name : {"n1", "n3", "n4"}) CHECK_FALSE(bench.node(name).used_by_two);
 }
 
+TEST_CASE("while the plan of one node is computed, the agents of the other locked nodes are kept alive") {
+  TrialBench bench(3);
+  CHECK(bench.is_heard_during_work_on_first());
+}
+
 TEST_CASE("trial: the controller's own machine is kept only if another node reaches it") {
   TrialBench bench(7);
   for (const std::string name : {"n2", "n3", "n4", "n5", "n6", "n7"})

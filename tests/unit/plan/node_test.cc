@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "tests/support/catch.h"
 #include "tests/unit/plan/fakes.h"
 
@@ -155,6 +157,31 @@ TEST_CASE("drift is found in nested fields and in keys that contain dots") {
   bench.desired[0].desired.set("vlan.100", Value::map({{"id", 9}}));
   bench.manifest->resources[resource.id].last_applied = seen;
   CHECK(bench.plan().changes[0].origin == Origin::kConfig);
+}
+
+TEST_CASE("hundreds of observed fields with thousands of dots each cost a plan less than five seconds") {
+  constexpr int kFields = 500;
+  constexpr int kApplied = 10'000;
+  Bench bench;
+  Resource resource = link("eth1", 9000);
+  bench.manifest.emplace();
+  Value applied = resource.desired;
+  for (int i = 0; i < kApplied; ++i) applied.set("known." + std::to_string(i), Value::list());
+  bench.manifest->resources[resource.id].last_applied = applied;
+  Value seen = resource.desired;
+  for (int i = 0; i < kFields; ++i) {
+    const std::string key = "f" + std::to_string(i) + std::string(4000, '.');
+    resource.desired.set(key, 1);
+    seen.set(key, 2);
+  }
+  bench.desired = {resource};
+  bench.distort = [&](ObservedState& state) { state.types["link"].resources["eth1"] = Present{seen, {}}; };
+  const auto begin = std::chrono::steady_clock::now();
+  const NodePlan plan = bench.plan();
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  REQUIRE(plan.changes.size() == 1);
+  CHECK(plan.changes[0].fields.size() == kFields);
+  CHECK(plan.changes[0].origin == Origin::kConfig);
 }
 
 TEST_CASE("0, false and empty text are values, not absence") {

@@ -78,6 +78,20 @@ TEST_CASE("a diff of values with 100,000 fields takes less than five seconds, in
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
 }
 
+TEST_CASE("thousands of fields below long keys do not repeat these keys in a diff") {
+  Value::Map leaves;
+  for (int i = 0; i < 3000; ++i) leaves.push_back({"a" + std::to_string(i), i});
+  Value nested(leaves);
+  for (int level = 0; level < 13; ++level) nested = Value::map({{std::string(4096, 'k'), std::move(nested)}});
+  const Value once = Value::map({{"z", Value::map({{std::string(4'000'000, 'k'), leaves}})}});
+  for (const Value& desired : {Value::map({{"z", nested}}), once}) {
+    const Paths paths = changed(desired, {Value::map(), {}});
+    REQUIRE(paths.size() == 1);
+    CHECK(paths.front().starts_with("z.kkkk"));
+  }
+  CHECK(changed(Value::map({{std::string(256, 'k'), leaves}}), {Value::map(), {}}).size() == leaves.size());
+}
+
 TEST_CASE("an unknown always differs") {
   const Value unknown = Value::map({{"key", Value::Unknown{"later", "n"}}});
   CHECK(changed(unknown, {unknown, {}}) == Paths{"key"});
