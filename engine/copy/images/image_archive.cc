@@ -254,6 +254,13 @@ class ArchiveCheck {
                            (!is_listed || (configs_ == only && !has_platforms_));
     const bool by_manifest =
         image_.engine == ContainerEngine::kDocker && targets_ == only && configs_.count(docker_config_) > 0;
+    // The source states the id, so the id alone does not decide that layers may be packed.
+    if (by_manifest && !image_.packs_layers) {
+      return failure(ErrorCode::kVerifyFailed,
+                     "the source keeps the image in docker's store of containerd, by the id of its manifest, and "
+                     "docker on this node has a store of the other kind",
+                     kStoresOfTwoKinds);
+    }
     // docker would keep the image, and unpack nothing of it.
     if (by_manifest && has_platforms_ && !image_.architecture.empty() && docker_architecture_ != image_.architecture) {
       return failure(ErrorCode::kVerifyFailed,
@@ -304,6 +311,8 @@ Result<void> check_archive(int file, const ExpectedImage& image, const std::func
 Result<std::vector<LayerPlace>> layers_in_archive(int file, ExpectedImage image) {
   image.left_out = 0;
   image.architecture.clear();
+  // No layer is read here, and none unpacked.
+  image.packs_layers = true;
   SPARK_TRY(ArchiveFiles archive, ArchiveFiles::open(file));
   ArchiveCheck check(archive, image);
   SPARK_CHECK(check.run());

@@ -23,7 +23,7 @@ Result<void> check_manifest(const std::string& manifest, ContainerEngine engine,
   if (engine == ContainerEngine::kPodman)
     return check_image(tar_of(files_with(manifest, kConfig, kOfPodman)), ContainerEngine::kPodman, id);
   return check_image(tar_of(in_both_forms(files_with(manifest, kConfig, kOfDocker), kConfig)), ContainerEngine::kDocker,
-                     id);
+                     id, true);
 }
 
 /// The archive as podman writes it, with this list in place of its own.
@@ -161,8 +161,14 @@ TEST_CASE("image archive: a compressed layer in the place of a plain one is refu
   CHECK(is_unsupported(check_image(tar_of(docker), ContainerEngine::kPodman, sha256(config))));
   CHECK(is_unsupported(check_image(tar_of(podman), ContainerEngine::kPodman, sha256(config))));
   CHECK(is_unsupported(check_image(tar_of(both), ContainerEngine::kDocker, sha256(config))));
+  CHECK(is_unsupported(check_image(tar_of(both), ContainerEngine::kDocker, sha256(config), true)));
   // docker's store of containerd has packed layers.
-  CHECK(check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest)));
+  CHECK(check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest), true));
+  // The source states the id. If it decided, the engine of a receiver would unpack what the source likes.
+  const auto other_store = check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest));
+  REQUIRE_FALSE(other_store);
+  CHECK(other_store.error().code == ErrorCode::kVerifyFailed);
+  CHECK(other_store.error().hint == kStoresOfTwoKinds);
 }
 
 }  // namespace sparkplan::copy
