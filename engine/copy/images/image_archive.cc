@@ -1,5 +1,6 @@
 #include "engine/copy/images/image_archive.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -24,6 +25,12 @@ constexpr std::size_t kMostParts = 200;
 /// Of one manifest. The engines stop at 127.
 constexpr std::size_t kMostLayers = 500;
 constexpr std::size_t kDeepestList = 2;
+
+/// A part that describes another one, by their digests.
+struct Referrer {
+  std::string digest;
+  std::string subject;
+};
 
 /// Reads all lists of an archive, and compares what they name.
 class ArchiveCheck {
@@ -151,16 +158,52 @@ class ArchiveCheck {
     if (is_podman) SPARK_CHECK(check_annotations(index));
     const auto& manifests = items_of(index.find("manifests"));
     if (manifests.empty()) return refused_image("does not contain exactly one image");
+    std::vector<Referrer> referrers;
     for (const Value& manifest : manifests) {
       SPARK_CHECK(check_descriptor(manifest));
       SPARK_CHECK(check_names(manifest.find("annotations")));
       if (is_podman) SPARK_CHECK(check_annotations(manifest));
       SPARK_TRY(const std::string digest, digest_in(manifest));
       if (!archive_.has(std::string(kBlobs) + digest)) return refused_image("lacks a part that it lists");
+      SPARK_TRY(const std::string subject, is_podman ? Result<std::string>("") : subject_of(manifest));
+      if (!subject.empty()) {
+        if (referrers.size() == kMostParts) return refused_image("has too many parts");
+        referrers.push_back({digest, subject});
+        continue;
+      }
       targets_.insert(digest);
       SPARK_CHECK(read_manifest(manifest, 0, !is_podman && digest == image_.id));
     }
+    return read_referrers(std::move(referrers));
+  }
+
+  /// What describes a part of the image that its id covers, or another one of these, in any order.
+  Result<void> read_referrers(std::vector<Referrer> referrers) {
+    while (!referrers.empty()) {
+      const auto next =
+          std::ranges::find_if(referrers, [this](const Referrer& one) { return covered_.contains(one.subject); });
+      if (next == referrers.end()) return refused_image("has a part that belongs to no image");
+      SPARK_CHECK(read_referrer(next->digest));
+      referrers.erase(next);
+    }
     return {};
+  }
+
+  /// docker makes no image of it, and an older docker one without a name. It has no layers of an image, so no docker
+  /// unpacks it. Its parts may be of any other kind.
+  Result<void> read_referrer(const std::string& digest) {
+    // An attestation is also in the list that the id covers.
+    if (!covered_.insert(digest).second) return {};
+    SPARK_TRY(const std::string bytes, read_part(digest));
+    SPARK_TRY(const Value manifest, json_from(bytes));
+    SPARK_CHECK(check_keys(manifest, {"manifests", "config", "layers", "mediaType", "annotations"}));
+    const Value* config = manifest.find("config");
+    const auto& layers = items_of(manifest.find("layers"));
+    const bool is_list = config == nullptr || manifest.find("manifests") != nullptr;
+    if (is_list || std::ranges::any_of(layers, is_unpacked)) return refused_image("has an image beside its own");
+    for (const Value& layer : layers) SPARK_CHECK(check_descriptor(layer));
+    SPARK_CHECK(read_config(*config));
+    return take_blobs(manifest, false);
   }
 
   /// docker writes the whole name, and the tag alone beside it.
@@ -216,6 +259,7 @@ class ArchiveCheck {
     if ((config == nullptr) == (manifests == nullptr)) return refused_image("has a list of another form");
     const PartKind kind = config != nullptr ? PartKind::kManifest : PartKind::kIndex;
     lists_.emplace(digest, kind);
+    if (is_covered) covered_.insert(digest);
     SPARK_CHECK(check_kind(descriptor, kind));
     SPARK_CHECK(check_kind(manifest, kind));
     if (!is_covered) SPARK_CHECK(check_annotations(manifest));
@@ -234,16 +278,22 @@ class ArchiveCheck {
   }
 
   Result<void> take_config(const Value& config, bool is_covered) {
-    SPARK_CHECK(check_descriptor(config));
+    SPARK_TRY(std::string digest, read_config(config));
     if (!is_covered) {
       SPARK_CHECK(check_kind(config, PartKind::kConfig));
       SPARK_CHECK(check_annotations(config));
     }
-    SPARK_TRY(const std::string digest, digest_in(config));
+    configs_.insert(std::move(digest));
+    return {};
+  }
+
+  /// Its digest.
+  Result<std::string> read_config(const Value& config) {
+    SPARK_CHECK(check_descriptor(config));
+    SPARK_TRY(std::string digest, digest_in(config));
     const bool is_new = archive_.has(std::string(kBlobs) + digest) && read_configs_.insert(digest).second;
     if (is_new) SPARK_CHECK(read_part(digest));
-    configs_.insert(digest);
-    return {};
+    return digest;
   }
 
   /// All lists name one image, so that it does not matter which of them the engine reads.
@@ -290,6 +340,7 @@ class ArchiveCheck {
   std::vector<LayerPlace> layers_;
   std::vector<LayerPlace> files_;
   std::map<std::string, PartKind> lists_;  ///< Those that were read, by their digests.
+  std::set<std::string> covered_;          ///< Of these, those below the id; and what describes them.
   std::set<std::string> read_configs_;
   std::size_t parts_ = 0;
 };
