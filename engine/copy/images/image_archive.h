@@ -48,7 +48,7 @@ struct LayerPlace {
 /// Whether layers are plain archives, or also compressed ones, as in docker's store of containerd.
 enum class LayerForm : std::uint8_t { kPlain, kPacked };
 /// Whether these layers have the content that the configuration names. A packed layer has not. A plain one must also
-/// unpack to about the bytes that it has, see LayerHeaders.
+/// unpack to about the bytes that it has, see LayerHeaders. Plain ones together have at most 2 GiB of extended headers.
 /// Errors: kVerifyFailed, kUnsupported (no plain layer), kFailed (the file cannot be read).
 Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, LayerForm form,
                           const std::function<void()>& sign_of_life);

@@ -9,6 +9,7 @@
 
 #include "engine/copy/chunk_digest.h"
 #include "engine/copy/file_bytes.h"
+#include "engine/copy/images/archive_files.h"
 #include "engine/copy/images/image_archive.h"
 #include "engine/copy/images/layer_headers.h"
 #include "engine/core/bounded_text.h"
@@ -22,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kLayerPiece = std::int64_t{8} << 20U;
 constexpr std::chrono::seconds kSignInterval{1};
 constexpr std::size_t kShownLayer = 100;
+/// Engines keep them beside the files, and podman in its memory. Enough for four million files that each have one.
+constexpr std::int64_t kMostExtended = std::int64_t{2} << 30U;
 
 /// Reads layer after layer.
 class LayerReader {
@@ -62,6 +65,7 @@ class LayerReader {
 Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, LayerForm form,
                           const std::function<void()>& sign_of_life) {
   LayerReader reader(file, sign_of_life);
+  std::int64_t extended = 0;
   std::set<std::pair<std::int64_t, std::string>> checked;
   for (const LayerPlace& layer : layers) {
     if (!checked.emplace(layer.offset, layer.digest).second) continue;
@@ -75,6 +79,8 @@ Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, Layer
     }
     if (form == LayerForm::kPacked) continue;
     if (auto plain = headers.end(); !plain) return failure(std::move(plain).error().within(name));
+    extended += headers.extended_bytes();
+    if (extended > kMostExtended) return refused_image("has more than 2 GiB of extended headers in its layers");
   }
   return {};
 }
