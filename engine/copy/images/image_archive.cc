@@ -54,6 +54,8 @@ class ArchiveCheck {
   bool is_by_config() const { return image_.engine == ContainerEngine::kPodman || docker_config_ == image_.id; }
   /// By the configuration. Empty if its digests are not those of the layers' files.
   std::vector<LayerPlace> layers() const { return is_by_config() ? layers_ : std::vector<LayerPlace>(); }
+  /// The digests of all layers of the configuration, in its order.
+  const std::vector<std::string>& unpacked() const { return unpacked_; }
   /// For docker: the layers of the OCI lists, each with the digest of the file, and those that links lead to.
   const std::vector<LayerPlace>& files() const { return files_; }
 
@@ -91,8 +93,11 @@ class ArchiveCheck {
     const auto& digests = items_of(root->find("diff_ids"));
     if (digests.size() > kMostLayers) return refused_image("has too many layers");
     if (digests.size() != files.size()) return refused_image("has another number of layers than its configuration");
+    // Another list has the same configuration, see compare().
+    unpacked_.clear();
     for (std::size_t i = 0; i < files.size(); ++i) {
       SPARK_TRY(std::string digest, digest_from(text_of(&digests[i])));
+      unpacked_.push_back(digest);
       // podman would look for the digest of the list, and does not compare what it finds with the configuration.
       if (!prefix.empty() && files[i] != std::string(prefix) + digest) {
         return failure(ErrorCode::kVerifyFailed,
@@ -339,6 +344,7 @@ class ArchiveCheck {
   bool has_platforms_ = false;       ///< One of the targets is itself a list.
   std::vector<LayerPlace> layers_;
   std::vector<LayerPlace> files_;
+  std::vector<std::string> unpacked_;
   std::map<std::string, PartKind> lists_;  ///< Those that were read, by their digests.
   std::set<std::string> covered_;          ///< Of these, those below the id; and what describes them.
   std::set<std::string> read_configs_;
@@ -356,7 +362,8 @@ Result<void> check_archive(int file, const ExpectedImage& image, const std::func
     const bool is_link = layer.offset == 0;
     if (!is_link) layers.push_back(std::move(layer));
   }
-  return check_layers(file, layers, check.is_by_config() ? LayerForm::kPlain : LayerForm::kPacked, sign_of_life);
+  const LayerForm form = check.is_by_config() ? LayerForm::kPlain : LayerForm::kPacked;
+  return check_layers(file, layers, check.unpacked(), form, sign_of_life);
 }
 
 Result<std::vector<LayerPlace>> layers_in_archive(int file, ExpectedImage image) {

@@ -48,10 +48,12 @@ struct LayerPlace {
 /// Whether layers are plain archives, or also compressed ones, as in docker's store of containerd.
 enum class LayerForm : std::uint8_t { kPlain, kPacked };
 /// Whether these layers have the content that the configuration names. A packed layer has not. A plain one must also
-/// unpack to about the bytes that it has, see LayerHeaders. Plain ones together have at most 2 GiB of extended headers.
+/// unpack to about the bytes that it has, see LayerHeaders. Plain ones together have at most 2 GiB of extended headers,
+/// and at most eight million directories that their names only imply. `unpacked` are the digests of the layers in the
+/// order in which an engine unpacks them: those that come again may cost as much as all of them once, and 1 GiB more.
 /// Errors: kVerifyFailed, kUnsupported (no plain layer), kFailed (the file cannot be read).
-Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, LayerForm form,
-                          const std::function<void()>& sign_of_life);
+Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const std::vector<std::string>& unpacked,
+                          LayerForm form, const std::function<void()>& sign_of_life);
 
 /// The layers of such an archive, in the order of its configuration. Empty if the digests of the layers' files are not
 /// those of the configuration, as in docker's store of containerd.

@@ -24,6 +24,14 @@ bool is_compressed(std::string_view bytes) {
 /// Links, devices, directories and pipes, whatever size their header states.
 bool has_no_content(char type) { return type >= '1' && type <= '6'; }
 
+/// Directories in front of a name that the name before it does not have.
+std::int64_t new_directories(std::string_view name, std::string_view before) {
+  const auto other = std::mismatch(name.begin(), name.end(), before.begin(), before.end()).first;
+  name.remove_prefix(static_cast<std::size_t>(other - name.begin()));
+  while (name.ends_with('/')) name.remove_suffix(1);
+  return std::ranges::count(name, '/');
+}
+
 tl::unexpected<Error> refused_layer(const std::string& why) {
   return failure(ErrorCode::kUnsupported, why, "nothing was loaded; look at the image on the source");
 }
@@ -100,9 +108,22 @@ Result<void> LayerHeaders::take_entry(char type, std::int64_t size) {
   if (has_no_content(type)) size = 0;
   if (size > 0 && type == '\0' && could_be_directory())
     return refused_layer("has a file that could also be a directory");
+  count_name();
   next_ = {};
   skip_content(size);
   return {};
+}
+
+void LayerHeaders::count_name() {
+  std::string name = !next_.long_name.empty() ? std::move(next_.long_name) : std::move(next_.path);
+  if (name.empty()) {
+    name = tar_text(part_, kTarPrefix);
+    if (!name.empty()) name += '/';
+    name += tar_text(part_, kTarName);
+  }
+  ++names_;
+  implied_directories_ += new_directories(name, last_name_);
+  last_name_ = std::move(name);
 }
 
 /// Without a type, a file is a directory by its name alone, and has no content then.

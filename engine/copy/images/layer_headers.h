@@ -24,6 +24,10 @@ class LayerHeaders {
   Result<void> end() const;
   /// The content of extended headers and long names that were read: engines keep it beside the files.
   std::int64_t extended_bytes() const { return extended_bytes_; }
+  /// The names that were read, each of which takes a block of a file system.
+  std::int64_t names() const { return names_; }
+  /// The directories in front of names, as far as the name before has none of them. An engine makes these, too.
+  std::int64_t implied_directories() const { return implied_directories_; }
 
  private:
   enum class Part : std::uint8_t { kHeader, kRecords, kRecordsForAll, kLongName, kLongTarget };
@@ -42,6 +46,7 @@ class LayerHeaders {
   Result<void> begin_part(Part part, std::int64_t size, bool& was_there);
   Result<void> take_records(bool for_all);
   bool could_be_directory() const;
+  void count_name();
   void skip_content(std::int64_t size);
 
   Result<void> verdict_;
@@ -54,7 +59,10 @@ class LayerHeaders {
   bool has_zero_block_ = false;  ///< The last header was a block of zeros.
   bool has_ended_ = false;       ///< No engine reads what follows.
   Extension next_;
+  std::string last_name_;
   std::int64_t extended_bytes_ = 0;
+  std::int64_t names_ = 0;
+  std::int64_t implied_directories_ = 0;
 };
 
 }  // namespace sparkplan::copy

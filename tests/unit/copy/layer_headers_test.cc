@@ -120,6 +120,24 @@ TEST_CASE("layer: extended headers and long names are bounded, because engines k
   CHECK(headers.extended_bytes() == static_cast<std::int64_t>(bytes));
 }
 
+TEST_CASE("layer: names are counted, and the directories that an engine makes in front of them") {
+  const auto implied = [](const std::string& bytes, std::int64_t names) {
+    LayerHeaders headers;
+    headers.add(bytes);
+    CHECK(headers.names() == names);
+    return headers.implied_directories();
+  };
+  const std::string usr = entry("usr/", "", '5') + entry("usr/bin/", "", '5');
+  CHECK(implied(usr + entry("usr/bin/a", "text") + entry("usr/bin/b", "") + entry("usr/z", ""), 5) == 0);
+  CHECK(implied(entry("usr/bin/a", "text") + entry("usr/bin/b", "") + entry("usr/lib/a", ""), 3) == 3);
+  CHECK(implied(entry("aa/a", "") + entry("ab/a", "") + entry("a", ""), 3) == 2);
+  CHECK(implied(entry("pax", record("path=b/c/d"), 'x') + entry("a", "text"), 1) == 2);
+  CHECK(implied(entry("long", "b/c/d/e", 'L') + entry("a", "text"), 1) == 3);
+  std::string prefixed = header("a/b", 0, '0');
+  prefixed.replace(345, 3, "c/d");
+  CHECK(implied(with_checksum(prefixed), 1) == 3);
+}
+
 TEST_CASE("layer: what engines and builders write is accepted") {
   CHECK(is_accepted(""));
   CHECK(is_accepted(end()));
