@@ -312,8 +312,8 @@ class ArchiveCheck {
     // The source states the id, so the id alone does not decide that layers may be packed.
     if (by_manifest && !image_.packs_layers) {
       return failure(ErrorCode::kVerifyFailed,
-                     "the source keeps the image in docker's store of containerd, by the id of its manifest, and "
-                     "docker on this node has a store of the other kind",
+                     "the image's id is one of docker's store of containerd, and docker on this node has a store of "
+                     "the other kind",
                      kStoresOfTwoKinds);
     }
     // docker would keep the image, and unpack nothing of it.
