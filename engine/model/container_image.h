@@ -19,6 +19,10 @@ inline constexpr const char* kContainerLabel = "sparkplan.job";
 /// The label of the container of one rank, with its number as the value.
 inline constexpr const char* kRankLabel = "sparkplan.rank";
 
+/// What to do if an image has another id in the store of another node.
+inline constexpr const char* kStoresOfTwoKinds =
+    "the engines keep images in stores of two kinds: use the same kind on all nodes";
+
 /// The 64 digits of an image's id, which an engine prints as "sha256:0123..." or "0123..."; nothing for other texts.
 std::optional<std::string> image_id_from(std::string_view text);
 

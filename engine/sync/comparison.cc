@@ -1,6 +1,7 @@
 #include "engine/sync/comparison.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -124,17 +125,6 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
   return found;
 }
 
-std::vector<std::string> changed_files(const Listing& source, const Listing& node) {
-  const auto has = [](const Listing& listing, const std::string& path) {
-    return std::ranges::binary_search(listing.entries, path, {}, &CopyEntry::path);
-  };
-  std::vector<std::string> changed;
-  for (const std::string& path : node.changed) {
-    if (has(source, path) || has(node, path)) changed.push_back(path);
-  }
-  return changed;
-}
-
 NameList newly_unread(const Listing& before, const Listing& now) {
   NameList names;
   auto old = before.entries.begin();
@@ -175,6 +165,21 @@ std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listin
     if (!best || worth(i) > worth(*best)) best = i;
   }
   return best;
+}
+
+std::vector<std::string> changed_files(const std::vector<NamedListing>& listings, std::size_t source, std::size_t node,
+                                       bool source_is_named) {
+  const auto is_on_any = [&](const std::string& path) {
+    for (std::size_t i = 0; i < listings.size(); ++i) {
+      const bool counts = i == source || i == node || !source_is_named;
+      if (!counts || listings[i].listing == nullptr) continue;
+      if (std::ranges::binary_search(listings[i].listing->entries, path, {}, &CopyEntry::path)) return true;
+    }
+    return false;
+  };
+  std::vector<std::string> changed;
+  std::ranges::copy_if(listings[node].listing->changed, std::back_inserter(changed), is_on_any);
+  return changed;
 }
 
 std::optional<LoneKind> lone_kind(const std::vector<NamedListing>& listings, std::size_t source) {

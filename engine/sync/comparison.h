@@ -82,10 +82,6 @@ struct Comparison {
 /// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.
 Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner);
 
-/// Pure. The files that changed on a node since a sync brought them, without those that neither the node nor the source
-/// has any more: there is nothing to bring back, and nothing to look at.
-std::vector<std::string> changed_files(const Listing& source, const Listing& node);
-
 /// Pure. Files that `now` lists without a sum, and that an earlier listing of the node had with a sum, with another
 /// size, or not at all.
 NameList newly_unread(const Listing& before, const Listing& now);
@@ -102,6 +98,12 @@ struct NamedListing {
   bool in_question = false;          ///< It has other content, and a yes lets that be replaced.
 };
 std::optional<std::size_t> choose_source(const std::vector<NamedListing>& listings, const std::string& from);
+
+/// Pure. The files that changed on a node since a sync brought them, without those that the node has no more and that
+/// nothing brings back: the source lacks them, too. If the file does not name the source (`source_is_named`), a node
+/// becomes it by what it claims. So then every other node that was read must lack them.
+std::vector<std::string> changed_files(const std::vector<NamedListing>& listings, std::size_t source, std::size_t node,
+                                       bool source_is_named);
 
 /// A name that is a directory on the source alone, or the reverse.
 struct LoneKind {

@@ -239,7 +239,7 @@ Result<void> load_image(SyncNode& node, const ContentItem& item, const std::stri
   return failure(ErrorCode::kVerifyFailed,
                  "the image has the id " + short_image_id(loaded.id) + " after loading, and " + short_image_id(id) +
                      " on the source",
-                 "the engines keep images in stores of two kinds: use the same kind on all nodes");
+                 kStoresOfTwoKinds);
 }
 
 Result<void> drop_stage(SyncNode& node, const ContentItem& item, const TreeAccess& access) {

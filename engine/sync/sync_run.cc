@@ -174,6 +174,7 @@ class SyncRun {
 
   void compare(ContentReport& report, std::size_t source) {
     const Listing& right = nodes_[source].listing;
+    const auto all = listings();
     report.bytes = is_model(report.item) ? right.bytes() : nodes_[source].image.bytes;
     report.image_id = nodes_[source].image.id;
     report.files = static_cast<std::size_t>(std::count_if(
@@ -184,7 +185,7 @@ class SyncRun {
       shown.comparison = is_model(report.item)
                              ? compare_listings(right, nodes_[i].listing, owner_on(nodes_[i], report.item))
                              : compare_images(report.item.name, nodes_[source].image, nodes_[i].image);
-      if (is_model(report.item)) shown.changed = changed_files(right, nodes_[i].listing);
+      if (is_model(report.item)) shown.changed = changed_files(all, source, i, !report.item.from.empty());
       shown.status = status_of(shown.comparison);
     }
   }

@@ -206,8 +206,11 @@ void read_image(std::string_view text) {
   const std::string id = head.size() > 2 ? archive.with_digests(head[2]) : "";
   if (!is_sha256(id)) return;
   image.id = id;
+  const bool passes = copy::check_archive(file.get(), image).has_value();
+  image.packs_layers = true;
   const auto checked = copy::check_archive(file.get(), image);
   if (!checked) require_printable(checked.error().describe(), "an error about the archive of an image");
+  require(checked || !passes, "a store that packs layers refuses what another one accepts");
 }
 
 void read_image_state(std::string_view text) {

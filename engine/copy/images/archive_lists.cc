@@ -51,6 +51,18 @@ constexpr std::array<MediaType, 17> kMediaTypes{{
     {"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip", PartKind::kLayer},
 }};
 
+constexpr const char* kWholeName = "io.containerd.image.name";
+constexpr const char* kReferenceName = "org.opencontainers.image.ref.name";
+constexpr const char* kSubject = "io.containerd.manifest.subject";
+
+/// The configuration of a part that is no image: the attestations of BuildKit have it from version 0.32 on.
+bool is_empty_part(const Value& descriptor) {
+  constexpr const char* kEmpty = "{}";
+  return descriptor.text_or("mediaType", "") == "application/vnd.oci.empty.v1+json" &&
+         descriptor.text_or("digest", "") == "sha256:" + sha256(kEmpty) &&
+         descriptor.text_or("data", "") == base64_encode(kEmpty);
+}
+
 }  // namespace
 
 Result<void> check_keys(const Value& map, std::initializer_list<std::string_view> known) {
@@ -67,9 +79,9 @@ Result<void> check_keys(const Value& map, std::initializer_list<std::string_view
 
 Result<void> check_descriptor(const Value& descriptor) {
   SPARK_CHECK(check_keys(descriptor, {"digest", "mediaType", "annotations", "urls", "data"}));
-  for (const char* key : {"urls", "data"}) {
-    if (descriptor.find(key) != nullptr) return refused_image("has a part that comes from another place");
-  }
+  const bool has_content = descriptor.find("data") != nullptr && !is_empty_part(descriptor);
+  if (has_content || descriptor.find("urls") != nullptr)
+    return refused_image("has a part that comes from another place");
   return {};
 }
 
@@ -101,6 +113,20 @@ Result<void> check_kind(const Value& map, PartKind kind) {
   SPARK_TRY(const auto stated, stated_kind(map));
   if (!stated || *stated == kind) return {};
   return refused_image("has a part of another kind than it states");
+}
+
+Result<std::string> subject_of(const Value& descriptor) {
+  const Value* annotations = descriptor.find("annotations");
+  if (annotations == nullptr || !annotations->is_map()) return "";
+  const Value* subject = annotations->find(kSubject);
+  const bool is_named = annotations->find(kWholeName) != nullptr || annotations->find(kReferenceName) != nullptr;
+  if (subject == nullptr || is_named) return "";
+  return digest_from(text_of(subject));
+}
+
+bool is_unpacked(const Value& layer) {
+  const std::string type = lower_case(layer.text_or("mediaType", ""));
+  return type.starts_with("application/vnd.oci.image.layer.") || type.starts_with("application/vnd.docker.image.");
 }
 
 Result<std::string> digest_from(const std::string& text) {

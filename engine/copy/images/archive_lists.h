@@ -16,7 +16,8 @@ namespace sparkplan::copy {
 /// may have the `known` keys in their own spelling only. Errors: kUnsupported.
 Result<void> check_keys(const Value& map, std::initializer_list<std::string_view> known);
 /// A reference to another part. An engine would take the part from its addresses, or from the reference itself, in
-/// place of the file that is checked here. Source: OCI image-spec, descriptor.md. Errors: kUnsupported.
+/// place of the file that is checked here. Only OCI's empty part, "{}", may be in the reference, as builders write it.
+/// Source: OCI image-spec, descriptor.md and manifest.md. Errors: kUnsupported.
 Result<void> check_descriptor(const Value& descriptor);
 
 /// Whether all annotations of a list or a descriptor only describe. Many versions of podman give those of a manifest to
@@ -33,6 +34,13 @@ enum class PartKind : std::uint8_t { kManifest, kIndex, kConfig, kLayer };
 Result<std::optional<PartKind>> stated_kind(const Value& map);
 /// Whether the map states this kind, or none. An engine reads a part as what is stated. Errors: kUnsupported.
 Result<void> check_kind(const Value& map, PartKind kind);
+
+/// The digest of the part that a descriptor in docker's list of an archive describes, as a signature does. docker adds
+/// such descriptors from version 29.1 on, without a name, and makes no image of them. Empty: it describes none.
+/// Source: AnnotationManifestSubject of containerd. Errors: kUnsupported (no digest).
+Result<std::string> subject_of(const Value& descriptor);
+/// Whether an engine could unpack such a layer: what describes an image has none of these. Errors: none.
+bool is_unpacked(const Value& layer);
 
 /// "sha256:" and 64 hexadecimal digits, without the first part. Errors: kUnsupported.
 Result<std::string> digest_from(const std::string& text);

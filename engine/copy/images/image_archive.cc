@@ -1,5 +1,6 @@
 #include "engine/copy/images/image_archive.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -25,6 +26,12 @@ constexpr std::size_t kMostParts = 200;
 constexpr std::size_t kMostLayers = 500;
 constexpr std::size_t kDeepestList = 2;
 
+/// A part that describes another one, by their digests.
+struct Referrer {
+  std::string digest;
+  std::string subject;
+};
+
 /// Reads all lists of an archive, and compares what they name.
 class ArchiveCheck {
  public:
@@ -47,6 +54,8 @@ class ArchiveCheck {
   bool is_by_config() const { return image_.engine == ContainerEngine::kPodman || docker_config_ == image_.id; }
   /// By the configuration. Empty if its digests are not those of the layers' files.
   std::vector<LayerPlace> layers() const { return is_by_config() ? layers_ : std::vector<LayerPlace>(); }
+  /// The digests of all layers of the configuration, in its order.
+  const std::vector<std::string>& unpacked() const { return unpacked_; }
   /// For docker: the layers of the OCI lists, each with the digest of the file, and those that links lead to.
   const std::vector<LayerPlace>& files() const { return files_; }
 
@@ -84,8 +93,11 @@ class ArchiveCheck {
     const auto& digests = items_of(root->find("diff_ids"));
     if (digests.size() > kMostLayers) return refused_image("has too many layers");
     if (digests.size() != files.size()) return refused_image("has another number of layers than its configuration");
+    // Another list has the same configuration, see compare().
+    unpacked_.clear();
     for (std::size_t i = 0; i < files.size(); ++i) {
       SPARK_TRY(std::string digest, digest_from(text_of(&digests[i])));
+      unpacked_.push_back(digest);
       // podman would look for the digest of the list, and does not compare what it finds with the configuration.
       if (!prefix.empty() && files[i] != std::string(prefix) + digest) {
         return failure(ErrorCode::kVerifyFailed,
@@ -151,16 +163,52 @@ class ArchiveCheck {
     if (is_podman) SPARK_CHECK(check_annotations(index));
     const auto& manifests = items_of(index.find("manifests"));
     if (manifests.empty()) return refused_image("does not contain exactly one image");
+    std::vector<Referrer> referrers;
     for (const Value& manifest : manifests) {
       SPARK_CHECK(check_descriptor(manifest));
       SPARK_CHECK(check_names(manifest.find("annotations")));
       if (is_podman) SPARK_CHECK(check_annotations(manifest));
       SPARK_TRY(const std::string digest, digest_in(manifest));
       if (!archive_.has(std::string(kBlobs) + digest)) return refused_image("lacks a part that it lists");
+      SPARK_TRY(const std::string subject, is_podman ? Result<std::string>("") : subject_of(manifest));
+      if (!subject.empty()) {
+        if (referrers.size() == kMostParts) return refused_image("has too many parts");
+        referrers.push_back({digest, subject});
+        continue;
+      }
       targets_.insert(digest);
       SPARK_CHECK(read_manifest(manifest, 0, !is_podman && digest == image_.id));
     }
+    return read_referrers(std::move(referrers));
+  }
+
+  /// What describes a part of the image that its id covers, or another one of these, in any order.
+  Result<void> read_referrers(std::vector<Referrer> referrers) {
+    while (!referrers.empty()) {
+      const auto next =
+          std::ranges::find_if(referrers, [this](const Referrer& one) { return covered_.contains(one.subject); });
+      if (next == referrers.end()) return refused_image("has a part that belongs to no image");
+      SPARK_CHECK(read_referrer(next->digest));
+      referrers.erase(next);
+    }
     return {};
+  }
+
+  /// docker makes no image of it, and an older docker one without a name. It has no layers of an image, so no docker
+  /// unpacks it. Its parts may be of any other kind.
+  Result<void> read_referrer(const std::string& digest) {
+    // An attestation is also in the list that the id covers.
+    if (!covered_.insert(digest).second) return {};
+    SPARK_TRY(const std::string bytes, read_part(digest));
+    SPARK_TRY(const Value manifest, json_from(bytes));
+    SPARK_CHECK(check_keys(manifest, {"manifests", "config", "layers", "mediaType", "annotations"}));
+    const Value* config = manifest.find("config");
+    const auto& layers = items_of(manifest.find("layers"));
+    const bool is_list = config == nullptr || manifest.find("manifests") != nullptr;
+    if (is_list || std::ranges::any_of(layers, is_unpacked)) return refused_image("has an image beside its own");
+    for (const Value& layer : layers) SPARK_CHECK(check_descriptor(layer));
+    SPARK_CHECK(read_config(*config));
+    return take_blobs(manifest, false);
   }
 
   /// docker writes the whole name, and the tag alone beside it.
@@ -216,6 +264,7 @@ class ArchiveCheck {
     if ((config == nullptr) == (manifests == nullptr)) return refused_image("has a list of another form");
     const PartKind kind = config != nullptr ? PartKind::kManifest : PartKind::kIndex;
     lists_.emplace(digest, kind);
+    if (is_covered) covered_.insert(digest);
     SPARK_CHECK(check_kind(descriptor, kind));
     SPARK_CHECK(check_kind(manifest, kind));
     if (!is_covered) SPARK_CHECK(check_annotations(manifest));
@@ -234,16 +283,22 @@ class ArchiveCheck {
   }
 
   Result<void> take_config(const Value& config, bool is_covered) {
-    SPARK_CHECK(check_descriptor(config));
+    SPARK_TRY(std::string digest, read_config(config));
     if (!is_covered) {
       SPARK_CHECK(check_kind(config, PartKind::kConfig));
       SPARK_CHECK(check_annotations(config));
     }
-    SPARK_TRY(const std::string digest, digest_in(config));
+    configs_.insert(std::move(digest));
+    return {};
+  }
+
+  /// Its digest.
+  Result<std::string> read_config(const Value& config) {
+    SPARK_CHECK(check_descriptor(config));
+    SPARK_TRY(std::string digest, digest_in(config));
     const bool is_new = archive_.has(std::string(kBlobs) + digest) && read_configs_.insert(digest).second;
     if (is_new) SPARK_CHECK(read_part(digest));
-    configs_.insert(digest);
-    return {};
+    return digest;
   }
 
   /// All lists name one image, so that it does not matter which of them the engine reads.
@@ -254,6 +309,13 @@ class ArchiveCheck {
                            (!is_listed || (configs_ == only && !has_platforms_));
     const bool by_manifest =
         image_.engine == ContainerEngine::kDocker && targets_ == only && configs_.count(docker_config_) > 0;
+    // The source states the id, so the id alone does not decide that layers may be packed.
+    if (by_manifest && !image_.packs_layers) {
+      return failure(ErrorCode::kVerifyFailed,
+                     "the image's id is one of docker's store of containerd, and docker on this node has a store of "
+                     "the other kind",
+                     kStoresOfTwoKinds);
+    }
     // docker would keep the image, and unpack nothing of it.
     if (by_manifest && has_platforms_ && !image_.architecture.empty() && docker_architecture_ != image_.architecture) {
       return failure(ErrorCode::kVerifyFailed,
@@ -282,7 +344,9 @@ class ArchiveCheck {
   bool has_platforms_ = false;       ///< One of the targets is itself a list.
   std::vector<LayerPlace> layers_;
   std::vector<LayerPlace> files_;
+  std::vector<std::string> unpacked_;
   std::map<std::string, PartKind> lists_;  ///< Those that were read, by their digests.
+  std::set<std::string> covered_;          ///< Of these, those below the id; and what describes them.
   std::set<std::string> read_configs_;
   std::size_t parts_ = 0;
 };
@@ -298,12 +362,15 @@ Result<void> check_archive(int file, const ExpectedImage& image, const std::func
     const bool is_link = layer.offset == 0;
     if (!is_link) layers.push_back(std::move(layer));
   }
-  return check_layers(file, layers, check.is_by_config() ? LayerForm::kPlain : LayerForm::kPacked, sign_of_life);
+  const LayerForm form = check.is_by_config() ? LayerForm::kPlain : LayerForm::kPacked;
+  return check_layers(file, layers, check.unpacked(), form, sign_of_life);
 }
 
 Result<std::vector<LayerPlace>> layers_in_archive(int file, ExpectedImage image) {
   image.left_out = 0;
   image.architecture.clear();
+  // No layer is read here, and none unpacked.
+  image.packs_layers = true;
   SPARK_TRY(ArchiveFiles archive, ArchiveFiles::open(file));
   ArchiveCheck check(archive, image);
   SPARK_CHECK(check.run());

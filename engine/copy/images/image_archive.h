@@ -20,12 +20,14 @@ struct ExpectedImage {
   std::size_t left_out = 0;  ///< Of the layers, from the first one on, so many may lack their content.
   /// Of the machine that loads it, as docker names it ("amd64", "arm64"). Empty: any.
   std::string architecture = {};
+  /// The docker that loads it keeps packed layers, as its store of containerd does. Its own answer, never the source's.
+  bool packs_layers = false;
 };
 
 /// Whether the open file is an archive of this image alone, under this name alone. An engine would give the image's
 /// name to any image in an archive, and names of other images too, before anyone could compare the id.
 /// The id is the digest of the image's configuration. With docker's store of containerd, it is the digest of its
-/// manifest.
+/// manifest: such an id is refused without `packs_layers`, because packed layers may unpack to anything.
 /// The layers are compared with the configuration, or with the manifest if docker's store of containerd packs them:
 /// podman compares them only since 5.4, docker only after it has unpacked what may fill the disk. So each layer that
 /// the configuration covers is plain. `sign_of_life` is called every second meanwhile. What the id does not cover has
@@ -46,10 +48,12 @@ struct LayerPlace {
 /// Whether layers are plain archives, or also compressed ones, as in docker's store of containerd.
 enum class LayerForm : std::uint8_t { kPlain, kPacked };
 /// Whether these layers have the content that the configuration names. A packed layer has not. A plain one must also
-/// unpack to about the bytes that it has, see LayerHeaders.
+/// unpack to about the bytes that it has, see LayerHeaders. Plain ones together have at most 2 GiB of extended headers,
+/// and at most eight million directories that their names only imply. `unpacked` are the digests of the layers in the
+/// order in which an engine unpacks them: those that come again may cost as much as all of them once, and 1 GiB more.
 /// Errors: kVerifyFailed, kUnsupported (no plain layer), kFailed (the file cannot be read).
-Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, LayerForm form,
-                          const std::function<void()>& sign_of_life);
+Result<void> check_layers(int file, const std::vector<LayerPlace>& layers, const std::vector<std::string>& unpacked,
+                          LayerForm form, const std::function<void()>& sign_of_life);
 
 /// The layers of such an archive, in the order of its configuration. Empty if the digests of the layers' files are not
 /// those of the configuration, as in docker's store of containerd.

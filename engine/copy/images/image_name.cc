@@ -13,6 +13,12 @@ std::string whole_name(const NameParts& parts) {
 
 }  // namespace
 
+std::string with_tag(const std::string& name) {
+  const auto last = name.rfind('/');
+  const bool has_tag = name.find(':', last == std::string::npos ? 0 : last) != std::string::npos;
+  return has_tag ? name : name + ":latest";
+}
+
 NameParts image_name_parts(const std::string& name) {
   NameParts parts;
   const auto slash = name.find('/');
@@ -20,9 +26,7 @@ NameParts image_name_parts(const std::string& name) {
   const bool has_capital = std::any_of(first.begin(), first.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   const bool is_registry = first.find_first_of(".:") != std::string::npos || first == "localhost" || has_capital;
   if (is_registry) parts.registry = first == "index.docker.io" ? "docker.io" : first;
-  parts.rest = is_registry ? name.substr(slash + 1) : name;
-  const auto last = parts.rest.rfind('/');
-  if (parts.rest.find(':', last == std::string::npos ? 0 : last) == std::string::npos) parts.rest += ":latest";
+  parts.rest = with_tag(is_registry ? name.substr(slash + 1) : name);
   return parts;
 }
 

@@ -12,6 +12,9 @@ struct NameParts {
   std::string rest;      ///< With its tag.
 };
 
+/// Pure. The name with the tag that the engines add. docker would save every image of a name without a tag.
+std::string with_tag(const std::string& name);
+
 /// Pure. Source: splitDockerDomain() of distribution/reference.
 NameParts image_name_parts(const std::string& name);
 

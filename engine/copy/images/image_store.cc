@@ -82,15 +82,18 @@ std::string own_architecture() {
 }  // namespace
 
 ImageStore::ImageStore(ContainerEngine engine, std::string name, const Account& account,
-                       std::function<void()> sign_of_life)
-    : engine_(engine), name_(std::move(name)), sign_of_life_(std::move(sign_of_life)) {
+                       std::function<void()> sign_of_life, std::string program)
+    : engine_(engine),
+      name_(std::move(name)),
+      sign_of_life_(std::move(sign_of_life)),
+      program_(program.empty() ? engine_name() : std::move(program)) {
   set_environment(account);
 }
 
 std::string ImageStore::engine_name() const { return std::string(to_string(engine_)); }
 
 Result<ImageStore::Ended> ImageStore::run(std::vector<std::string> arguments, std::chrono::seconds deadline) const {
-  arguments.insert(arguments.begin(), engine_name());
+  arguments.insert(arguments.begin(), program_);
   CaptureLimits limits;
   limits.deadline = deadline;
   limits.max_bytes = kMostOutput;
@@ -129,11 +132,18 @@ Result<std::string> ImageStore::archive_format() const {
   return std::string(ended.output.find("oci") != std::string::npos ? kOciFormat : "docker-archive");
 }
 
-/// docker's store of containerd keeps packed layers, whose digests its images do not name.
+Result<bool> ImageStore::packs_layers() const {
+  if (engine_ == ContainerEngine::kPodman) return false;
+  SPARK_TRY(const auto ended, run({"info", "--format", "{{json .DriverStatus}}"}, kLookPatience));
+  if (ended.status != 0) return failed("info", ended);
+  return ended.output.find("containerd.snapshotter") != std::string::npos;
+}
+
+/// docker's store of containerd keeps packed layers, whose digests its images do not name. False if docker does not
+/// answer.
 bool ImageStore::loads_parts() const {
-  if (engine_ == ContainerEngine::kPodman) return true;
-  const auto ended = run({"info", "--format", "{{json .DriverStatus}}"}, kLookPatience);
-  return ended && ended->status == 0 && ended->output.find("containerd.snapshotter") == std::string::npos;
+  const auto packs = packs_layers();
+  return packs && !*packs;
 }
 
 std::size_t ImageStore::known_layers(const std::vector<std::string>& layers) const {
@@ -166,7 +176,9 @@ Result<void> ImageStore::save(const Tree& tree, const std::string& path, const s
     if (format == kOciFormat) arguments.emplace_back("--uncompressed");
   }
   (void)::unlinkat(tree.root(), kUnfinished, 0);
-  arguments.insert(arguments.end(), {"--output", path + "/" + kUnfinished, name_});
+  // Of a name without a tag, docker would save all images with any tag. podman has names in its own spelling.
+  const std::string name = engine_ == ContainerEngine::kDocker ? with_tag(name_) : name_;
+  arguments.insert(arguments.end(), {"--output", path + "/" + kUnfinished, name});
   SPARK_TRY(const auto ended, run(std::move(arguments), kArchivePatience));
   if (ended.status != 0) {
     (void)::unlinkat(tree.root(), kUnfinished, 0);
@@ -189,7 +201,8 @@ Result<void> ImageStore::shorten(const Tree& tree, const std::string& id, std::s
 Result<void> ImageStore::load(const Tree& tree, const std::string& path, const std::string& id,
                               std::size_t left_out) const {
   SPARK_TRY(const auto archive, tree.open_file(std::string(kImageArchive), O_RDONLY));
-  const ExpectedImage expected{engine_, name_, id, left_out, own_architecture()};
+  SPARK_TRY(const bool packs, packs_layers());
+  const ExpectedImage expected{engine_, name_, id, left_out, own_architecture(), packs};
   SPARK_CHECK(check_archive(archive.get(), expected, sign_of_life_));
   SPARK_CHECK(check_left_out(archive.get(), expected, [this](const auto& digests) { return known_layers(digests); }));
   SPARK_TRY(const auto ended, run({"load", "--input", path + "/" + std::string(kImageArchive)}, kArchivePatience));

@@ -17,8 +17,10 @@ namespace sparkplan::copy {
 /// One image in the store of a container engine, which is asked through its own program.
 class ImageStore {
  public:
-  /// `account` is the user of this process. `sign_of_life` is called while the engine works.
-  ImageStore(ContainerEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life);
+  /// `account` is the user of this process. `sign_of_life` is called while the engine works. `program` is the path of
+  /// the engine's program; empty: the one of its name in the system's directories.
+  ImageStore(ContainerEngine engine, std::string name, const Account& account, std::function<void()> sign_of_life,
+             std::string program = {});
 
   /// Errors: kNotFound (no such engine), kFailed (the engine's own words).
   Result<CopyImageState> look() const;
@@ -48,6 +50,8 @@ class ImageStore {
   };
   Result<Ended> run(std::vector<std::string> arguments, std::chrono::seconds deadline) const;
   Result<std::string> archive_format() const;
+  /// Whether the engine is docker with a store of containerd. Errors: as look().
+  Result<bool> packs_layers() const;
   bool loads_parts() const;
   Result<void> shorten(const Tree& tree, const std::string& id, std::size_t left_out) const;
   std::string engine_name() const;
@@ -56,6 +60,7 @@ class ImageStore {
   ContainerEngine engine_;
   std::string name_;
   std::function<void()> sign_of_life_;
+  std::string program_;
 };
 
 /// "sha256:0123..." or "0123...", a number, and a JSON list of the layers, as the engines print them. Without a list of

@@ -24,8 +24,6 @@ constexpr std::int64_t kLargestFiller = std::int64_t{1} << 20U;
 constexpr TarField kModeField{100, 8};
 constexpr TarField kTargetField{157, 100};
 constexpr TarField kMagicField{257, 5};
-/// Of a long name, and in GNU's headers times that no engine writes.
-constexpr TarField kPrefixField{345, 155};
 
 /// Engines decompress an archive that begins with the mark of gzip, bzip2, xz or zstd. All of these but bzip2's have
 /// bytes that are no printable ASCII.
@@ -85,7 +83,7 @@ class TarReader {
     if (tar_text(block, kMagicField) != "ustar" || !has_tar_checksum(block) || !size) {
       return refused_tar("has a header of another format");
     }
-    if (!is_zero(tar_bytes(block, kPrefixField))) return refused_tar("has a name in two parts");
+    if (!is_zero(tar_bytes(block, kTarPrefix))) return refused_tar("has a name in two parts");
     if (!is_plain_name(tar_text(block, kTarName))) return refused_tar("has a name of other characters");
     const char type = block[kTarTypeAt];
     if (type == 'x') {

@@ -22,9 +22,9 @@ TEST_CASE("image archive: the forms that docker and podman write are accepted") 
   CHECK(
       check_image(tar_of(oci_files(kConfig, annotations_of("localhost/local/vllm:1"))), ContainerEngine::kPodman, id));
   // In docker's store of containerd, the id is the digest of the manifest, or of the list of all platforms.
-  CHECK(check_image(tar_of(both_files(kConfig)), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
+  CHECK(check_image(tar_of(both_files(kConfig)), ContainerEngine::kDocker, sha256(manifest_of(kConfig)), true));
   const Files platforms = with_platforms();
-  CHECK(check_image(tar_of(platforms), ContainerEngine::kDocker, platforms.back().first.substr(13)));
+  CHECK(check_image(tar_of(platforms), ContainerEngine::kDocker, platforms.back().first.substr(13), true));
   const std::string with_folders = entry("blobs/", "", '5') + entry("blobs/sha256/", "", '5') +
                                    entry(std::string(64, 'd') + "/", "", '5') +
                                    link(std::string(64, 'd') + "/layer.tar", "../" + kLayer + "/layer.tar");
@@ -42,7 +42,7 @@ TEST_CASE("image archive: another image is refused, whichever list names it") {
   REQUIRE(two_lists[5].first == "manifest.json");
   two_lists.emplace_back(sha256(kOtherConfig) + ".json", kOtherConfig);
   CHECK(is_refused(tar_of(two_lists), ErrorCode::kVerifyFailed));
-  CHECK_FALSE(check_image(tar_of(two_lists), ContainerEngine::kDocker, sha256(manifest_of(kConfig))));
+  CHECK_FALSE(check_image(tar_of(two_lists), ContainerEngine::kDocker, sha256(manifest_of(kConfig)), true));
   Files other_index = oci_files(kOtherConfig, kOfDocker);
   for (auto& file : docker_files(kConfig)) other_index.push_back(std::move(file));
   CHECK(is_refused(tar_of(other_index), ErrorCode::kVerifyFailed));
@@ -153,7 +153,7 @@ TEST_CASE("image archive: of an image for several platforms, the one of this mac
   files.emplace_back("blobs/sha256/" + sha256(list), list);
   const auto checked = [&](const std::string& architecture) {
     return with_file(tar_of(files), [&](int file) {
-      return check_archive(file, {ContainerEngine::kDocker, kName, sha256(list), 0, architecture});
+      return check_archive(file, {ContainerEngine::kDocker, kName, sha256(list), 0, architecture, true});
     });
   };
   CHECK(checked("arm64"));
@@ -275,6 +275,9 @@ TEST_CASE("image archive: docker and podman may spell a name in another way, and
   CHECK_FALSE(docker("local/vllm:1", "localhost/local/vllm:1"));
   CHECK_FALSE(docker("vllm", "library/vllm@sha256:" + std::string(64, 'a')));
   CHECK_FALSE(docker("vllm", ""));
+  CHECK(with_tag("vllm") == "vllm:latest");
+  CHECK(with_tag("localhost:5000/a/b") == "localhost:5000/a/b:latest");
+  CHECK(with_tag("localhost:5000/a/b:1") == "localhost:5000/a/b:1");
   const auto podman = [](const std::string& declared, const std::string& found) {
     return is_same_name(ContainerEngine::kPodman, declared, found);
   };

@@ -17,8 +17,12 @@ inline const std::string kDiffs = R"(,"diff_ids":["sha256:)" + sha256(kContent) 
 inline const std::string kConfig = R"({"rootfs":{"type":"layers")" + kDiffs;
 inline const std::string kOtherConfig = R"({"rootfs":{"type":"forged")" + kDiffs;
 
-inline Result<void> check_image(const std::string& bytes, ContainerEngine engine, const std::string& id) {
-  return with_file(bytes, [&](int file) { return copy::check_archive(file, {engine, kName, id}); });
+/// `packs_layers`: docker has its store of containerd.
+inline Result<void> check_image(const std::string& bytes, ContainerEngine engine, const std::string& id,
+                                bool packs_layers = false) {
+  return with_file(bytes, [&](int file) {
+    return copy::check_archive(file, {engine, kName, id, 0, "", packs_layers});
+  });
 }
 
 inline bool is_refused(const std::string& bytes, ErrorCode code, ContainerEngine engine = ContainerEngine::kDocker) {

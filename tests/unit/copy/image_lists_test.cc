@@ -23,7 +23,7 @@ Result<void> check_manifest(const std::string& manifest, ContainerEngine engine,
   if (engine == ContainerEngine::kPodman)
     return check_image(tar_of(files_with(manifest, kConfig, kOfPodman)), ContainerEngine::kPodman, id);
   return check_image(tar_of(in_both_forms(files_with(manifest, kConfig, kOfDocker), kConfig)), ContainerEngine::kDocker,
-                     id);
+                     id, true);
 }
 
 /// The archive as podman writes it, with this list in place of its own.
@@ -146,6 +146,76 @@ TEST_CASE("image archive: all lists and configurations together are bounded, bec
   CHECK(is_refused(archive(10), ErrorCode::kUnsupported, ContainerEngine::kPodman));
 }
 
+TEST_CASE("image archive: of the parts that a list contains itself, only the empty one is accepted") {
+  const std::string manifest = manifest_of(kConfig);
+  const std::string empty = descriptor_of("{}", "application/vnd.oci.empty.v1+json", R"(,"size":2,"data":"e30=")");
+  const auto check_attested = [&](const std::string& config) {
+    const std::string statement = descriptor_of("statement", "application/vnd.in-toto+json");
+    const std::string attestation =
+        R"({"artifactType":"application/vnd.docker.attestation.manifest.v1+json","config":)" + config +
+        R"(,"layers":[)" + statement + "]}";
+    const std::string list = R"({"manifests":[)" + descriptor_of(manifest, kManifestType) + "," +
+                             descriptor_of(attestation, kManifestType) + "]}";
+    Files files = both_files(kConfig);
+    files[2].second = index_of(list, kOfDocker);
+    for (const std::string& part : {list, attestation, std::string("statement")})
+      files.emplace_back("blobs/sha256/" + sha256(part), part);
+    return check_image(tar_of(files), ContainerEngine::kDocker, sha256(list), true);
+  };
+  CHECK(check_attested(empty));
+  CHECK(is_unsupported(check_attested(with_other(empty, "e30=", "e30K"))));
+  CHECK(is_unsupported(check_attested(with_other(empty, "oci.empty", "oci.image.config"))));
+  CHECK(is_unsupported(check_attested(with_other(empty, sha256("{}"), sha256(kConfig)))));
+  CHECK(is_unsupported(check_attested(with_other(empty, R"("data")", R"("urls":[],"data")"))));
+}
+
+TEST_CASE("image archive: signatures that docker lists beside the image are accepted, and no second image is") {
+  const std::string manifest = manifest_of(kConfig);
+  const std::string payload = "payload";
+  const auto signature_of = [&](const std::string& type) {
+    return R"({"config":)" + descriptor_of(kConfig, kConfigType) + R"(,"layers":[)" + descriptor_of(payload, type) +
+           "]}";
+  };
+  const std::string signature = signature_of("application/vnd.dev.cosign.simplesigning.v1+json");
+  const auto listed = [](const std::string& part, const std::string& subject, const std::string& more = "") {
+    return "," + descriptor_of(part, "",
+                               R"(,"annotations":{"io.containerd.manifest.subject":"sha256:)" + sha256(subject) + "\"" +
+                                   more + "}");
+  };
+  const auto check_with = [&](const std::string& part, const std::string& entries, const std::string& id = "") {
+    Files files = both_files(kConfig);
+    files[2].second = with_other(index_of(manifest, kOfDocker), "]}", entries + "]}");
+    files.emplace_back("blobs/sha256/" + sha256(part), part);
+    files.emplace_back("blobs/sha256/" + sha256(payload), payload);
+    return check_image(tar_of(files), ContainerEngine::kDocker, id.empty() ? sha256(manifest) : id, true);
+  };
+  CHECK(check_with(signature, listed(signature, manifest)));
+  // The id of the configuration covers no manifest, and so no signature of one.
+  CHECK_FALSE(check_with(signature, listed(signature, manifest), sha256(kConfig)));
+  CHECK_FALSE(check_with(signature, listed(signature, "another manifest")));
+  CHECK_FALSE(check_with(signature, listed(signature, signature)));
+  CHECK_FALSE(check_with(signature, listed(signature, manifest, R"(,"io.containerd.image.name":"local/vllm:1")")));
+  CHECK_FALSE(check_with(signature, listed(signature, manifest, R"(,"org.opencontainers.image.ref.name":"1")")));
+  // docker before version 29.1 would make an image of it, and unpack that.
+  for (const std::string& type :
+       {kLayerType, kLayerType + "+gzip", std::string("application/vnd.docker.image.rootfs.diff.tar")}) {
+    const std::string image = signature_of(type);
+    CHECK(is_unsupported(check_with(image, listed(image, manifest))));
+  }
+  const std::string list = R"({"manifests":[]})";
+  CHECK(is_unsupported(check_with(list, listed(list, manifest))));
+  // Also a signature of a signature, in any order.
+  const std::string second = with_other(signature, R"({"config")", R"( {"config")");
+  Files files = both_files(kConfig);
+  files[2].second =
+      with_other(index_of(manifest, kOfDocker), "]}", listed(second, signature) + listed(signature, manifest) + "]}");
+  for (const std::string& part : {signature, second, payload}) files.emplace_back("blobs/sha256/" + sha256(part), part);
+  CHECK(check_image(tar_of(files), ContainerEngine::kDocker, sha256(manifest), true));
+  files.pop_back();
+  files.emplace_back("blobs/sha256/" + sha256(payload), "other");
+  CHECK_FALSE(check_image(tar_of(files), ContainerEngine::kDocker, sha256(manifest), true));
+}
+
 TEST_CASE("image archive: a compressed layer in the place of a plain one is refused before an engine unpacks it") {
   // Each begins as compressed bytes do, and has a whole header.
   const std::string mark =
@@ -161,8 +231,14 @@ TEST_CASE("image archive: a compressed layer in the place of a plain one is refu
   CHECK(is_unsupported(check_image(tar_of(docker), ContainerEngine::kPodman, sha256(config))));
   CHECK(is_unsupported(check_image(tar_of(podman), ContainerEngine::kPodman, sha256(config))));
   CHECK(is_unsupported(check_image(tar_of(both), ContainerEngine::kDocker, sha256(config))));
+  CHECK(is_unsupported(check_image(tar_of(both), ContainerEngine::kDocker, sha256(config), true)));
   // docker's store of containerd has packed layers.
-  CHECK(check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest)));
+  CHECK(check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest), true));
+  // The source states the id. If it decided, the engine of a receiver would unpack what the source likes.
+  const auto other_store = check_image(tar_of(both), ContainerEngine::kDocker, sha256(manifest));
+  REQUIRE_FALSE(other_store);
+  CHECK(other_store.error().code == ErrorCode::kVerifyFailed);
+  CHECK(other_store.error().hint == kStoresOfTwoKinds);
 }
 
 }  // namespace sparkplan::copy

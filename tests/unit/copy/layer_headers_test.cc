@@ -82,6 +82,62 @@ TEST_CASE("layer: no header hides in what engines take for a header, or the othe
   }
 }
 
+TEST_CASE("layer: a file without a type is a directory only by the end of its name") {
+  const std::string content = header("a", 512, '\0') + entry("hole", "", 'S') + end();
+  REQUIRE(is_accepted(content));
+  // None of these changes the name.
+  CHECK(is_accepted(entry("pax", record("mtime=1.5"), 'x') + content));
+  CHECK(is_accepted(entry("pax", record("comment=a/"), 'g') + content));
+  CHECK(is_accepted(entry("long", "target/", 'K') + content));
+  CHECK(is_accepted(entry("pax", record("path=b/c"), 'x') + content));
+  CHECK(is_accepted(entry("long", std::string("b/c\0d/", 6), 'L') + content));
+  CHECK(is_accepted(entry("pax", record("path=b/c"), 'x') + header("a/", 512, '\0') + entry("hole", "", 'S') + end()));
+  CHECK_FALSE(is_accepted(entry("pax", record("path=b/"), 'x') + content));
+  CHECK_FALSE(is_accepted(entry("long", std::string("b/\0", 3), 'L') + content));
+  CHECK_FALSE(is_accepted(entry("long", "b", 'L') + entry("pax", record("path=b/"), 'x') + content));
+  // An empty name is none, and an extended header for all names ends what was said of the next one.
+  CHECK_FALSE(is_accepted(entry("pax", record("path="), 'x') + header("a/", 512, '\0') + entry("hole", "", 'S')));
+  CHECK_FALSE(is_accepted(entry("pax", record("path=b"), 'x') + entry("pax", record("comment=b"), 'g') +
+                          header("a/", 512, '\0') + entry("hole", "", 'S')));
+}
+
+TEST_CASE("layer: extended headers and long names are bounded, because engines keep them in their memory") {
+  const std::string file = entry("a", "text") + end();
+  for (const char type : {'x', 'L', 'K'}) {
+    INFO(type);
+    const std::string one = entry("extended", record("mtime=1"), type);
+    CHECK(is_accepted(one + file));
+    CHECK_FALSE(is_accepted(one + one + file));
+    CHECK_FALSE(is_accepted(entry("extended", "", type) + one + file));
+    CHECK_FALSE(is_accepted(header("extended", (1 << 20) + 1, type) + std::string((1 << 20) + 512, 'a') + file));
+    CHECK_FALSE(is_accepted(header("extended", std::int64_t{1} << 32, type) + file));
+  }
+  LayerHeaders headers;
+  headers.add(entry("pax", record("mtime=1"), 'x') + entry("long", "name", 'L') + entry("a", "text") +
+              entry("pax", record("comment=1"), 'g') + file);
+  CHECK(headers.end());
+  const std::size_t bytes = record("mtime=1").size() + 4 + record("comment=1").size();
+  CHECK(headers.extended_bytes() == static_cast<std::int64_t>(bytes));
+}
+
+TEST_CASE("layer: names are counted, and the directories that an engine makes in front of them") {
+  const auto implied = [](const std::string& bytes, std::int64_t names) {
+    LayerHeaders headers;
+    headers.add(bytes);
+    CHECK(headers.names() == names);
+    return headers.implied_directories();
+  };
+  const std::string usr = entry("usr/", "", '5') + entry("usr/bin/", "", '5');
+  CHECK(implied(usr + entry("usr/bin/a", "text") + entry("usr/bin/b", "") + entry("usr/z", ""), 5) == 0);
+  CHECK(implied(entry("usr/bin/a", "text") + entry("usr/bin/b", "") + entry("usr/lib/a", ""), 3) == 3);
+  CHECK(implied(entry("aa/a", "") + entry("ab/a", "") + entry("a", ""), 3) == 2);
+  CHECK(implied(entry("pax", record("path=b/c/d"), 'x') + entry("a", "text"), 1) == 2);
+  CHECK(implied(entry("long", "b/c/d/e", 'L') + entry("a", "text"), 1) == 3);
+  std::string prefixed = header("a/b", 0, '0');
+  prefixed.replace(345, 3, "c/d");
+  CHECK(implied(with_checksum(prefixed), 1) == 3);
+}
+
 TEST_CASE("layer: what engines and builders write is accepted") {
   CHECK(is_accepted(""));
   CHECK(is_accepted(end()));
@@ -95,6 +151,10 @@ TEST_CASE("layer: what engines and builders write is accepted") {
   CHECK(is_accepted(entry("././@LongLink", std::string(300, 'n'), 'L') + entry("././@LongLink", "t", 'K') +
                     link("n", "t") + end()));
   CHECK(is_accepted(entry("\xc3\xa4", "text") + end()));
+  // One of each kind for a name, and for the next one again.
+  const std::string extended = entry("pax", record("mtime=1"), 'x') + entry("long", "a", 'L') + entry("long", "b", 'K');
+  CHECK(is_accepted(extended + entry("a", "text") + extended + entry("b", "text") + end()));
+  CHECK(is_accepted(entry("long", std::string(1 << 20, 'a'), 'L') + entry("b", "text") + end()));
   // Without blocks of zeros, or with many; what follows them, no engine reads.
   CHECK(is_accepted(entry("a", "text")));
   CHECK(is_accepted(entry("a", "text").substr(0, 512 + 4)));

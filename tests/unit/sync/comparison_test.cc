@@ -35,12 +35,20 @@ TEST_CASE("content: equal digests are in sync, whatever else the node has") {
   CHECK(found.bytes_to_send() == 0);
 }
 
-TEST_CASE("content: a file that a sync brought counts as changed until neither the node nor the source has it") {
+TEST_CASE("content: a removed file is a change while the source has it, and without `from` while any node has it") {
   const std::vector<std::string> changed{"on-both", "on-neither", "on-the-node", "on-the-source"};
   const auto source = listing({file("on-both", 1, "1"), file("on-the-source", 1, "1")});
   auto node = listing({file("on-both", 1, "2"), file("on-the-node", 1, "1")});
   node.changed = changed;
-  CHECK(changed_files(source, node) == std::vector<std::string>{"on-both", "on-the-node", "on-the-source"});
+  const std::vector<std::string> kept{"on-both", "on-the-node", "on-the-source"};
+  const std::vector<NamedListing> two{{"n1", &source}, {"n2", &node}, {"n3", nullptr}};
+  CHECK(changed_files(two, 0, 1, true) == kept);
+  CHECK(changed_files(two, 0, 1, false) == kept);
+  // Without `from`, a node becomes the source by the bytes that it claims, and must not hide what another one has.
+  const auto third = listing({file("on-neither", 1, "1")});
+  const std::vector<NamedListing> three{{"n1", &source}, {"n2", &node}, {"n3", &third}};
+  CHECK(changed_files(three, 0, 1, true) == kept);
+  CHECK(changed_files(three, 0, 1, false) == changed);
 }
 
 TEST_CASE("content: missing files are counted with their bytes") {
