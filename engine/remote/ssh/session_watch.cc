@@ -1,5 +1,7 @@
 #include "engine/remote/ssh/session_watch.h"
 
+#include <libssh/callbacks.h>
+
 #include <charconv>
 #include <string_view>
 

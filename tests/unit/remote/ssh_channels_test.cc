@@ -135,6 +135,16 @@ void take_all_of_much(ssh_session session, ssh_message message) {
   }
 }
 
+/// Prints 60 MB on the first channel.
+void print_much(ssh_session /*session*/, ssh_message message) {
+  if (ssh_message_type(message) != SSH_REQUEST_CHANNEL_OPEN) return;
+  const ssh_channel channel = ssh_message_channel_request_open_reply_accept(message);
+  const std::string output(kMegabyte, '#');
+  for (int i = 0; i < 60; ++i) {
+    if (ssh_channel_write(channel, output.data(), static_cast<std::uint32_t>(output.size())) < 0) return;
+  }
+}
+
 /// Gives a tunnel `most` bytes, or fewer if it takes none for two seconds. Returns their number.
 std::size_t give(int socket, std::size_t most) {
   const std::string rubbish(65536, '#');
@@ -196,8 +206,8 @@ TEST_CASE("jump tunnel: bytes for a jump host that never ends a key exchange cos
 
 TEST_CASE("ssh: transfers go on after each key exchange, whichever side begins it") {
   const HomeWithoutKeys home;
-  const Sshd server(test::ask_as_pam_does, take_all_of_much);
   SECTION("to a node") {
+    const Sshd server(test::ask_as_pam_does, take_all_of_much);
     auto session = with_short_keys(server.node());
     const auto& watch = *session.get_deleter().watch;
     auto raw = opened_on(session);
@@ -208,7 +218,25 @@ TEST_CASE("ssh: transfers go on after each key exchange, whichever side begins i
     for (int i = 0; i < 60; ++i) REQUIRE(channel->write_all(input, kLongTransfer));
     CHECK(watch.written == 60 * kMegabyte);
   }
+  SECTION("from a node") {
+    const Sshd server(test::ask_as_pam_does, print_much);
+    auto session = with_short_keys(server.node());
+    auto raw = opened_on(session);
+    const auto parts = std::make_shared<const SshConnectionParts>(
+        SshConnectionParts{nullptr, std::move(session), std::make_shared<UnreadBytes>()});
+    const auto channel = ssh_channel_over(parts, std::move(raw));
+    std::size_t read = 0;
+    const auto end = Clock::now() + kLongTransfer;
+    while (read < 60 * kMegabyte && Clock::now() < end) {
+      std::string bytes;
+      const auto count = channel->read_some(bytes, milliseconds(200));
+      REQUIRE(count);
+      read += *count;
+    }
+    CHECK(read == 60 * kMegabyte);
+  }
   SECTION("through a jump host") {
+    const Sshd server(test::ask_as_pam_does, take_all_of_much);
     auto tunnel = tunnel_over(server.node());
     const int socket = tunnel->take_socket();
     CHECK(give(socket, 60 * kMegabyte) >= 60 * kMegabyte);
