@@ -88,7 +88,7 @@ Result<int> read_port(Channel& channel, const AgentOptions& options) {
     const auto count = channel.read_some(bytes, kStopPatience);
     if (!count) return failure(why_silent(channel, count.error(), reader.noise()));
     reader.feed(bytes);
-    for (auto message = reader.next();; message = reader.next()) {
+    for (auto message = reader.next(kSmallMessage);; message = reader.next(kSmallMessage)) {
       if (!message) return failure(bounded(message.error()));
       if (!*message) break;
       const auto answer = decode<CopyAnswer>(**message);

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -41,6 +40,13 @@ class Ferry {
   std::size_t size_ = 0;
 };
 
+/// Called by libssh for each packet with data. Takes none of it: pass_inwards() reads it.
+int count_data(ssh_session /*session*/, ssh_channel /*channel*/, void* /*data*/, std::uint32_t /*size*/,
+               int /*is_error*/, void* watch) {
+  ++static_cast<SessionWatch*>(watch)->data_packets;
+  return 0;
+}
+
 /// Forwards the bytes that have arrived from the node, as many as the local socket takes; false at the end of the
 /// stream. A forwarded connection has no standard error, so its bytes would stay with libssh.
 bool pass_inwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& watch) {
@@ -67,12 +73,8 @@ bool pass_outwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& 
     if (count == 0) return false;
     ferry.take(static_cast<std::size_t>(count));
   }
-  if ((ssh_get_poll_flags(ssh_channel_get_session(channel)) & SSH_WRITE_PENDING) != 0) return true;
-  const auto size = std::min<std::size_t>(ssh_channel_window_size(channel), ferry.load().size());
-  if (size == 0) return true;
-  const int written = ssh_channel_write(channel, ferry.load().data(), static_cast<std::uint32_t>(size));
-  if (written < 0) return written == SSH_AGAIN;
-  watch.written += static_cast<std::uint64_t>(written);
+  const int written = write_some(channel, ferry.load(), watch);
+  if (written < 0) return false;
   ferry.drop(static_cast<std::size_t>(written));
   return true;
 }
@@ -82,12 +84,12 @@ bool pass_outwards(ssh_channel channel, int socket, Ferry& ferry, SessionWatch& 
 Result<std::unique_ptr<JumpTunnel>> JumpTunnel::open(SessionPointer session, std::unique_ptr<JumpTunnel> outer,
                                                      const SshStation& jump_host, const SshStation& station,
                                                      const ConnectOptions& options) {
-  ChannelPointer channel(ssh_channel_new(session.get()));
+  ChannelPointer channel = new_channel(session);
   const auto forward = [&] {
     return ssh_channel_open_forward(channel.get(), station.address.c_str(), station.port, "localhost", 0);
   };
   const auto end = std::chrono::steady_clock::now() + options.timeout;
-  if (!channel || await_answer(session, end, options.stop, forward) != SSH_OK) {
+  if (!channel || await_channel(session, end, options.stop, forward) != SSH_OK) {
     if (options.stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
     return failure(ErrorCode::kUnreachable,
                    jump_host.context() + " cannot reach " + station.address + " port " + std::to_string(station.port) +
@@ -109,6 +111,10 @@ JumpTunnel::JumpTunnel(std::unique_ptr<JumpTunnel> outer, SessionPointer session
       channel_(std::move(channel)),
       ours_(ours),
       pumped_(pumped) {
+  callbacks_.userdata = session_.get_deleter().watch.get();
+  callbacks_.channel_data_function = count_data;
+  ssh_callbacks_init(&callbacks_);
+  ssh_set_channel_callbacks(channel_.get(), &callbacks_);
   pump_ = std::jthread([this](const std::stop_token& stop) { pump(stop); });
 }
 
@@ -116,6 +122,7 @@ JumpTunnel::~JumpTunnel() {
   pump_.request_stop();
   ::shutdown(pumped_, SHUT_RDWR);
   pump_.join();
+  ssh_remove_channel_callbacks(channel_.get(), &callbacks_);
   if (ours_ >= 0) ::close(ours_);
   ::close(pumped_);
 }
@@ -127,8 +134,9 @@ void JumpTunnel::pump(const std::stop_token& stop) {
   const auto outwards = std::make_unique<Ferry>();
   const int wire = ssh_get_fd(session_.get());
   SessionWatch& watch = *session_.get_deleter().watch;
+  const ConfirmationListener listener(watch);
   while (!stop.stop_requested()) {
-    const bool unsent = (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0;
+    const bool unsent = (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0;  // The socket is full.
     const short from_session = outwards->empty() ? POLLIN : 0;
     const short to_session = inwards->empty() ? 0 : POLLOUT;
     const short events = unsent ? POLLIN | POLLOUT : POLLIN;

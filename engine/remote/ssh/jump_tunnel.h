@@ -1,9 +1,12 @@
 #pragma once
 
+#include <libssh/callbacks.h>
+
 #include <memory>
 #include <thread>
 
 #include "engine/core/result.h"
+#include "engine/remote/ssh/channel_pointer.h"
 #include "engine/remote/ssh/ssh_session.h"
 
 namespace sparkplan::ssh {
@@ -31,6 +34,7 @@ class JumpTunnel {
 
   std::unique_ptr<JumpTunnel> outer_;  // Outlives the session that uses it.
   SessionPointer session_;
+  ssh_channel_callbacks_struct callbacks_{};
   ChannelPointer channel_;
   int ours_;
   int pumped_;

@@ -29,6 +29,7 @@ class SshChannel final : public Channel {
     callbacks_.channel_data_function = take_data;
     ssh_callbacks_init(&callbacks_);
     ssh_set_channel_callbacks(channel_.get(), &callbacks_);
+    const ssh::ConfirmationListener listener(watch_);
     take_early_errors();
   }
   SshChannel(const SshChannel&) = delete;
@@ -39,6 +40,7 @@ class SshChannel final : public Channel {
   }
 
   Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
+    const ssh::ConfirmationListener listener(watch_);
     const auto end = Clock::now() + patience;
     const auto said_before = error_bytes_;
     SPARK_CHECK(check_flood());
@@ -52,6 +54,7 @@ class SshChannel final : public Channel {
   }
 
   Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
+    const ssh::ConfirmationListener listener(watch_);
     const auto end = Clock::now() + deadline;
     while (true) {
       const bool connected = ssh_is_connected(session_) != 0;
@@ -80,9 +83,13 @@ class SshChannel final : public Channel {
     }
   }
 
-  void close_input() override { ssh_channel_send_eof(channel_.get()); }
+  void close_input() override {
+    const ssh::ConfirmationListener listener(watch_);
+    ssh_channel_send_eof(channel_.get());
+  }
 
   std::optional<int> exit_status() override {
+    const ssh::ConfirmationListener listener(watch_);
     // The status is a separate packet and may come after the end of the stream.
     const auto end = Clock::now() + std::chrono::seconds(2);
     const auto settled = [this] {
@@ -163,21 +170,17 @@ class SshChannel final : public Channel {
   }
 
   Result<std::size_t> write_now(std::string_view bytes) {
-    // libssh would wait for the window without a limit.
-    const std::size_t window = ssh_channel_window_size(channel_.get());
-    const auto size = std::min({bytes.size(), window, kPieceRead});
-    if (size == 0) return std::size_t{0};
-    const int written = ssh_channel_write(channel_.get(), bytes.data(), static_cast<std::uint32_t>(size));
-    if (written < 0 && written != SSH_AGAIN) return failure(broken("write"));
-    const auto count = static_cast<std::size_t>(std::max(written, 0));
-    watch_.written += count;
-    return count;
+    const int written = ssh::write_some(channel_.get(), bytes, watch_);
+    if (written < 0) return failure(broken("write"));
+    return static_cast<std::size_t>(written);
   }
 
-  bool has_unsent() const { return (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0; }
+  bool has_unsent() const { return watch_.has_unsent(session_); }
 
   void wait_until(Clock::time_point end) const {
-    const short events = has_unsent() ? POLLIN | POLLOUT : POLLIN;
+    // Input that waits for a key exchange is no reason to wake up when the socket takes bytes.
+    const bool pending = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+    const short events = pending ? POLLIN | POLLOUT : POLLIN;
     pollfd waiting{ssh_get_fd(session_), events, 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
     ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
@@ -199,6 +202,7 @@ class SshChannel final : public Channel {
   static int take_data(ssh_session /*session*/, ssh_channel /*channel*/, void* data, std::uint32_t size, int is_error,
                        void* self) {
     auto& channel = *static_cast<SshChannel*>(self);
+    ++channel.watch_.data_packets;
     if (is_error != 0) {
       channel.error_bytes_ += size;
       channel.watch_.payload += size;
@@ -222,12 +226,13 @@ class SshChannel final : public Channel {
       return failure(ErrorCode::kFailed, "the node printed more than " + std::to_string(kStandardErrorFlood >> 20U) +
                                              " MiB on standard error");
     }
-    if (watch_.floods(session_)) return failure(ErrorCode::kFailed, "the node sends unrequested packets");
-    return {};
+    if (!watch_.floods(session_)) return {};
+    if (watch_.confirms_wrongly) return failure(broken("read"));
+    return failure(ErrorCode::kFailed, "the node sends unrequested packets");
   }
 
   Error broken(const std::string& what) const {
-    const std::string reason = ssh::ssh_words(session_);
+    const std::string reason = ssh::reason_of(way_->session);
     return make_error(ErrorCode::kUnreachable,
                       "the connection broke (" + what + (reason.empty() ? "" : ": " + reason) + ")");
   }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <stop_token>
 
+#include "engine/remote/ssh/channel_pointer.h"
 #include "engine/remote/ssh/jump_tunnel.h"
 #include "engine/remote/ssh/ssh_session.h"
 #include "engine/remote/transport/transport.h"

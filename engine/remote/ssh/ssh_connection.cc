@@ -8,6 +8,7 @@
 
 #include "engine/core/text.h"
 #include "engine/remote/config/ssh_config_files.h"
+#include "engine/remote/ssh/channel_pointer.h"
 #include "engine/remote/ssh/jump_tunnel.h"
 #include "engine/remote/ssh/ssh_channel.h"
 #include "engine/remote/ssh/ssh_connection.h"
@@ -52,9 +53,9 @@ class SshConnection final : public Connection {
   Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
     const auto end = Clock::now() + timeout_;
     const auto& session = way_->session;
-    ssh::ChannelPointer channel(ssh_channel_new(session.get()));
+    ssh::ChannelPointer channel = ssh::new_channel(session);
     const auto open = [&] { return ssh_channel_open_session(channel.get()); };
-    if (!channel || ssh::await_answer(session, end, way_->write_stop, open) != SSH_OK)
+    if (!channel || ssh::await_channel(session, end, way_->write_stop, open) != SSH_OK)
       return failure(refused("open a channel"));
     const auto command = remote_command(program, elevation);
     const auto begin = [&] { return ssh_channel_request_exec(channel.get(), command.c_str()); };

@@ -103,26 +103,13 @@ Error not_connected(const SshStation& station, const SessionPointer& session, in
 
 }  // namespace
 
-bool SessionWatch::floods(ssh_session session) {
-  constexpr std::uint64_t kMostRequests = 1000;
-  // Room for packet headers and for the server's own messages.
-  constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
-  // sshd grants a new window of 9 bytes for each piece that it has taken; a piece has some thousand bytes.
-  constexpr std::uint64_t kWrittenPerByte = 256;
-  // Less than 1 MB: the answers to packets that libssh does not know, or to requests that it refuses by itself. Our own
-  // packets are sent one after the other.
-  constexpr std::uint64_t kMostUnsent = 10'000;
-  if ((ssh_get_poll_flags(session) & SSH_WRITE_PENDING) == 0) sent = packets.out_packets;
-  flooded = flooded || requests > kMostRequests || packets.out_packets - sent > kMostUnsent ||
-            packets.in_bytes > payload + payload / 2 + written / kWrittenPerByte + kSpare;
-  return flooded;
-}
-
 int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_point end, const std::stop_token& stop,
                  const std::function<int()>& attempt) {
+  SessionWatch& watch = *session.get_deleter().watch;
+  const ConfirmationListener listener(watch);
   int answer = SSH_AGAIN;
   while (!stop.stop_requested() && std::chrono::steady_clock::now() < end && (answer = attempt()) == SSH_AGAIN) {
-    if (session.get_deleter().watch->floods(session.get())) return SSH_ERROR;
+    if (watch.floods(session.get())) return SSH_ERROR;
     const bool unsent = (ssh_get_poll_flags(session.get()) & SSH_WRITE_PENDING) != 0;
     const short events = unsent ? POLLIN | POLLOUT : POLLIN;
     const int descriptor = ssh_get_fd(session.get());
@@ -139,7 +126,9 @@ int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_
 std::string ssh_words(ssh_session session) { return shown_text(ssh_get_error(session)); }
 
 std::string reason_of(const SessionPointer& session) {
-  return session.get_deleter().watch->flooded ? std::string(kUnrequested) : ssh_words(session.get());
+  const SessionWatch& watch = *session.get_deleter().watch;
+  if (watch.confirms_wrongly) return std::string(kConfirmsWrongly);
+  return watch.flooded ? std::string(kUnrequested) : ssh_words(session.get());
 }
 
 Error ssh_failure(ErrorCode code, const std::string& what, ssh_session session) {
@@ -150,8 +139,6 @@ void SessionDeleter::operator()(ssh_session session) const {
   ssh_disconnect(session);
   ssh_free(session);
 }
-
-void ChannelDeleter::operator()(ssh_channel channel) const { ssh_channel_free(channel); }
 
 Result<SessionPointer> open_session(const SshStation& station, const ConnectOptions& options,
                                     const std::string& host_key_type, int socket) {

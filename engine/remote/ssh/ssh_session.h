@@ -14,37 +14,21 @@
 #include "engine/core/result.h"
 #include "engine/remote/config/ssh_way.h"
 #include "engine/remote/ssh/host_keys.h"
+#include "engine/remote/ssh/session_watch.h"
 #include "engine/remote/transport/transport.h"
 
 namespace sparkplan::ssh {
 
 /// The reason for the end of a session whose peer floods us.
 inline constexpr std::string_view kUnrequested = "it sends unrequested packets";
-
-/// Counts the data that a session's peer sends without a request, and the answers to them that it does not take.
-/// Requests from the peer are refused, never stored.
-struct SessionWatch {
-  ssh_counter_struct packets{};  ///< All received and sent packets, decrypted.
-  std::uint64_t payload = 0;     ///< The part of the received bytes that is output of a program.
-  std::uint64_t written = 0;     ///< The part of the sent bytes that is input of a program.
-  std::uint64_t requests = 0;    ///< Requests from the peer, such as opening a channel.
-  std::uint64_t sent = 0;        ///< The packets that were sent when libssh last held none.
-  bool flooded = false;          ///< Since floods() was true.
-
-  /// To be called after each call that has libssh handle packets of `session`. Once true, it stays true.
-  bool floods(ssh_session session);
-};
+/// The reason for the end of a session whose peer confirms a channel twice, or for packets that are too small.
+inline constexpr std::string_view kConfirmsWrongly = "it confirms a channel as no SSH server does";
 
 struct SessionDeleter {
   std::shared_ptr<SessionWatch> watch;  ///< Destroyed after the session.
   void operator()(ssh_session session) const;
 };
 using SessionPointer = std::unique_ptr<ssh_session_struct, SessionDeleter>;
-
-struct ChannelDeleter {
-  void operator()(ssh_channel channel) const;
-};
-using ChannelPointer = std::unique_ptr<ssh_channel_struct, ChannelDeleter>;
 
 /// A private key that a server would accept, and whose passphrase is not known yet.
 struct LockedKey {
@@ -61,7 +45,7 @@ int await_answer(const SessionPointer& session, std::chrono::steady_clock::time_
 /// libssh's last error, which may contain text from the peer: one line, at most kLongestShortText bytes.
 std::string ssh_words(ssh_session session);
 
-/// Why the last call of libssh failed: kUnrequested, else ssh_words(), which is empty for a timeout.
+/// Why the last call of libssh failed: kConfirmsWrongly, kUnrequested, else ssh_words(), which is empty for a timeout.
 std::string reason_of(const SessionPointer& session);
 
 /// `what`, and libssh's last error.
