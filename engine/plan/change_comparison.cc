@@ -29,26 +29,45 @@ bool equal_within(const Value& a, const Value& b, Compare compare) {
   return a == b;
 }
 
-const FieldChange* find_field(const Change& change, const std::string& path) {
-  const auto found = std::find_if(change.fields.begin(), change.fields.end(),
-                                  [&](const FieldChange& field) { return field.path == path; });
-  return found == change.fields.end() ? nullptr : &*found;
-}
+/// Finds the fields of a change: each of thousands is looked for once. A saved plan may list them in any order.
+class FieldsOfChange {
+ public:
+  explicit FieldsOfChange(const Change& change) {
+    for (const FieldChange& field : change.fields) {
+      by_path_.push_back(&field);
+      if (field.after.is_unknown()) unknown_.push_back(&field);
+    }
+    std::ranges::stable_sort(by_path_, {}, kPathOf);
+  }
 
-/// The field with that path or, if the plan displayed an Unknown, the field that contains it.
-const FieldChange* field_that_showed(const Change& shown, const std::string& path) {
-  if (const FieldChange* same = find_field(shown, path)) return same;
-  const auto around = std::find_if(shown.fields.begin(), shown.fields.end(), [&](const FieldChange& field) {
-    return field.after.is_unknown() && path.starts_with(field.path + ".");
-  });
-  return around == shown.fields.end() ? nullptr : &*around;
-}
+  /// The first field with that path; null without one.
+  const FieldChange* find(const std::string& path) const {
+    const auto found = std::ranges::lower_bound(by_path_, path, {}, kPathOf);
+    return found == by_path_.end() || (*found)->path != path ? nullptr : *found;
+  }
+
+  /// The field with that path or, if the plan displayed an Unknown, the field that contains it.
+  const FieldChange* that_showed(const std::string& path) const {
+    if (const FieldChange* same = find(path)) return same;
+    const auto around =
+        std::ranges::find_if(unknown_, [&](const FieldChange* field) { return path.starts_with(field->path + "."); });
+    return around == unknown_.end() ? nullptr : *around;
+  }
+
+ private:
+  static constexpr auto kPathOf = [](const FieldChange* field) -> const std::string& { return field->path; };
+
+  std::vector<const FieldChange*> by_path_;
+  std::vector<const FieldChange*> unknown_;
+};
 
 std::string in_field(const std::string& path) { return path.empty() ? std::string() : " (field " + path + ")"; }
 
 std::optional<std::string> why_fields_differ(const Change& then, const Change& now) {
+  const FieldsOfChange fields_then(then);
+  const FieldsOfChange fields_now(now);
   for (const FieldChange& field : then.fields) {
-    const FieldChange* found = find_field(now, field.path);
+    const FieldChange* found = fields_now.find(field.path);
     if (found == nullptr) return "the plan shows a change that is no longer needed" + in_field(field.path);
     if (!same_shown(field.before, found->before))
       return "it was changed on the node since the plan was made" + in_field(field.path);
@@ -58,7 +77,7 @@ std::optional<std::string> why_fields_differ(const Change& then, const Change& n
       return "its new value would differ from the plan" + in_field(field.path);
   }
   for (const FieldChange& field : now.fields) {
-    if (find_field(then, field.path) == nullptr)
+    if (fields_then.find(field.path) == nullptr)
       return "the plan does not show all that would be changed" + in_field(field.path);
   }
   return std::nullopt;
@@ -103,10 +122,13 @@ bool does_part_of(const Observation& before, const Observation& shown, const Obs
          });
 }
 
-bool same_ids(std::vector<ResourceId> a, std::vector<ResourceId> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
+std::vector<ResourceId> sorted(std::vector<ResourceId> ids) {
+  std::ranges::sort(ids);
+  return ids;
+}
+
+bool same_ids(const std::vector<ResourceId>& a, const std::vector<ResourceId>& b) {
+  return a.size() == b.size() && (a == b || sorted(a) == sorted(b));
 }
 
 }  // namespace
@@ -158,9 +180,9 @@ std::optional<std::string> why_more_than_step(const Step& then, const Step& now)
   const std::string& artifact = now.artifact.name;
   if (!same_state(then.before, now.before)) return artifact + " was changed since the plan was made";
   if (!does_part_of(now.before, then.after, now.after)) return artifact + " would get another state than planned";
-  const bool fewer = std::all_of(now.resources.begin(), now.resources.end(), [&](const ResourceId& id) {
-    return std::find(then.resources.begin(), then.resources.end(), id) != then.resources.end();
-  });
+  const auto shown = sorted(then.resources);
+  const bool fewer =
+      std::ranges::all_of(now.resources, [&](const ResourceId& id) { return std::ranges::binary_search(shown, id); });
   const bool same = fewer && then.type == now.type && then.artifact == now.artifact && then.phase == now.phase &&
                     same_ids(then.needs, now.needs) && then.group == now.group && then.activates == now.activates &&
                     then.disruptive == now.disruptive && then.reversible == now.reversible;
@@ -169,8 +191,9 @@ std::optional<std::string> why_more_than_step(const Step& then, const Step& now)
 }
 
 std::optional<std::string> why_beyond(const Change& shown, const Change& now) {
+  const FieldsOfChange fields(shown);
   for (const FieldChange& field : now.fields) {
-    const FieldChange* then = field_that_showed(shown, field.path);
+    const FieldChange* then = fields.that_showed(field.path);
     if (then == nullptr) return "the plan does not show all that would be changed" + in_field(field.path);
     if (then->path == field.path && !may_become(then->after, field.after))
       return "its new value would differ from the plan" + in_field(field.path);
@@ -181,6 +204,24 @@ std::optional<std::string> why_beyond(const Change& shown, const Change& now) {
   if (now.reversible > shown.reversible)
     return another("reversibility", to_string(shown.reversible), to_string(now.reversible));
   return std::nullopt;
+}
+
+bool ComparedSteps::same_before(const Step& then, const Step& now) {
+  const auto [at, is_new] = same_before_.try_emplace({&then, &now}, false);
+  if (is_new) at->second = same_state(then.before, now.before);
+  return at->second;
+}
+
+const std::optional<std::string>& ComparedSteps::why_another(const Step& then, const Step& now) {
+  const auto [at, is_new] = why_another_.try_emplace({&then, &now});
+  if (is_new) at->second = why_another_step(then, now);
+  return at->second;
+}
+
+const std::optional<std::string>& ComparedSteps::why_more_than(const Step& then, const Step& now) {
+  const auto [at, is_new] = why_more_.try_emplace({&then, &now});
+  if (is_new) at->second = why_more_than_step(then, now);
+  return at->second;
 }
 
 }  // namespace sparkplan

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "engine/model/plan.h"
 
@@ -32,6 +34,25 @@ std::optional<std::string> why_rest_shown_otherwise(Change then, Change now, con
 /// As why_another_step(), for a step that may do less than the displayed one: it may be for fewer resources. Each line
 /// that it writes is displayed or there already, and it removes no line that the displayed step leaves.
 std::optional<std::string> why_more_than_step(const Step& then, const Step& now);
+
+/// The answers of these functions about pairs of steps, each computed once: the step of a file may be for thousands of
+/// resources, and it is compared for each. The steps must outlive it, unchanged.
+class ComparedSteps {
+ public:
+  /// Whether both steps find the same state.
+  bool same_before(const Step& then, const Step& now);
+  /// As why_another_step().
+  const std::optional<std::string>& why_another(const Step& then, const Step& now);
+  /// As why_more_than_step().
+  const std::optional<std::string>& why_more_than(const Step& then, const Step& now);
+
+ private:
+  using Pair = std::pair<const Step*, const Step*>;
+
+  std::map<Pair, bool> same_before_;
+  std::map<Pair, std::optional<std::string>> why_another_;
+  std::map<Pair, std::optional<std::string>> why_more_;
+};
 
 /// Compares the change of a later stage with the change displayed before the first stage. Displayed values must be
 /// unchanged. Unknown values may have become known, and the fields' old values are ignored. Returns why it exceeds the

@@ -1,7 +1,9 @@
 #include "resources/mount/mount_steps.h"
 
 #include <algorithm>
-#include <span>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -50,6 +52,25 @@ Observation given_back(const ArtifactId& artifact, const Observation& now, const
   return Present{Value::map({{field::kEnabled, false}, {field::kState, state}}), {}};
 }
 
+/// Mount points, sorted. A manifest may invent so many mounts and directories that a directory cannot be compared with
+/// each mount. Refers to the names of `input`.
+using MountPoints = std::multiset<std::string_view>;
+
+/// True if one of them is the directory or lies in it.
+bool any_within(const std::string& directory, const MountPoints& mounts) {
+  if (mounts.contains(directory)) return true;
+  const std::string inside = directory + "/";
+  const auto first = mounts.lower_bound(inside);
+  return first != mounts.end() && first->starts_with(inside);
+}
+
+/// What removals need to know about all mounts, and what they have removed.
+struct Removals {
+  MountPoints kept;                 ///< In the target.
+  MountPoints going;                ///< Removed by later changes: these mounts still exist.
+  std::set<std::string> made_free;  ///< Directories with a step.
+};
+
 bool lies_in_another(const std::string& path, const StepsInput& input) {
   return std::ranges::any_of(
       input.target, [&](const Resource& other) { return other.id.name != path && is_within(path, other.id.name); });
@@ -76,35 +97,30 @@ void add_missing_directories(const Change& change, const StepsInput& input, cons
   }
 }
 
-/// Removes directories that sparkplan made and that no mount needs now, the inner ones first. `going` are changes whose
-/// mounts still exist; the directories of their targets follow them.
-void add_needless_directories(const Change& change, std::span<const std::reference_wrapper<const Change>> going,
-                              const StepsInput& input, const TypeInfo& info, std::vector<Step>& steps) {
+/// Removes directories that sparkplan made and that no mount needs now, the inner ones first. The directories of mounts
+/// that still exist follow these mounts.
+void add_needless_directories(const Change& change, Removals& removals, const StepsInput& input, const TypeInfo& info,
+                              std::vector<Step>& steps) {
   std::vector<std::string> paths = directories_of(change.id.name);
   std::ranges::reverse(paths);
   for (const std::string& path : paths) {
+    if (removals.made_free.contains(path)) continue;
     const ArtifactId artifact = directory_artifact(path);
     const Observation* original = input.original(artifact);
     const bool ours = original != nullptr && std::holds_alternative<Absent>(*original);
     const bool there = std::holds_alternative<Present>(observed(artifact, input));
-    if (!ours || !there) continue;  // The rest takes long for the many names that a manifest may invent.
-    const bool needed =
-        std::ranges::any_of(input.target, [&](const Resource& other) { return is_within(other.id.name, path); });
-    const bool in_use = std::ranges::any_of(going, [&](const Change& other) {
-      return input.target_of(other.id) == nullptr && is_within(other.id.name, path);
-    });
-    const bool done = std::ranges::any_of(steps, [&](const Step& one) { return one.artifact == artifact; });
-    if (needed || in_use || done) continue;
+    if (!ours || !there) continue;
+    // A mount in this directory is in all outer ones, too.
+    if (any_within(path, removals.kept) || any_within(path, removals.going)) break;
     Step step = step_for(artifact, change, info);
     step.before = observed(artifact, input);
     steps.push_back(std::move(step));
+    removals.made_free.insert(path);
   }
 }
 
-/// The steps of the first change in `changes`; the others follow it.
-void add_steps(std::span<const std::reference_wrapper<const Change>> changes, const StepsInput& input,
-               const TypeInfo& info, std::vector<Step>& steps) {
-  const Change& change = changes.front();
+void add_steps(const Change& change, Removals& removals, const StepsInput& input, const TypeInfo& info,
+               std::vector<Step>& steps) {
   const ArtifactId artifact = mount_artifact(change.id.name);
   const Observation& now = observed(artifact, input);
   if (std::holds_alternative<Error>(now)) return;
@@ -120,7 +136,7 @@ void add_steps(std::span<const std::reference_wrapper<const Change>> changes, co
   } else {
     step.after = given_back(artifact, now, input);
     steps.push_back(std::move(step));
-    add_needless_directories(change, changes.subspan(1), input, info, steps);
+    add_needless_directories(change, removals, input, info, steps);
   }
 }
 
@@ -141,17 +157,25 @@ std::vector<std::string> directories_of(std::string_view target) {
 }
 
 std::vector<Step> mount_steps(const StepsInput& input, const TypeInfo& info) {
+  Removals removals;
+  for (const Resource& resource : input.target) removals.kept.insert(resource.id.name);
+  const auto is_removed = [&](const Change& change) { return !removals.kept.contains(change.id.name); };
+  for (const Change& change : input.changes) {
+    if (is_removed(change)) removals.going.insert(change.id.name);
+  }
   auto changes = input.changes;
   // Removals run from the innermost target outwards. Resource::after orders the other mounts.
   std::ranges::stable_sort(changes, [&](const Change& a, const Change& b) {
-    const bool a_goes = input.target_of(a.id) == nullptr;
-    const bool b_goes = input.target_of(b.id) == nullptr;
+    const bool a_goes = is_removed(a);
+    const bool b_goes = is_removed(b);
     if (a_goes != b_goes) return a_goes;
     return a_goes ? a.id.name > b.id.name : a.id.name < b.id.name;
   });
   std::vector<Step> steps;
-  const std::span<const std::reference_wrapper<const Change>> all(changes);
-  for (std::size_t i = 0; i < all.size(); ++i) add_steps(all.subspan(i), input, info, steps);
+  for (const Change& change : changes) {
+    if (is_removed(change)) removals.going.erase(removals.going.find(change.id.name));
+    add_steps(change, removals, input, info, steps);
+  }
   std::erase_if(steps, [](const Step& step) {
     return step.artifact.kind == "mount" && std::holds_alternative<Absent>(step.before) &&
            std::holds_alternative<Absent>(step.after);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,9 @@ namespace {
 /// netplan warns about files that other users can read: they may hold Wi-Fi passwords.
 constexpr std::uint32_t kFileMode = 0600;
 constexpr const char* kPersistent = "persistent";
+
+/// Each is a finding. A node may claim thousands of profiles.
+constexpr std::size_t kMostUnreadProfiles = 64;
 
 constexpr const char* kVirtualFunctions = "virtual_functions";
 constexpr const char* kNameServers = "name_servers";
@@ -74,7 +78,7 @@ class NetplanType final : public ResourceType {
       result.incomplete = true;
       return result;
     }
-    for (const UnreadableFile& profile : foreign.unread_profiles) result.diagnostics.push_back(unread(profile));
+    add_unread(foreign.unread_profiles, result.diagnostics);
     const auto virtual_functions = texts_in(exported->find(kVirtualFunctions));
     auto collisions =
         route_collisions(view.self.name.str(), fabric_in(wanted), texts_in(exported->find(kConfigured)), section, own);
@@ -239,11 +243,21 @@ class NetplanType final : public ResourceType {
     return names;
   }
 
-  static Diagnostic unread(const UnreadableFile& profile) {
-    return finding(
-        Severity::kWarning, "fabric.profile-unread",
-        profile.source + " could not be read, and may configure an interface of the fabric at boot: " + profile.message,
-        "`nmcli connection show` lists the profiles and their interfaces");
+  static void add_unread(const std::vector<UnreadableFile>& profiles, std::vector<Diagnostic>& diagnostics) {
+    const auto add = [&](const std::string& message) {
+      diagnostics.push_back(finding(Severity::kWarning, "fabric.profile-unread", message,
+                                    "`nmcli connection show` lists the profiles and their interfaces"));
+    };
+    const std::size_t named = std::min(profiles.size(), kMostUnreadProfiles);
+    for (std::size_t i = 0; i < named; ++i) {
+      add(profiles[i].source +
+          " could not be read, and may configure an interface of the fabric at boot: " + profiles[i].message);
+    }
+    const std::size_t more = profiles.size() - named;
+    if (more > 0) {
+      add(std::to_string(more) + " more profile" + (more == 1 ? "" : "s") +
+          " of NetworkManager could not be read, and may configure an interface of the fabric at boot");
+    }
   }
 
   static Error unreadable_file(const UnreadableFile& file) {

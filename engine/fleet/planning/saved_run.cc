@@ -220,10 +220,10 @@ void drop_changes_not_held(FleetSession& session, PlannedNode& planned, const No
   for (const auto& id : held.not_so_now) {
     warn(session, planned.node, "plan.not_so_now", "the planned change of " + id.words() + " is no longer needed");
   }
+  std::set<ResourceId> reported;
+  for (const BlockedResource& one : plan.blocked) reported.insert(one.id);
   for (const auto& [id, error] : planned.outcomes.failures()) {
-    const bool reported = std::ranges::any_of(
-        plan.blocked, [&, wanted = id](const BlockedResource& blocked) { return blocked.id == wanted; });
-    if (!reported) warn(session, planned.node, "plan.stale", id.words() + ": " + error.describe());
+    if (!reported.contains(id)) warn(session, planned.node, "plan.stale", id.words() + ": " + error.describe());
   }
   planned.keep_to_approved();
   const auto not_approved = [&](const ResourceId& id) { return !planned.outcomes.of(id).approved; };

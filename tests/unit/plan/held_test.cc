@@ -1,10 +1,12 @@
 // The changes of a saved plan that may still be carried out.
 #include <functional>
+#include <string>
 
 #include "engine/plan/held_plan.h"
 #include "engine/resource/artifact.h"
 #include "tests/support/catch.h"
 #include "tests/unit/plan/saved_samples.h"
+#include "tests/unit/process/cost.h"
 
 namespace sparkplan {
 namespace {
@@ -285,6 +287,74 @@ TEST_CASE(
   NodePlan forged = saved;
   forged.changes.back().fields[0].after = "harmless";
   CHECK(hold_to(forged, with_file("old 1"), kKeptOfFirst).stale.contains(file));
+}
+
+namespace {
+
+constexpr double kMostHeldSeconds = 5;
+
+/// Removals of resources that share a file of 256 KiB. Each has a step of its own, too.
+NodePlan removals(int count) {
+  NodePlan plan;
+  Step file = step_of("/shared", std::string(std::size_t{256} << 10, 'x'), "", {});
+  for (int i = 0; i < count; ++i) {
+    const ResourceId id{"fake", std::to_string(i)};
+    plan.changes.push_back(change_of(id, 1, Value()));
+    plan.changes.back().action = Action::kRemove;
+    plan.after_steps[id] = Value();
+    plan.steps.push_back(step_of("/" + id.name, "old", "new", {id}));
+    plan.steps.back().group = file.group;
+    file.resources.push_back(id);
+  }
+  plan.steps.push_back(std::move(file));
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("thirty thousand blocked resources in a saved plan cost less than five seconds") {
+  constexpr int kBlocked = 30'000;
+  NodePlan saved;
+  for (int i = 0; i < kBlocked; ++i) {
+    saved.blocked.push_back({{"unknown", std::to_string(i)}, Error{ErrorCode::kUnsupported, "type", {}, {}, ""}, {}});
+    saved.not_applicable.push_back({{"link", std::to_string(i)}, "", "an image"});
+    saved.kept_orphans.push_back({"orphan", std::to_string(i)});
+  }
+  NodePlan now = saved;
+  now.blocked.front().error.message = "another";
+  const auto cost = test::cost_of([&] {
+    return hold_to(saved, now).not_so_now == std::vector<ResourceId>{now.blocked.front().id} &&
+           hold_to(saved, NodePlan()).not_so_now.size() == 3 * kBlocked;
+  });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < kMostHeldSeconds);
+}
+
+TEST_CASE("ten thousand removals of one type in a saved plan cost less than five seconds") {
+  constexpr int kRemovals = 10'000;
+  const NodePlan saved = removals(kRemovals);
+  NodePlan now = saved;
+  const auto cost = test::cost_of([&] { return hold_to(saved, now).approved.size() == kRemovals; });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < kMostHeldSeconds);
+  now.steps.front().before = file_present("touched", 0644);
+  const auto cost_of_withdrawing = test::cost_of([&] {
+    const HeldPlan held = hold_to(saved, now);
+    return held.approved.empty() && held.stale.size() == kRemovals &&
+           held.stale.at({"fake", "0"}).message == "/0 was changed since the plan was made" &&
+           held.stale.at({"fake", "1"}).message.starts_with("a change that belongs with it (/1) ");
+  });
+  CHECK(cost_of_withdrawing.exit_status == 0);
+  CHECK(cost_of_withdrawing.seconds < kMostHeldSeconds);
+}
+
+TEST_CASE("a change with thousands of fields in a saved plan costs less than five seconds") {
+  NodePlan saved = two_changes();
+  for (int i = 0; i < 100'000; ++i) saved.changes[0].fields.push_back({"field." + std::to_string(i), 1, 2});
+  const auto cost = test::cost_of(
+      [&] { return hold_to(saved, saved).approved.contains(kA) && beyond_what_was_shown(saved, saved).empty(); });
+  CHECK(cost.exit_status == 0);
+  CHECK(cost.seconds < kMostHeldSeconds);
 }
 
 }  // namespace sparkplan

@@ -1,5 +1,6 @@
 // Interfaces beside the fabric: their stanzas, routes, and what the type wants of them.
 #include "engine/load/load.h"
+#include "resources/netplan/foreign_files.h"
 #include "resources/netplan/interfaces.h"
 #include "resources/netplan/live_link.h"
 #include "resources/netplan/netplan_file.h"
@@ -117,6 +118,28 @@ TEST_CASE("netplan: an interface of the fabric's port cannot be beside the fabri
   REQUIRE(wanted.diagnostics.size() == 1);
   CHECK(wanted.diagnostics[0].code == "interfaces.also-fabric");
   CHECK(wanted.diagnostics[0].where.known());
+}
+
+TEST_CASE(
+    "netplan: of thousands of profiles that cannot be read, the first ones are findings, and the rest is counted") {
+  const Cluster file = cluster("ssh: {user: spark}");
+  const auto findings = [&](std::size_t count) {
+    ForeignFiles foreign;
+    for (std::size_t i = 0; i < count; ++i) foreign.unread_profiles.push_back({"/p" + std::to_string(i), "no"});
+    const std::map<std::string, NodeExports> exports{{"spark-01", {{"netplan", encode(foreign)}}}};
+    const ClusterView view{file, file.nodes[0], exports};
+    const auto& section = file.nodes[0].sections.at("fabric");
+    auto desired = builtin_registry().find("netplan")->desired(view, section, spark_facts());
+    std::erase_if(desired.diagnostics, [](const auto& one) { return one.code != "fabric.profile-unread"; });
+    return desired.diagnostics;
+  };
+  CHECK(findings(64).size() == 64);
+  CHECK(findings(65).back().message.starts_with("1 more profile of NetworkManager could not be read"));
+  const auto many = findings(10'000);
+  REQUIRE(many.size() == 65);
+  CHECK(many.front().message.starts_with("/p0 could not be read"));
+  CHECK(many.back().severity == Severity::kWarning);
+  CHECK(many.back().message.starts_with("9936 more profiles of NetworkManager could not be read"));
 }
 
 TEST_CASE("netplan: what was applied beside the fabric goes back to `interfaces`") {
