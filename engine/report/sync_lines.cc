@@ -108,7 +108,8 @@ std::string first_names(const std::vector<std::string>& names, std::size_t count
   // A node words its names, and a question must stay in sight.
   constexpr std::size_t kLongestShownName = 200;
   std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) shown.push_back(shown_text(names[i], kLongestShownName));
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    shown.push_back(shown_text(names[i], kLongestShownName));
   if (count > shown.size()) shown.push_back(fmt::format("{} more", count - shown.size()));
   return join(shown, ", ");
 }
