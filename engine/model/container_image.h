@@ -19,7 +19,7 @@ inline constexpr const char* kContainerLabel = "sparkplan.job";
 /// The label of the container of one rank, with its number as the value.
 inline constexpr const char* kRankLabel = "sparkplan.rank";
 
-/// What to do if an image has another id in the store of another node.
+/// The hint for an image that has another id in the store of another node.
 inline constexpr const char* kStoresOfTwoKinds =
     "the engines keep images in stores of two kinds: use the same kind on all nodes";
 

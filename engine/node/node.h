@@ -122,7 +122,7 @@ class NodeReader {
   virtual Result<FileStatus> status(const std::filesystem::path& path) const = 0;
 
   /// The whole content of a regular file, with the attributes of that very file. A link in its place is not followed,
-  /// even if another user puts it there meanwhile. This one is for nodes that nobody else changes.
+  /// even if another user puts it there meanwhile. The default is for nodes without other users.
   /// Errors: as read_file(); kRefused for a file that is not regular.
   virtual Result<FileContent> read_regular_file(const std::filesystem::path& path,
                                                 std::size_t max_bytes = std::size_t{1} << 20) const {

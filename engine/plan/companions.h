@@ -8,7 +8,7 @@
 namespace sparkplan {
 
 /// Withdraws approved changes whose steps belong together with an unapproved one: they cannot be carried out without
-/// it. `index` is that of `now`.
+/// it. `index` is the index of `now`.
 void withdraw_companions(const NodePlan& now, const PlanIndex& index, HeldPlan& held);
 
 }  // namespace sparkplan

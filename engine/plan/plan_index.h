@@ -10,8 +10,8 @@
 
 namespace sparkplan {
 
-/// What a plan has for each resource. A node may have tens of thousands of resources, so that nobody looks through the
-/// whole plan for each. The plan must outlive the index, unchanged.
+/// Looks up the entries of a plan by their resource. A node may have tens of thousands of resources, and a search of
+/// the whole plan for each would take minutes. The plan must outlive the index, unchanged.
 class PlanIndex {
  public:
   explicit PlanIndex(const NodePlan& plan);
@@ -20,7 +20,7 @@ class PlanIndex {
   std::vector<const Change*> changes_of(const ResourceId& id) const;
   /// The displayed foreign claims on the resource, in the order of the plan.
   std::vector<const Change*> foreign_changes_of(const ResourceId& id) const;
-  /// Each step for the resource once, sorted by artifact; those of one artifact in the order of the plan.
+  /// Each step for the resource once, sorted by artifact; steps of one artifact in the order of the plan.
   std::vector<const Step*> steps_of(const ResourceId& id) const;
   bool waits(const ResourceId& id) const;
   bool is_blocked(const ResourceId& id) const;
@@ -28,7 +28,7 @@ class PlanIndex {
   std::vector<std::string> remarks_on(const ResourceId& id) const;
 
  private:
-  /// Sorted by id. Those with the same id are in the order in which the methods above list them.
+  /// Sorted by id. Entries with the same id are in the order in which the methods above list them.
   template <class Entry>
   using ById = std::vector<std::pair<const ResourceId*, const Entry*>>;
 

@@ -17,8 +17,8 @@ using Options = std::vector<std::string>;
 
 constexpr std::string_view kSize = "size=";
 
-/// What a unit of a file can have at most, without the options that storage_mounts() adds: see schema.json. A character
-/// has up to four bytes, and "%" is doubled.
+/// The bounds of a unit that a file can have, without the options that storage_mounts() adds: see schema.json. A
+/// character has up to four bytes, and "%" is doubled.
 constexpr std::size_t kMostOptions = 100;
 constexpr std::size_t kMostBytes = std::size_t{256} << 10;
 

@@ -64,7 +64,7 @@ bool any_within(const std::string& directory, const MountPoints& mounts) {
   return first != mounts.end() && first->starts_with(inside);
 }
 
-/// What removals need to know about all mounts, and what they have removed.
+/// The mounts that removals have to look at, and the directories they have removed.
 struct Removals {
   MountPoints kept;                 ///< In the target.
   MountPoints going;                ///< Removed by later changes: these mounts still exist.

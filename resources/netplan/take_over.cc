@@ -155,7 +155,7 @@ std::map<std::string, std::size_t> counts_of(std::string_view text, const KeysTo
   return counts;
 }
 
-/// Those that the text has not emptied yet. Errors: kUnsupported for a key that is defined more than once.
+/// The keys that the text has not emptied yet. Errors: kUnsupported for a key that is defined more than once.
 Result<KeysToEmpty> still_to_empty(std::string_view text, const KeysToEmpty& keys) {
   auto counts = counts_of(text, keys);
   const auto before = emptied_in(text);

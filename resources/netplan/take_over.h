@@ -21,7 +21,7 @@ using KeysToEmpty = std::map<std::string, std::string>;
 /// Errors: kNotFound if one is missing; kUnsupported if one's own lines cannot be determined; and as parse_yaml(). Then
 /// none is emptied.
 Result<std::string> with_emptied(std::string_view text, const KeysToEmpty& keys);
-/// The same for one definition.
+/// As above, for one definition.
 Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface);
 
 /// Pure. The inverse, also after other edits of the file, in one pass over the text. Keys without an emptied definition

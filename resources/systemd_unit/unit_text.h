@@ -65,8 +65,8 @@ std::vector<Assignment> parse_unit(std::string_view text);
 /// The first of parse_unit(), without a list of all: `init` validates texts of nodes.
 std::optional<Assignment> first_assignment(std::string_view text);
 
-/// Those of `units` that the unit with this text needs, wants, follows or triggers. The text may be a node's own, so
-/// it is read once, line by line.
+/// The names of `units` that the unit with this text needs, wants, follows or triggers. A node can word the text, so it
+/// is read once, line by line.
 std::set<std::string_view> dependencies_among(const std::set<std::string_view>& units, std::string_view text);
 
 /// [Install] has a setting from which `systemctl enable` makes links.

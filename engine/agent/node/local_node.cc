@@ -112,7 +112,7 @@ Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t m
   return read_whole(file.get(), path, max_bytes);
 }
 
-/// Opening a device may have side effects, so the file is looked at before it is opened; /proc leads to the same file,
+/// Opening a device may have side effects, so the status of the file comes first. /proc then leads to the same file,
 /// whatever another user puts at the path meanwhile.
 Result<FileContent> LocalNode::read_regular_file(const fs::path& path, std::size_t max_bytes) const {
   SPARK_TRY(const fs::path place, place_of(path));

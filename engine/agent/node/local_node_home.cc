@@ -1,5 +1,5 @@
 // Files in home directories, and directories below those of a user: the owner can replace any part by a link or another
-// directory, also between two calls of ours.
+// directory, also between two of our calls.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

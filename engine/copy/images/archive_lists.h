@@ -9,7 +9,7 @@
 #include "engine/core/result.h"
 #include "engine/core/value.h"
 
-/// What the lists in an image's archive may say: indexes, manifests, and the descriptors in them.
+/// Checks the lists in an image's archive: indexes, manifests, and the descriptors in them.
 namespace sparkplan::copy {
 
 /// The engines read a key in any case, also with letters beyond ASCII that fold to it, and take the last one. So a map
@@ -27,7 +27,7 @@ Result<void> check_descriptor(const Value& descriptor);
 /// Errors: kUnsupported (the error names the key).
 Result<void> check_annotations(const Value& map);
 
-/// What a part of an image is.
+/// The kinds of the parts of an image.
 enum class PartKind : std::uint8_t { kManifest, kIndex, kConfig, kLayer };
 /// By the `mediaType` of a list or a descriptor. Nothing without one: engines leave it out in some lists.
 /// Errors: kUnsupported (a type that no engine writes for a part of an image).

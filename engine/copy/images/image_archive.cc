@@ -49,8 +49,8 @@ class ArchiveCheck {
     return compare();
   }
 
-  /// The id is that of the configuration, whose digests are those of the layers' files. Otherwise docker's store of
-  /// containerd packs the layers, and the id is that of a manifest.
+  /// The id is the digest of the configuration, which has the digests of the layers' files. Otherwise docker's store of
+  /// containerd packs the layers, and the id is the digest of a manifest.
   bool is_by_config() const { return image_.engine == ContainerEngine::kPodman || docker_config_ == image_.id; }
   /// By the configuration. Empty if its digests are not those of the layers' files.
   std::vector<LayerPlace> layers() const { return is_by_config() ? layers_ : std::vector<LayerPlace>(); }
@@ -182,7 +182,7 @@ class ArchiveCheck {
     return read_referrers(std::move(referrers));
   }
 
-  /// What describes a part of the image that its id covers, or another one of these, in any order.
+  /// Reads signatures: each describes a part that the id covers, or another signature. They come in any order.
   Result<void> read_referrers(std::vector<Referrer> referrers) {
     while (!referrers.empty()) {
       const auto next =
@@ -345,7 +345,7 @@ class ArchiveCheck {
   std::vector<LayerPlace> layers_;
   std::vector<LayerPlace> files_;
   std::vector<std::string> unpacked_;
-  std::map<std::string, PartKind> lists_;  ///< Those that were read, by their digests.
+  std::map<std::string, PartKind> lists_;  ///< The lists read so far, by their digests.
   std::set<std::string> covered_;          ///< Of these, those below the id; and what describes them.
   std::set<std::string> read_configs_;
   std::size_t parts_ = 0;

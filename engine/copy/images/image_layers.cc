@@ -33,7 +33,7 @@ constexpr std::int64_t kMostImplied = 8'000'000;
 constexpr std::int64_t kFileSystemBlock = 4096;
 constexpr std::int64_t kMostRepeated = std::int64_t{1} << 30U;
 
-/// What plain layers take, beside their own bytes.
+/// The space that plain layers take, beside their own bytes.
 class UnpackedSize {
  public:
   /// Errors: kUnsupported (too much in all).
@@ -42,8 +42,7 @@ class UnpackedSize {
     implied_ += headers.implied_directories();
     costs_[layer.digest] = layer.size + kFileSystemBlock * (headers.names() + headers.implied_directories());
     if (extended_ > kMostExtended) return refused_image("has more than 2 GiB of extended headers in its layers");
-    if (implied_ > kMostImplied)
-      return refused_image("has more than eight million directories without names of theirs");
+    if (implied_ > kMostImplied) return refused_image("has more than eight million directories that no name states");
     return {};
   }
 

@@ -12,7 +12,7 @@ namespace {
 /// No disk is larger.
 constexpr std::int64_t kLargestContent = std::int64_t{1} << 60U;
 
-/// What engines decompress: gzip, bzip2, xz, zstd, and zstd behind a frame that it skips.
+/// Engines decompress gzip, bzip2, xz, zstd, and zstd behind a frame that it skips.
 /// Source: go-archive/compression of moby, pkg/archive of containers/storage.
 bool is_compressed(std::string_view bytes) {
   constexpr std::array<std::string_view, 4> kMarks{"\x1f\x8b", "BZh", "\xfd\x37zXZ", "\x28\xb5\x2f\xfd"};
@@ -89,7 +89,7 @@ Result<void> LayerHeaders::take_header() {
     case 'x':
       return begin_part(Part::kRecords, *size, next_.has_records);
     case 'g':
-      // Engines take it for a name of its own, and forget what came before.
+      // Engines take it for an entry, and forget the headers before it.
       next_ = {};
       return begin_part(Part::kRecordsForAll, *size, is_there);
     case 'L':

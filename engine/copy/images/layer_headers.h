@@ -24,20 +24,20 @@ class LayerHeaders {
   Result<void> end() const;
   /// The content of extended headers and long names that were read: engines keep it beside the files.
   std::int64_t extended_bytes() const { return extended_bytes_; }
-  /// The names that were read, each of which takes a block of a file system.
+  /// The number of names so far. Each takes a block of a file system.
   std::int64_t names() const { return names_; }
   /// The directories in front of names, as far as the name before has none of them. An engine makes these, too.
   std::int64_t implied_directories() const { return implied_directories_; }
 
  private:
   enum class Part : std::uint8_t { kHeader, kRecords, kRecordsForAll, kLongName, kLongTarget };
-  /// What the headers before a name say of it.
+  /// The headers in front of a name, which extend it.
   struct Extension {
     bool has_records = false;
     bool has_long_name = false;
     bool has_long_target = false;
     std::string path;       ///< In records. Empty: none.
-    std::string long_name;  ///< In a header of its own. Empty: none.
+    std::string long_name;  ///< In a header before the name. Empty: none.
     std::optional<std::int64_t> size;
   };
   Result<void> take_part();

@@ -24,7 +24,7 @@ struct TarField {
 };
 inline constexpr TarField kTarName{0, 100};
 inline constexpr TarField kTarSize{124, 12};
-/// What comes before the name, behind a slash. In GNU's headers: times that no engine writes.
+/// The begin of a long path; a slash and the name follow. In GNU's headers: times that no engine writes.
 inline constexpr TarField kTarPrefix{345, 155};
 inline constexpr std::size_t kTarTypeAt = 156;
 

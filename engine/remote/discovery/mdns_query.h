@@ -26,8 +26,8 @@ std::vector<MdnsDestination> mdns_destinations();
 std::vector<std::string> within_networks(const std::vector<std::string>& addresses,
                                          const std::vector<MdnsDestination>& networks);
 
-/// Pure. The hosts with those of their addresses that are in one of our networks and are not ours; without hosts that
-/// have none. Any machine can announce an address of ours for the name of another one, which must not hide that one.
+/// Pure. The hosts, each with its addresses in one of our networks that are not ours. Hosts without such an address are
+/// left out. Any machine can announce one of our addresses for the name of another machine, and must not hide it so.
 std::vector<AnnouncedHost> other_hosts(std::vector<AnnouncedHost> hosts, const std::vector<MdnsDestination>& ours);
 
 /// The machines that find_ssh_hosts() knows of.

@@ -44,7 +44,7 @@ Result<void> check_reply(const RdmaWriteRequest& request, const RdmaWriteReply& 
 Result<void> check_reply(const HistoryRequest& request, const HistoryReply& reply) {
   const auto lists_artifacts = [](const JournaledRun& run) { return !run.artifacts.empty(); };
   if (request.with_artifacts || std::ranges::none_of(reply.runs, lists_artifacts)) return {};
-  return failure(ErrorCode::kFailed, "the agent listed artifacts of runs that nobody asked for");
+  return failure(ErrorCode::kFailed, "the agent listed artifacts of runs without a request for them");
 }
 
 AgentClient::AgentClient(std::unique_ptr<Connection> connection, AgentOptions options)

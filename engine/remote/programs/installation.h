@@ -58,7 +58,7 @@ Result<void> install_program(Channel& channel, const Installation& installation)
 /// password.
 Elevation elevation_for(const NodeSpec& node, const Connection& connection, const Secret& become_password);
 
-/// `error`, with a hint of its own if sudo refused because the password was held back.
+/// `error`, with a hint if sudo refused because the password was held back.
 Error with_password_held_back(Error error, const Connection& connection, const Secret& become_password);
 
 /// The oldest C library for which programs are linked; engine/packaging/portability.py checks them. The agent and most

@@ -26,7 +26,7 @@ ssh_channel_callbacks dropping() {
   return &callbacks;
 }
 
-/// What libssh holds is dropped, too.
+/// Drops the data that libssh holds.
 void drop_held(ssh_channel channel) {
   constexpr int kMostPieces = 256;
   std::array<char, kLargestPiece> buffer{};

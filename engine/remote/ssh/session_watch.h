@@ -28,7 +28,7 @@ struct SessionWatch {
 };
 
 /// While it lives, `watch` learns from libssh's log how the peer confirms channels. libssh does not tell it otherwise.
-/// The log is that of the calling thread. The newest of several counts.
+/// It hears the log of the calling thread. The newest of several listeners counts.
 class ConfirmationListener {
  public:
   /// Repeated confirmations are warnings, which cost nothing. The limit of a channel is only in a fuller log, which is

@@ -7,7 +7,7 @@
 namespace sparkplan {
 
 /// The host keys that a run itself has recorded (`host_keys: accept-new`). known_hosts has them for the next connection
-/// of the run, though nobody has compared them yet. Used from several threads.
+/// of the run, though no person has compared them. Used from several threads.
 class RecordedHostKeys {
  public:
   /// `line` as known_hosts has it: the host's name and the key. To be called before the file has it.

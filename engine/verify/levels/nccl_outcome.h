@@ -10,7 +10,7 @@
 #include "engine/verify/levels/nccl_measurement.h"
 #include "engine/wire/nccl_messages.h"
 
-/// What the ranks of a run have answered, and which failure counts. Everything here is pure.
+/// Reads the answers of the ranks of a run, and decides which failure counts. Everything here is pure.
 namespace sparkplan {
 
 enum class NcclTrouble : std::uint8_t {

@@ -174,7 +174,7 @@ std::string beside_report(const std::vector<RankPlace>& places, const std::vecto
   for (std::size_t i = 0; i < heard.size() && is_joint(phase); ++i) {
     if (!heard[i]) silent.push_back(places[i].name());
   }
-  return silent.empty() ? "" : "; nothing was heard from " + fold_names(silent);
+  return silent.empty() ? "" : "; no answer from " + fold_names(silent);
 }
 
 std::vector<Diagnostic> misfits_of(const NcclChoice& choice, const std::vector<NcclNode>& nodes) {

@@ -41,7 +41,7 @@ std::string memory_limit_of(const std::vector<NcclRequest>& requests, const Nccl
 /// claim to have ended. Empty if no other rank is silent, or has answered in a phase in which all end together.
 std::string beside_silent(const std::vector<RankPlace>& places, const std::vector<bool>& answered, NcclPhase phase);
 
-/// Pure. "; nothing was heard from spark-02": beside the report of a rank whose cause may be another rank. `heard` has
+/// Pure. "; no answer from spark-02": beside the report of a rank whose cause may be another rank. `heard` has
 /// the order of the places. Empty if all were heard, or in a phase in which no rank waits for another one.
 std::string beside_report(const std::vector<RankPlace>& places, const std::vector<bool>& heard, NcclPhase phase);
 

@@ -1,4 +1,4 @@
-// What docker is asked before an archive is loaded, and what it saves.
+// The questions to docker before it loads an archive, and the names that it saves.
 #include <filesystem>
 #include <string>
 

@@ -1,4 +1,4 @@
-// What an engine needs for the layers of an archive, which it unpacks as often as they are listed.
+// The space that an engine needs for the layers of an archive. It unpacks each as often as the list names it.
 #include <string>
 #include <vector>
 

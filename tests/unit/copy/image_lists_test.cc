@@ -1,4 +1,4 @@
-// What the lists in an image's archive may say: annotations, types, and how large they may be together.
+// The lists in an image's archive: their annotations, their types, and their size together.
 #include <string>
 #include <vector>
 
@@ -26,7 +26,7 @@ Result<void> check_manifest(const std::string& manifest, ContainerEngine engine,
                      id, true);
 }
 
-/// The archive as podman writes it, with this list in place of its own.
+/// The archive as podman writes it, with this index.
 Result<void> check_index(const std::string& index) {
   Files files = oci_files(kConfig, kOfPodman);
   files[2].second = index;

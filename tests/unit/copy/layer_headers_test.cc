@@ -95,7 +95,7 @@ TEST_CASE("layer: a file without a type is a directory only by the end of its na
   CHECK_FALSE(is_accepted(entry("pax", record("path=b/"), 'x') + content));
   CHECK_FALSE(is_accepted(entry("long", std::string("b/\0", 3), 'L') + content));
   CHECK_FALSE(is_accepted(entry("long", "b", 'L') + entry("pax", record("path=b/"), 'x') + content));
-  // An empty name is none, and an extended header for all names ends what was said of the next one.
+  // An empty name is none. An extended header for all names makes an engine forget the headers before it.
   CHECK_FALSE(is_accepted(entry("pax", record("path="), 'x') + header("a/", 512, '\0') + entry("hole", "", 'S')));
   CHECK_FALSE(is_accepted(entry("pax", record("path=b"), 'x') + entry("pax", record("comment=b"), 'g') +
                           header("a/", 512, '\0') + entry("hole", "", 'S')));

@@ -131,7 +131,7 @@ TEST_CASE("a node that claims every fault pushes no other node's cause out of th
   REQUIRE(causes.size() == 2);
   CHECK(causes[0].what == "spark-01 rank 5 is stopped");
   CHECK(causes[1].what == "spark-02 rank 1 has lost its connection to 10.0.0.9:2");
-  // What another node reports as well is not its claim alone.
+  // A fault that two nodes report is not the claim of one.
   quiet.context.nccl_faults.push_back(quiet.context.nccl_faults[0]);
   CHECK(quiet.job().causes.size() == 3);
 }

@@ -226,7 +226,7 @@ TEST_CASE("a rank that sends garbage into NCCL and says nothing is named beside 
   const auto outcome = run_nccl(places, {{Collective::kAllReduce, {1 << 20}}}, options);
   REQUIRE(outcome.failure);
   CHECK(outcome.failure->place == 1);
-  CHECK(outcome.failure->error.message == "unhandled system error; nothing was heard from spark-01");
+  CHECK(outcome.failure->error.message == "unhandled system error; no answer from spark-01");
 }
 
 TEST_CASE("a stop is noticed between the commands to two ranks") {

@@ -223,8 +223,7 @@ TEST_CASE("an error about a silent rank names all silent ones, and those that re
 
 TEST_CASE("beside a report that may be the work of another rank, the ranks that say nothing are named") {
   Ranks ranks(4);
-  CHECK(beside_report(ranks.places(), {true, false, true, false}, NcclPhase::kRun) ==
-        "; nothing was heard from spark-[02,04]");
+  CHECK(beside_report(ranks.places(), {true, false, true, false}, NcclPhase::kRun) == "; no answer from spark-[02,04]");
   CHECK(beside_report(ranks.places(), {true, true, true, true}, NcclPhase::kRun).empty());
   CHECK(beside_report(ranks.places(), {true, false, true, true}, NcclPhase::kPrepare).empty());
 }

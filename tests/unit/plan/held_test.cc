@@ -293,7 +293,7 @@ namespace {
 
 constexpr double kMostHeldSeconds = 5;
 
-/// Removals of resources that share a file of 256 KiB. Each has a step of its own, too.
+/// Removals of resources that share a file of 256 KiB. Each has a second step, for itself.
 NodePlan removals(int count) {
   NodePlan plan;
   Step file = step_of("/shared", std::string(std::size_t{256} << 10, 'x'), "", {});

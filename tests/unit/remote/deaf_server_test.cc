@@ -41,8 +41,8 @@ constexpr int kSmallBuffer = 4096;
 /// More than a segment of the loopback interface: with less, the sender waits before each segment.
 constexpr int kModestBuffer = 131072;
 
-/// Sends packets of an unknown type, each of which libssh answers, and reads the answers only once, which wakes up the
-/// client's write.
+/// Sends packets of an unknown type. libssh answers each. It reads the answers only once, which wakes up the client's
+/// write.
 void ask_and_never_listen(int socket, const std::stop_token& stop) {
   ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kSmallBuffer, sizeof kSmallBuffer);
   const std::string banner = "SSH-2.0-OpenSSH_9.6\r\n";
@@ -173,7 +173,7 @@ TEST_CASE("ssh: a server that asks without end and reads no answer fails in time
         std::printf("%s\n", key ? "a key" : key.error().describe().c_str());
         return !key && key.error().code == ErrorCode::kUnreachable && in_time;
       });
-      std::printf("%-28s %4ld MB %7.2f s\n", "answers that nobody reads", cost.megabytes, cost.seconds);
+      std::printf("%-28s %4ld MB %7.2f s\n", "answers without a reader", cost.megabytes, cost.seconds);
       CHECK(cost.exit_status == 0);
       CHECK(cost.megabytes < 40);
     }

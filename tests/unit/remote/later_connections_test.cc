@@ -1,4 +1,4 @@
-// What the later connections of a run may do: the same as its first one to the node, or less.
+// The later connections of a run may do the same as its first one to the node, or less.
 #include <sys/stat.h>
 
 #include <cstdlib>

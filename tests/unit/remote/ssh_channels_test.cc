@@ -253,7 +253,7 @@ TEST_CASE("ssh: packets without output are a flood, and small packets of output 
   watch.packets.in_packets = watch.data_packets;
   watch.packets.in_bytes = 10 * watch.payload;
   CHECK_FALSE(watch.floods(nullptr));
-  // Questions, each of which libssh answers.
+  // libssh answers each question.
   watch.packets.in_packets += 100'001;
   CHECK(watch.floods(nullptr));
 
