@@ -89,24 +89,9 @@ RawServer slow_way_to(const Sshd& server) {
   });
 }
 
-ConnectOptions with_password() {
-  auto secret = Secret::copy_of(test::kSshdPassword);
-  REQUIRE(secret);
-  ConnectOptions options;
-  options.timeout = kTimeToConnect;
-  options.password = *secret;
-  return options;
-}
-
-SshStation station_of(const NodeSpec& node) {
-  auto way = ssh::way_with(node, {});
-  REQUIRE(way);
-  return way->node();
-}
-
 ssh::SessionPointer logged_in_on(const Sshd& server) {
-  const auto options = with_password();
-  const auto station = station_of(server.node());
+  const auto options = test::with_password();
+  const auto station = test::station_of(server.node());
   auto session = ssh::open_session(station, options);
   REQUIRE(session);
   std::optional<ssh::LockedKey> locked;
@@ -140,8 +125,8 @@ void take_all(ssh_session session, ssh_message message) {
 std::unique_ptr<ssh::JumpTunnel> tunnel_through(const Sshd& jump_host) {
   NodeSpec behind = jump_host.node();
   behind.address = "10.0.0.12";
-  auto tunnel = ssh::JumpTunnel::open(logged_in_on(jump_host), nullptr, station_of(jump_host.node()),
-                                      station_of(behind), with_password());
+  auto tunnel = ssh::JumpTunnel::open(logged_in_on(jump_host), nullptr, test::station_of(jump_host.node()),
+                                      test::station_of(behind), test::with_password());
   REQUIRE(tunnel);
   return *std::move(tunnel);
 }
@@ -226,7 +211,7 @@ TEST_CASE("ssh: all input arrives at a server that takes it in small pieces") {
   const RawServer between = slow_way_to(echoing);
   auto node = echoing.node();
   node.ssh.port = between.node().ssh.port;
-  auto connection = connect_ssh(node, with_password());
+  auto connection = connect_ssh(node, test::with_password());
   REQUIRE(connection);
   auto channel = (*connection)->start(RemoteProgram::kAgent, Elevation::kNone);
   REQUIRE(channel);

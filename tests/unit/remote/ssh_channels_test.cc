@@ -38,21 +38,6 @@ constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 constexpr std::uint64_t kKeyLimit = 8 * kMegabyte;
 constexpr const char* kConfirmation = "ssh_packet_channel_open_conf";
 
-ConnectOptions options_with_password() {
-  auto secret = Secret::copy_of(test::kSshdPassword);
-  REQUIRE(secret);
-  ConnectOptions options;
-  options.timeout = kTimeToAnswer;
-  options.password = *secret;
-  return options;
-}
-
-SshStation station(const NodeSpec& node) {
-  auto way = ssh::way_with(node, {});
-  REQUIRE(way);
-  return way->node();
-}
-
 /// Logged in. libssh begins a key exchange after each kKeyLimit bytes, in place of a gigabyte.
 ssh::SessionPointer with_short_keys(const NodeSpec& node) {
   const auto watch = std::make_shared<ssh::SessionWatch>();
@@ -72,7 +57,7 @@ ssh::SessionPointer with_short_keys(const NodeSpec& node) {
   const int socket = ssh_get_fd(session.get());
   REQUIRE(::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK) == 0);
   std::optional<ssh::LockedKey> locked;
-  REQUIRE(ssh::authenticate(session, station(node), options_with_password(), locked));
+  REQUIRE(ssh::authenticate(session, test::station_of(node), test::with_password(), locked));
   return session;
 }
 
@@ -84,11 +69,18 @@ ssh::ChannelPointer opened_on(const ssh::SessionPointer& session) {
   return channel;
 }
 
+std::unique_ptr<Channel> channel_on(ssh::SessionPointer session) {
+  auto raw = opened_on(session);
+  const auto parts = std::make_shared<const SshConnectionParts>(
+      SshConnectionParts{nullptr, std::move(session), std::make_shared<UnreadBytes>()});
+  return ssh_channel_over(parts, std::move(raw));
+}
+
 std::unique_ptr<ssh::JumpTunnel> tunnel_over(const NodeSpec& jump_host) {
   NodeSpec behind = jump_host;
   behind.address = "10.0.0.12";
-  auto tunnel = ssh::JumpTunnel::open(with_short_keys(jump_host), nullptr, station(jump_host), station(behind),
-                                      options_with_password());
+  auto tunnel = ssh::JumpTunnel::open(with_short_keys(jump_host), nullptr, test::station_of(jump_host),
+                                      test::station_of(behind), test::with_password());
   REQUIRE(tunnel);
   return *std::move(tunnel);
 }
@@ -166,10 +158,7 @@ TEST_CASE("ssh: input for a node that never ends a key exchange costs less than 
     const Sshd server(test::ask_as_pam_does, take_all_of_much);
     const RawServer way = holding_way_to(server, held);
     auto session = with_short_keys(reached_through(way, server));
-    auto raw = opened_on(session);
-    const auto parts = std::make_shared<const SshConnectionParts>(
-        SshConnectionParts{nullptr, std::move(session), std::make_shared<UnreadBytes>()});
-    const auto channel = ssh_channel_over(parts, std::move(raw));
+    const auto channel = channel_on(std::move(session));
     const std::string input(kMegabyte, '#');
     // More than the first window.
     for (int i = 0; i < 3; ++i) REQUIRE(channel->write_all(input, kTimeToAnswer));
@@ -210,10 +199,7 @@ TEST_CASE("ssh: transfers go on after each key exchange, whichever side begins i
     const Sshd server(test::ask_as_pam_does, take_all_of_much);
     auto session = with_short_keys(server.node());
     const auto& watch = *session.get_deleter().watch;
-    auto raw = opened_on(session);
-    const auto parts = std::make_shared<const SshConnectionParts>(
-        SshConnectionParts{nullptr, std::move(session), std::make_shared<UnreadBytes>()});
-    const auto channel = ssh_channel_over(parts, std::move(raw));
+    const auto channel = channel_on(std::move(session));
     const std::string input(kMegabyte, '#');
     for (int i = 0; i < 60; ++i) REQUIRE(channel->write_all(input, kLongTransfer));
     CHECK(watch.written == 60 * kMegabyte);
@@ -221,10 +207,7 @@ TEST_CASE("ssh: transfers go on after each key exchange, whichever side begins i
   SECTION("from a node") {
     const Sshd server(test::ask_as_pam_does, print_much);
     auto session = with_short_keys(server.node());
-    auto raw = opened_on(session);
-    const auto parts = std::make_shared<const SshConnectionParts>(
-        SshConnectionParts{nullptr, std::move(session), std::make_shared<UnreadBytes>()});
-    const auto channel = ssh_channel_over(parts, std::move(raw));
+    const auto channel = channel_on(std::move(session));
     std::size_t read = 0;
     const auto end = Clock::now() + kLongTransfer;
     while (read < 60 * kMegabyte && Clock::now() < end) {

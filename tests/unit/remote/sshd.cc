@@ -157,6 +157,21 @@ void Sshd::answer(ssh_session session, ssh_message message) {
   }
 }
 
+ConnectOptions with_password() {
+  auto secret = Secret::copy_of(kSshdPassword);
+  REQUIRE(secret);
+  ConnectOptions options;
+  options.timeout = std::chrono::seconds(10);
+  options.password = *secret;
+  return options;
+}
+
+SshStation station_of(const NodeSpec& node) {
+  auto way = ssh::way_with(node, {});
+  REQUIRE(way);
+  return way->node();
+}
+
 RawServer::RawServer(std::function<void(int socket, const std::stop_token& stop)> serve) {
   listener_ = listen_somewhere(port_);
   thread_ = std::jthread([this, serve = std::move(serve)](const std::stop_token& stop) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "engine/remote/config/ssh_way.h"
 #include "engine/remote/transport/transport.h"
 #include "tests/unit/agent/scratch.h"
 
@@ -96,6 +97,11 @@ class Sshd {
   std::uint16_t port_ = 0;
   std::jthread thread_;
 };
+
+/// For a login with kSshdPassword, within ten seconds.
+ConnectOptions with_password();
+/// The node as the last station of its way.
+SshStation station_of(const NodeSpec& node);
 
 /// A listening socket on the loopback interface; `serve` handles its first connection.
 class RawServer {
