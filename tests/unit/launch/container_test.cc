@@ -54,6 +54,26 @@ ImageAnswers docker_with(const std::string& id, const std::string& reason = {}) 
   return {ImageAnswer{true, id, reason}, ImageAnswer{}};
 }
 
+/// The engine that three nodes with these answers get for the image x.
+std::optional<ContainerEngine> engine_of_three(const std::vector<ImageAnswers>& answers) {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(3);
+  return choose_engine(cluster, "x", answers).engine;
+}
+
+/// The only check about three nodes with these answers, none of which decides on an engine.
+PreflightCheck complaint_without_engine(const std::vector<ImageAnswers>& answers) {
+  Cluster cluster;
+  cluster.nodes = test::local_nodes(3);
+  const auto choice = choose_engine(cluster, "x", answers);
+  CHECK_FALSE(choice.engine);
+  CHECK_FALSE(choice.on_all);
+  const auto checks = judge_image("x", choice, {&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]}, answers);
+  REQUIRE(checks.size() == 1);
+  CHECK(checks[0].status == CheckStatus::kFail);
+  return checks[0];
+}
+
 }  // namespace
 
 TEST_CASE("a rank in a container is named and labelled, and has the node's devices, mounts and limits") {
@@ -271,48 +291,29 @@ TEST_CASE("the engine: if one node's answer would decide between two, none is ch
 }
 
 TEST_CASE("the engine: one node does not move the others to another image of theirs, and is named") {
-  Cluster cluster;
-  cluster.nodes = test::local_nodes(3);
-  const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]};
   const ImageAnswer docker{true, kId, ""};
   const ImageAnswer podman{true, std::string(64, 'c'), ""};
   const ImageAnswer empty{true, "", "No such image"};
-  const std::vector<ImageAnswers> answers{{docker, podman}, {docker, podman}, {empty, podman}};
-  const auto choice = choose_engine(cluster, "x", answers);
-  CHECK_FALSE(choice.engine);
-  const auto checks = judge_image("x", choice, nodes, answers);
-  REQUIRE(checks.size() == 1);
-  CHECK(checks[0].status == CheckStatus::kFail);
-  CHECK(checks[0].text ==
+  const auto complaint = complaint_without_engine({{docker, podman}, {docker, podman}, {empty, podman}});
+  CHECK(complaint.text ==
         "docker or podman: only spark-03 has the image in one of them, and another node has different images in both");
-  CHECK(checks[0].fix.ends_with("; or leave spark-03 out with --exclude"));
+  CHECK(complaint.fix.ends_with("; or leave spark-03 out with --exclude"));
   // The same image in both engines of the others: it does not matter which one is chosen.
-  const std::vector<ImageAnswers> same{{docker, docker}, {docker, docker}, {empty, docker}};
-  CHECK(choose_engine(cluster, "x", same).engine == ContainerEngine::kPodman);
+  CHECK(engine_of_three({{docker, docker}, {docker, docker}, {empty, docker}}) == ContainerEngine::kPodman);
 }
 
 TEST_CASE("the engine: one node without docker does not move the others to another image of theirs, and is named") {
-  Cluster cluster;
-  cluster.nodes = test::local_nodes(3);
-  const std::vector<const NodeSpec*> nodes{&cluster.nodes[0], &cluster.nodes[1], &cluster.nodes[2]};
   const ImageAnswer docker{true, kId, ""};
   const ImageAnswer podman{true, std::string(64, 'c'), ""};
   const ImageAnswer empty{true, "", "No such image"};
   const ImageAnswer none;
-  const std::vector<ImageAnswers> answers{{docker, podman}, {docker, podman}, {none, empty}};
-  const auto choice = choose_engine(cluster, "x", answers);
-  CHECK_FALSE(choice.engine);
-  CHECK_FALSE(choice.on_all);
-  const auto checks = judge_image("x", choice, nodes, answers);
-  REQUIRE(checks.size() == 1);
-  CHECK(checks[0].status == CheckStatus::kFail);
-  CHECK(checks[0].text ==
+  const auto complaint = complaint_without_engine({{docker, podman}, {docker, podman}, {none, empty}});
+  CHECK(complaint.text ==
         "docker or podman: only spark-03 has podman and no docker, and another node has different images in both");
-  CHECK(checks[0].fix.find("images: [{name: \"x\", engine: docker}]") != std::string::npos);
-  CHECK(checks[0].fix.ends_with("; or leave spark-03 out with --exclude"));
+  CHECK(complaint.fix.find("images: [{name: \"x\", engine: docker}]") != std::string::npos);
+  CHECK(complaint.fix.ends_with("; or leave spark-03 out with --exclude"));
   // Without podman, it is the one that fails: the others start what they would start without it.
-  const std::vector<ImageAnswers> no_podman{{docker, podman}, {docker, podman}, {empty, none}};
-  CHECK(choose_engine(cluster, "x", no_podman).engine == ContainerEngine::kDocker);
+  CHECK(engine_of_three({{docker, podman}, {docker, podman}, {empty, none}}) == ContainerEngine::kDocker);
 }
 
 TEST_CASE("the engine: if the choice fails a node, the message names the nodes that made it") {
