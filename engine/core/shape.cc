@@ -34,13 +34,6 @@ Result<void> within(std::string level, Result<void> checked) {
   return failure(std::move(checked).error().within(std::move(level)));
 }
 
-bool is_control(char byte) {
-  const auto code = static_cast<unsigned char>(byte);
-  return code < 0x20 || code == 0x7F;
-}
-
-bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), is_control); }
-
 Result<void> check_key(std::string_view key, std::size_t longest) {
   if (key.size() > longest) return too_large("bytes of a key", key.size(), longest);
   return {};
@@ -167,7 +160,7 @@ Result<void> check_shape(const Value& value, const Shape& shape) {
       const auto* text = value.string();
       if (text == nullptr) return wrong_kind("text", value);
       if (text->size() > shape.most_) return too_large("bytes", text->size(), shape.most_);
-      if (shape.kind_ == Shape::Kind::kLine && has_control(*text))
+      if (shape.kind_ == Shape::Kind::kLine && has_control_character(*text))
         return failure(invalid("expected one line, found a control character"));
       return {};
     }

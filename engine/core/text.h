@@ -29,6 +29,8 @@ void for_each_line(std::string_view text, const Take& take) {
 /// The words between blanks, tabs and line ends. They are copies, so they may outlive the text.
 std::vector<std::string> words_of(std::string_view text);
 std::string_view trim(std::string_view text);
+/// True for a text with a byte below 0x20, or with 0x7F.
+bool has_control_character(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 /// False for what code_point_at() calls broken.

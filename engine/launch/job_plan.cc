@@ -140,9 +140,7 @@ std::vector<RankSpec> ranks_of(const JobRequest& request, const std::vector<JobM
 /// Why no rank can have the value: "has a control character"; empty if one can. cluster.yaml has no control characters
 /// in a variable, so they come from the node.
 std::string fault_of(const std::string& value) {
-  if (std::ranges::any_of(value, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
-    return "has a control character";
-  }
+  if (has_control_character(value)) return "has a control character";
   if (value.size() <= kLongestValue) return "";
   return "has " + std::to_string(value.size()) + " bytes, and at most " + std::to_string(kLongestValue) +
          " are passed on";

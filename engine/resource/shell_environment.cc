@@ -200,7 +200,7 @@ Result<std::string> variable_value(const Value& value) {
                    "an environment variable takes text or an integer, not " + std::string(value.kind_name()),
                    "put the value in quotes");
   }
-  if (std::ranges::any_of(*text, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+  if (has_control_character(*text)) {
     return failure(ErrorCode::kInvalidInput, "a newline or control character cannot be part of a variable's value");
   }
   return *text;

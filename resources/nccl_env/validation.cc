@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <utility>
 
 #include "engine/core/diagnostic.h"
+#include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/resource/shell_environment.h"
 #include "resources/nccl_env/nccl_env.h"
@@ -31,7 +31,7 @@ void check_library(const Value& library, std::vector<Diagnostic>& findings) {
     findings.push_back(finding("nccl.library", std::move(message), std::move(hint), library.where));
   };
   const std::filesystem::path path(*text);
-  if (std::ranges::any_of(*text, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+  if (has_control_character(*text)) {
     wrong("a path with a control character in it cannot be searched for libraries", "");
   } else if (text->find_first_of(":;$") != std::string::npos) {
     wrong("a path with \":\", \";\" or \"$\" in it cannot be searched for libraries", "move the library");

@@ -1,6 +1,5 @@
 #include "engine/fleet/session/cluster_secrets.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -24,10 +23,6 @@ void collect(const Value& value, bool one_line, std::map<std::string, std::size_
   }
   for (const MapEntry& entry : entries_of(value)) collect(entry.value, one_line, known, needed);
   for (const Value& item : items_of(value)) collect(item, one_line, known, needed);
-}
-
-bool has_control_character(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
 Diagnostic fault(const NeededSecret& needed, const Cluster& cluster, const std::string& message, std::string hint) {

@@ -19,10 +19,6 @@ tl::unexpected<Error> wrong(const SshSetting& setting, const std::string& why, s
   return failure(ErrorCode::kInvalidInput, (setting.place.empty() ? "" : setting.place + ": ") + why, std::move(hint));
 }
 
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; });
-}
-
 Result<std::uint16_t> port_of(std::string_view text, const SshSetting& setting) {
   if (const auto port = parse_number<std::uint16_t>(text); port && *port != 0) return *port;
   return wrong(setting, in_quotes(text) + " is not a port: it is a number from 1 to 65535");
@@ -31,7 +27,8 @@ Result<std::uint16_t> port_of(std::string_view text, const SshSetting& setting) 
 /// A name that OpenSSH would pass on: no blank, no control character, no option.
 Result<std::string> plain_name(std::string text, const SshSetting& setting, std::string_view what) {
   const bool blank = text.find_first_of(" \t") != std::string::npos;
-  if (!text.empty() && text.size() <= kLongestText && !blank && !has_control(text) && text.front() != '-') return text;
+  if (!text.empty() && text.size() <= kLongestText && !blank && !has_control_character(text) && text.front() != '-')
+    return text;
   return wrong(setting, in_quotes(text) + " is not a " + std::string(what));
 }
 
