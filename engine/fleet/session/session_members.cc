@@ -1,6 +1,5 @@
 // FleetSession: the members of the cluster, and how members that have left the file are met.
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "engine/fleet/session/departing_node.h"
@@ -182,13 +181,7 @@ Result<void> FleetSession::prove_identity(FleetNode& node) {
   const Hello& hello = node.client->hello();
   if (options_.agent.install != InstallPolicy::kExactBuild || is_this_build(hello.architecture, hello.build)) return {};
   auto options = options_.agent;
-  options.connector = [usual = options.connector, checked = node.client->host_key()](
-                          const NodeSpec& spec,
-                          const ConnectOptions& connect_options) -> Result<std::unique_ptr<Connection>> {
-    SPARK_TRY(auto connection, usual(spec, connect_options));
-    if (connection->host_key() == checked) return connection;
-    return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection->host_key());
-  };
+  options.connector = to_same_machine(options.connector, node.client->host_key());
   node.client.reset();
   SPARK_CHECK(connect(node, std::move(options)));
   show(node, "facts read", Activity::kWaiting);

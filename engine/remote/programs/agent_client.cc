@@ -18,6 +18,15 @@ Result<void> check_count(std::size_t reported, std::size_t requested, std::strin
 
 }  // namespace
 
+Connector to_same_machine(Connector connector, std::string host_key) {
+  return [connector = std::move(connector), host_key = std::move(host_key)](
+             const NodeSpec& node, const ConnectOptions& options) -> Result<std::unique_ptr<Connection>> {
+    SPARK_TRY(auto connection, connector(node, options));
+    if (connection->host_key() == host_key) return connection;
+    return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection->host_key());
+  };
+}
+
 /// A step stays undone only because another one failed, or because the run was stopped. Otherwise it would be sent
 /// again in every stage.
 Result<void> check_reply(const ApplyRequest& request, const ApplyReply& reply) {
@@ -56,7 +65,6 @@ Result<AgentClient> AgentClient::open(const NodeSpec& node, const AgentOptions& 
   client.elevation_ = elevation_for(node, *client.connection_, options.become_password);
   auto met = client.meet(node, request);
   if (met) return client;
-  if (!client.connection_) return failure(std::move(met).error());
   return failure(with_password_held_back(std::move(met).error(), *client.connection_, options.become_password));
 }
 
@@ -114,12 +122,9 @@ Result<void> AgentClient::meet(const NodeSpec& node, const FactsRequest& request
 /// A password is sent once per connection. A second use needs a new connection, to the same machine.
 Result<void> AgentClient::reconnect_after_password(const NodeSpec& node) {
   if (!sudo_.password_sent()) return {};
-  const auto host_key = connection_->host_key();
   channel_.reset();
-  connection_.reset();
-  SPARK_TRY(connection_, options_.connector(node, options_.connect));
-  if (connection_->host_key() == host_key) return {};
-  return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + connection_->host_key());
+  SPARK_TRY(connection_, to_same_machine(options_.connector, connection_->host_key())(node, options_.connect));
+  return {};
 }
 
 Result<void> AgentClient::start_agent() {

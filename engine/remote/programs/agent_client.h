@@ -31,6 +31,10 @@ enum class InstallPolicy : std::uint8_t {
 /// Makes connections: connect(), or a replacement in tests.
 using Connector = std::function<Result<std::unique_ptr<Connection>>(const NodeSpec&, const ConnectOptions&)>;
 
+/// Connects as `connector` does, to the machine with this host key only. Errors: those of `connector`; kUntrusted for
+/// another machine.
+Connector to_same_machine(Connector connector, std::string host_key);
+
 struct AgentOptions {
   Connector connector = sparkplan::connect;
   ConnectOptions connect;

@@ -75,11 +75,7 @@ std::string CopyClient::management_address() const {
 Result<void> CopyClient::reconnect_after_password() {
   if (!sudo_.password_sent()) return {};
   channel_.reset();
-  SPARK_TRY(auto fresh, options_.connector(*node_, options_.connect));
-  if (fresh->host_key() != connection_->host_key()) {
-    return failure(ErrorCode::kUntrusted, "another machine answers: its host key is " + fresh->host_key());
-  }
-  connection_ = std::move(fresh);
+  SPARK_TRY(connection_, to_same_machine(options_.connector, connection_->host_key())(*node_, options_.connect));
   return {};
 }
 
