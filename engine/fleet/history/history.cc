@@ -106,15 +106,11 @@ const std::string& undone_by_of(const JournaledRun& run) { return run.undone_by;
 
 /// `claims` has one claim at least, and one of each node. Takes the artifacts of the first one.
 ClusterHistoryEntry entry_of(const std::vector<Claim>& claims) {
-  ClusterHistoryEntry entry;
-  JournaledRun& first = *claims.front().run;
+  auto artifacts = std::exchange(claims.front().run->artifacts, {});
+  ClusterHistoryEntry entry{*claims.front().run, {}};
   JournaledRun& whole = entry.run;
-  whole.run = first.run;
-  whole.time = time_of_run(first.run);
-  whole.who = first.who;
-  whole.operation = first.operation;
-  whole.artifacts = std::move(first.artifacts);
-  whole.more_artifacts = first.more_artifacts;
+  whole.artifacts = std::move(artifacts);
+  whole.time = time_of_run(whole.run);
   whole.outcome = value_of_most<RunOutcome>(claims, [](const JournaledRun& run) -> const RunOutcome& {
                     return run.outcome;
                   }).value_or(worst_outcome(claims));
