@@ -181,10 +181,6 @@ Result<std::string> with_emptied(std::string_view text, const KeysToEmpty& keys)
   return emptied;
 }
 
-Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface) {
-  return with_emptied(text, KeysToEmpty{{key, interface}});
-}
-
 std::string with_restored(std::string_view text, const std::set<std::string>& keys) {
   std::string restored;
   bool inside = false;
@@ -203,10 +199,6 @@ std::string with_restored(std::string_view text, const std::set<std::string>& ke
     restored += kept ? line.substr(kKept.size()) : line;
   }
   return restored;
-}
-
-std::string with_restored(std::string_view text, const std::string& key) {
-  return with_restored(text, std::set<std::string>{key});
 }
 
 std::map<std::string, std::string> emptied_in(std::string_view text) {
@@ -237,7 +229,7 @@ std::string why_not_taken_over(const std::string& path, std::string_view text, c
                                const std::string& key) {
   if (auto elsewhere = why_not_emptied_at(path); !elsewhere.empty()) return elsewhere;
   if (holds_secrets(tree)) return "that file holds secrets, which stay on the node";
-  const auto emptied = with_emptied(text, key, key);
+  const auto emptied = with_emptied(text, {{key, key}});
   return emptied ? "" : emptied.error().message;
 }
 

@@ -21,13 +21,10 @@ using KeysToEmpty = std::map<std::string, std::string>;
 /// Errors: kNotFound if one is missing; kUnsupported if one's own lines cannot be determined; and as parse_yaml(). Then
 /// none is emptied.
 Result<std::string> with_emptied(std::string_view text, const KeysToEmpty& keys);
-/// As above, for one definition.
-Result<std::string> with_emptied(std::string_view text, const std::string& key, const std::string& interface);
 
 /// Pure. The inverse, also after other edits of the file, in one pass over the text. Keys without an emptied definition
 /// change nothing.
 std::string with_restored(std::string_view text, const std::set<std::string>& keys);
-std::string with_restored(std::string_view text, const std::string& key);
 
 /// Pure. The keys of the definitions that sparkplan has emptied in this text, with the interface of each.
 std::map<std::string, std::string> emptied_in(std::string_view text);

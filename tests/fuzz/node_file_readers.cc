@@ -168,11 +168,12 @@ void read_netplan(std::string_view text) {
   (void)netplan::definitions_of("enp1s0f1np1", {}, files);
   (void)netplan::holds_secrets(*tree);
   (void)netplan::why_not_taken_over(file, text, *tree, "enp1s0f1np1");
-  for (const auto& [key, interface] : netplan::emptied_in(text)) (void)netplan::with_restored(text, key);
-  if (const auto emptied = netplan::with_emptied(text, "enp1s0f1np1", "enp1s0f1np1")) {
+  for (const auto& [key, interface] : netplan::emptied_in(text)) (void)netplan::with_restored(text, {key});
+  if (const auto emptied = netplan::with_emptied(text, {{"enp1s0f1np1", "enp1s0f1np1"}})) {
     require(netplan::parse_yaml(*emptied).has_value(), "an emptied file is no YAML any more", *emptied);
     if (netplan::emptied_in(text).empty()) {
-      require(netplan::with_restored(*emptied, "enp1s0f1np1") == text, "what was emptied does not come back", *emptied);
+      require(netplan::with_restored(*emptied, {"enp1s0f1np1"}) == text, "what was emptied does not come back",
+              *emptied);
     }
   }
   if (const auto stanzas = netplan::parse_file(text)) {

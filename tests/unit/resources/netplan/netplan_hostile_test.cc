@@ -139,12 +139,12 @@ TEST_CASE("netplan: a file with an anchor and its aliases is read, and its defin
   CHECK(*tree->find("network")->find("ethernets")->find(kOneHalf)->find("mtu") == Value("9000"));
   for (const char* const key : {"enp1s0f1np1", "enP2p1s0f1np1"}) {
     CHECK(why_not_taken_over(kHostileFile, text, *tree, key) == "");
-    const auto emptied = with_emptied(text, key, key);
+    const auto emptied = with_emptied(text, {{key, key}});
     REQUIRE(emptied);
-    CHECK(with_restored(*emptied, std::string(key)) == text);
+    CHECK(with_restored(*emptied, {std::string(key)}) == text);
   }
   // Without it, the aliases of the others would have no value.
-  CHECK_FALSE(with_emptied(text, "enP7s7", "enP7s7"));
+  CHECK_FALSE(with_emptied(text, {{"enP7s7", "enP7s7"}}));
 }
 
 TEST_CASE("netplan: tens of thousands of anchors, keys, definitions and directives cost less than five seconds") {
@@ -203,11 +203,11 @@ TEST_CASE("netplan: several definitions are emptied at once as one after the oth
       "10.0.0.1}\n"
       "      passthrough: |\n        one\n        two\n\n    # of c\n    c:\n      name: \"over\n        two lines\"\n"
       "    d: {mtu: 4}\n";
-  const auto one = with_emptied(text, "c", "c");
+  const auto one = with_emptied(text, {{"c", "c"}});
   REQUIRE(one);
-  const auto two = with_emptied(*one, "a", "eth0");
+  const auto two = with_emptied(*one, {{"a", "eth0"}});
   REQUIRE(two);
-  const auto three = with_emptied(*two, "b", "b");
+  const auto three = with_emptied(*two, {{"b", "b"}});
   REQUIRE(three);
   CHECK(with_emptied(text, {{"a", "eth0"}, {"b", "b"}, {"c", "c"}}) == three);
   CHECK(with_emptied(*one, {{"a", "eth0"}, {"b", "b"}, {"c", "c"}}) == three);
