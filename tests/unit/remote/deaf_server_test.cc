@@ -89,16 +89,6 @@ RawServer slow_way_to(const Sshd& server) {
   });
 }
 
-ssh::SessionPointer logged_in_on(const Sshd& server) {
-  const auto options = test::with_password();
-  const auto station = test::station_of(server.node());
-  auto session = ssh::open_session(station, options);
-  REQUIRE(session);
-  std::optional<ssh::LockedKey> locked;
-  REQUIRE(ssh::authenticate(*session, station, options, locked));
-  return *std::move(session);
-}
-
 /// Grants a window of 256 MB on the first channel, and reads nothing more until `done`.
 test::OnMessage granting_without_reading(const std::atomic<bool>& done) {
   return [&done](ssh_session, ssh_message message) {
@@ -120,15 +110,6 @@ void take_all(ssh_session session, ssh_message message) {
   while (ssh_is_connected(session) != 0 &&
          ssh_channel_read(channel, bytes.data(), static_cast<std::uint32_t>(bytes.size()), 0) > 0) {
   }
-}
-
-std::unique_ptr<ssh::JumpTunnel> tunnel_through(const Sshd& jump_host) {
-  NodeSpec behind = jump_host.node();
-  behind.address = "10.0.0.12";
-  auto tunnel = ssh::JumpTunnel::open(logged_in_on(jump_host), nullptr, test::station_of(jump_host.node()),
-                                      test::station_of(behind), test::with_password());
-  REQUIRE(tunnel);
-  return *std::move(tunnel);
 }
 
 /// Writes until `most` bytes are taken, or none for two seconds. Returns their number.
@@ -168,7 +149,7 @@ TEST_CASE("ssh: a server that asks without end and reads no answer fails in time
 TEST_CASE("ssh: the socket of a session does not block, so that no server can hold a call") {
   const HomeWithoutKeys home;
   const Sshd server(test::ask_as_pam_does);
-  const auto session = logged_in_on(server);
+  const auto session = test::logged_in_on(server.node());
   CHECK((::fcntl(ssh_get_fd(session.get()), F_GETFL) & O_NONBLOCK) != 0);
 }
 
@@ -228,7 +209,7 @@ TEST_CASE("jump tunnel: a jump host that takes no bytes costs less than 40 MB, a
     ::alarm(kHungSeconds);
     std::atomic<bool> done = false;
     const Sshd deaf(test::ask_as_pam_does, granting_without_reading(done));
-    auto tunnel = tunnel_through(deaf);
+    auto tunnel = test::tunnel_over(test::logged_in_on(deaf.node()), deaf.node());
     const int socket = tunnel->take_socket();
     const auto taken = write_up_to(std::size_t{256} << 20, socket);
     const auto begun = Clock::now();
@@ -246,7 +227,7 @@ TEST_CASE("jump tunnel: a jump host that takes no bytes costs less than 40 MB, a
 TEST_CASE("jump tunnel: a long transfer without a pause is no flood") {
   const HomeWithoutKeys home;
   const Sshd jump_host(test::ask_as_pam_does, take_all);
-  auto tunnel = tunnel_through(jump_host);
+  auto tunnel = test::tunnel_over(test::logged_in_on(jump_host.node()), jump_host.node());
   const int socket = tunnel->take_socket();
   constexpr std::size_t kLong = std::size_t{400} << 20;  // More packets than may wait for the peer at once.
   CHECK(write_up_to(kLong, socket) >= kLong);

@@ -76,15 +76,6 @@ std::unique_ptr<Channel> channel_on(ssh::SessionPointer session) {
   return ssh_channel_over(parts, std::move(raw));
 }
 
-std::unique_ptr<ssh::JumpTunnel> tunnel_over(const NodeSpec& jump_host) {
-  NodeSpec behind = jump_host;
-  behind.address = "10.0.0.12";
-  auto tunnel = ssh::JumpTunnel::open(with_short_keys(jump_host), nullptr, test::station_of(jump_host),
-                                      test::station_of(behind), test::with_password());
-  REQUIRE(tunnel);
-  return *std::move(tunnel);
-}
-
 /// Passes bytes on in both directions. Once `held`, it takes all bytes of its client, and passes none on.
 RawServer holding_way_to(const Sshd& server, const std::atomic<bool>& held) {
   return RawServer([port = server.node().ssh.port, &held](int socket, const std::stop_token& stop) {
@@ -179,7 +170,8 @@ TEST_CASE("jump tunnel: bytes for a jump host that never ends a key exchange cos
     std::atomic<bool> held = false;
     const Sshd server(test::ask_as_pam_does, take_all_of_much);
     const RawServer way = holding_way_to(server, held);
-    auto tunnel = tunnel_over(reached_through(way, server));
+    const auto jump_host = reached_through(way, server);
+    auto tunnel = test::tunnel_over(with_short_keys(jump_host), jump_host);
     const int socket = tunnel->take_socket();
     const bool begun = give(socket, 3 * kMegabyte) >= 3 * kMegabyte;
     held = true;
@@ -220,7 +212,7 @@ TEST_CASE("ssh: transfers go on after each key exchange, whichever side begins i
   }
   SECTION("through a jump host") {
     const Sshd server(test::ask_as_pam_does, take_all_of_much);
-    auto tunnel = tunnel_over(server.node());
+    auto tunnel = test::tunnel_over(with_short_keys(server.node()), server.node());
     const int socket = tunnel->take_socket();
     CHECK(give(socket, 60 * kMegabyte) >= 60 * kMegabyte);
     tunnel.reset();

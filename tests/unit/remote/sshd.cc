@@ -6,6 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "engine/remote/ssh/ssh_connection.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -170,6 +173,25 @@ SshStation station_of(const NodeSpec& node) {
   auto way = ssh::way_with(node, {});
   REQUIRE(way);
   return way->node();
+}
+
+ssh::SessionPointer logged_in_on(const NodeSpec& node) {
+  const auto options = with_password();
+  const auto station = station_of(node);
+  auto session = ssh::open_session(station, options);
+  REQUIRE(session);
+  std::optional<ssh::LockedKey> locked;
+  REQUIRE(ssh::authenticate(*session, station, options, locked));
+  return *std::move(session);
+}
+
+std::unique_ptr<ssh::JumpTunnel> tunnel_over(ssh::SessionPointer session, const NodeSpec& jump_host) {
+  NodeSpec behind = jump_host;
+  behind.address = "10.0.0.12";
+  auto tunnel =
+      ssh::JumpTunnel::open(std::move(session), nullptr, station_of(jump_host), station_of(behind), with_password());
+  REQUIRE(tunnel);
+  return *std::move(tunnel);
 }
 
 RawServer::RawServer(std::function<void(int socket, const std::stop_token& stop)> serve) {

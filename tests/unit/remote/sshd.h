@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "engine/remote/config/ssh_way.h"
+#include "engine/remote/ssh/jump_tunnel.h"
+#include "engine/remote/ssh/ssh_session.h"
 #include "engine/remote/transport/transport.h"
 #include "tests/unit/agent/scratch.h"
 
@@ -102,6 +104,10 @@ class Sshd {
 ConnectOptions with_password();
 /// The node as the last station of its way.
 SshStation station_of(const NodeSpec& node);
+/// A session that can open channels.
+ssh::SessionPointer logged_in_on(const NodeSpec& node);
+/// A tunnel through the jump host to a node behind it. `session` is logged in on the jump host.
+std::unique_ptr<ssh::JumpTunnel> tunnel_over(ssh::SessionPointer session, const NodeSpec& jump_host);
 
 /// A listening socket on the loopback interface; `serve` handles its first connection.
 class RawServer {
