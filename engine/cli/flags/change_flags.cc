@@ -43,7 +43,7 @@ void add_validate(CLI::App& app, CommandLine& line) {
 }
 
 void add_plan(CLI::App& app, CommandLine& line) {
-  auto* plan = app.add_subcommand("plan", "show what would change on each node, and why; changes nothing");
+  auto* plan = app.add_subcommand("plan", "show what would change on each node, and why; changes nothing there");
   add_file(*plan, line, line.plan.file);
   plan->add_option("-o,--output", line.plan.output, "save the plan as PATH, for apply")->type_name("PATH");
   plan->add_flag("--json", line.plan.json, "the plan as JSON");
