@@ -122,13 +122,10 @@ class TuneRun {
     gpus.agent = verify_.agent;
     gpus.stop = context_.stop;
     gpus.command.load_ms = 0;  // Only names the programs.
-    fan_out(
-        glances, verify_.workers,
-        [&](Glance& glance) {
-          context_.progress(fleet_[glance.node]->name(), "looking for programs on its GPUs");
-          glance.outcome = measure_gpus(*fleet_[glance.node]->spec, gpus);
-        },
-        [](const Glance&) {});
+    fan_out(glances, verify_.workers, [&](Glance& glance) {
+      context_.progress(fleet_[glance.node]->name(), "looking for programs on its GPUs");
+      glance.outcome = measure_gpus(*fleet_[glance.node]->spec, gpus);
+    });
     for (const Glance& glance : glances) {
       if (glance.outcome.left_running) {
         refuse(glance.node, "the test of its GPUs may still be running");

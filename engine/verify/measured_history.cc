@@ -273,23 +273,20 @@ std::vector<NodeMeasurements> read_measurements(const Cluster& cluster, const Ru
   const auto tell = [&](const NodeQuestion& question, std::string_view doing, Activity activity) {
     if (options.progress) options.progress(question.answer.node, doing, activity);
   };
-  fan_out(
-      questions, options.workers,
-      [&](NodeQuestion& question) {
-        const auto fail = [&](Error error) {
-          tell(question, error.describe(), Activity::kFailed);
-          question.answer.error = std::move(error);
-        };
-        tell(question, "reading its measurements", Activity::kWorking);
-        last_line(
-            [&] {
-              auto asked = ask_for_measurements(question, options.agent);
-              if (!asked) return fail(std::move(asked).error());
-              tell(question, "measurements read", Activity::kWaiting);
-            },
-            fail);
-      },
-      [](NodeQuestion&) {});
+  fan_out(questions, options.workers, [&](NodeQuestion& question) {
+    const auto fail = [&](Error error) {
+      tell(question, error.describe(), Activity::kFailed);
+      question.answer.error = std::move(error);
+    };
+    tell(question, "reading its measurements", Activity::kWorking);
+    last_line(
+        [&] {
+          auto asked = ask_for_measurements(question, options.agent);
+          if (!asked) return fail(std::move(asked).error());
+          tell(question, "measurements read", Activity::kWaiting);
+        },
+        fail);
+  });
   std::vector<NodeMeasurements> answers;
   for (NodeQuestion& question : questions) answers.push_back(std::move(question.answer));
   return answers;

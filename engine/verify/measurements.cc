@@ -121,13 +121,10 @@ std::vector<NodeMeasurements> stored_measurements(VerifyContext& context) {
     questions.push_back({&node});
     questions.back().answer.node = node.name();
   }
-  fan_out(
-      questions, context.options.workers,
-      [](Question& question) {
-        auto read = read_measurements(*question.node->client, question.answer);
-        if (!read) question.answer.error = std::move(read).error();
-      },
-      [](const Question&) {});
+  fan_out(questions, context.options.workers, [](Question& question) {
+    auto read = read_measurements(*question.node->client, question.answer);
+    if (!read) question.answer.error = std::move(read).error();
+  });
   std::vector<NodeMeasurements> answers;
   for (Question& question : questions) answers.push_back(std::move(question.answer));
   return answers;
@@ -146,8 +143,7 @@ std::vector<Diagnostic> compare_with_earlier(VerifyContext& context) {
     }
     if (keeper.summary || !keeper.checks.empty()) keepers.push_back(std::move(keeper));
   }
-  fan_out(
-      keepers, context.options.workers, [](Keeper& keeper) { keeper.compare(); }, [](const Keeper&) {});
+  fan_out(keepers, context.options.workers, [](Keeper& keeper) { keeper.compare(); });
   std::vector<Diagnostic> warnings;
   for (const Keeper& keeper : keepers) {
     warnings.insert(warnings.end(), keeper.warnings.begin(), keeper.warnings.end());

@@ -36,8 +36,7 @@ void in_rounds(std::size_t count, std::size_t at_once, const std::function<void(
     const auto one = [&](const NodePair& pair) {
       if (!stopped()) work(pair.first, pair.second);
     };
-    // An agent without a lock waits for an hour.
-    fan_out(round, at_once, one, [](const NodePair&) {});
+    fan_out(round, at_once, one);
   }
 }
 

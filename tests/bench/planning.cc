@@ -128,7 +128,7 @@ struct PlannedNode {
 template <class Work>
 double on_all(std::vector<PlannedNode>& nodes, Work work) {
   const auto begin = now();
-  fan_out(nodes, std::thread::hardware_concurrency(), work, [](PlannedNode&) {});
+  fan_out(nodes, std::thread::hardware_concurrency(), work);
   return since(begin);
 }
 

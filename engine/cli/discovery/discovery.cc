@@ -87,18 +87,15 @@ void go_where_they_answer(std::vector<Found>& found, std::vector<HostArgument>& 
                           const Interrupts& interrupts) {
   std::vector<std::size_t> places(found.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  fan_out(
-      places, global.workers,
-      [&](std::size_t at) {
-        HostArgument& host = agreed_on[at];
-        host.address = first_that_answers(found[at].addresses, [&](const std::string& address) {
-          HostArgument there = host;
-          there.address = address;
-          return !interrupts.token().stop_requested() &&
-                 offered_host_key(node_at(there, login_name()), {global.timeout, interrupts.token()}).has_value();
-        });
-      },
-      [](std::size_t) {});
+  fan_out(places, global.workers, [&](std::size_t at) {
+    HostArgument& host = agreed_on[at];
+    host.address = first_that_answers(found[at].addresses, [&](const std::string& address) {
+      HostArgument there = host;
+      there.address = address;
+      return !interrupts.token().stop_requested() &&
+             offered_host_key(node_at(there, login_name()), {global.timeout, interrupts.token()}).has_value();
+    });
+  });
 }
 
 }  // namespace

@@ -58,8 +58,7 @@ Result<bool> settle_in_rounds(const std::vector<SshWay>& ways, std::size_t worke
   std::vector<Walk> walks;
   for (const SshWay& way : ways) walks.push_back({&way, 0, std::nullopt});
   for (;;) {
-    fan_out(
-        walks, workers, [&](Walk& walk) { advance(walk, steps); }, [](Walk&) {});
+    fan_out(walks, workers, [&](Walk& walk) { advance(walk, steps); });
     const auto keys = in_sight(walks);
     // Each walk that has an unknown key went on, so the rounds end with the longest way.
     if (keys.empty()) return true;

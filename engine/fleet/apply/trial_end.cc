@@ -83,7 +83,7 @@ bool TrialRun::is_kept(TrialNode& one, const Error& error) {
     session_.give_up(node, std::move(why).within("confirm the change"));
     return false;
   };
-  auto client = open_again(node, one.trial.begun + options_.window + kPatienceForRollback);
+  auto client = open_again(one, one.trial.begun + options_.window + kPatienceForRollback);
   if (!client) return lost(std::move(client).error());
   if (auto learned = session_.learn(node, client->take_facts()); !learned) return lost(std::move(learned).error());
   node.client.emplace(std::move(*client));
@@ -144,7 +144,7 @@ void TrialRun::await_old_state(TrialNode& one) {
   const std::string& why = one.trial.why_not;
   const auto end = one.trial.begun + options_.window + kPatienceForRollback;
   while (Clock::now() < end) {
-    auto client = open_again(one.node, end);
+    auto client = open_again(one, end);
     if (!client) break;
     const auto& transaction = client->facts().transaction;
     const bool ours = transaction && transaction->run == session_.run();

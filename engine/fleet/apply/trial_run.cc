@@ -61,7 +61,9 @@ void TrialRun::defer(const Names& names, const std::string& why) {
 std::deque<TrialRun::Names> TrialRun::planned_waves() {
   std::vector<std::string> names;
   for (auto& one : nodes_) {
-    if (!one.node.active() || one.applied.stopped || one.deferred) continue;
+    // The trial of an earlier stage has ended.
+    if (!one.node.active() || one.applied.stopped || one.deferred || one.trial.state != Trial::State::kWaiting)
+      continue;
     auto& steps = one.trial.planned.steps;
     std::erase_if(steps, [&](const Step& step) {
       return std::any_of(step.needs.begin(), step.needs.end(),
@@ -155,6 +157,10 @@ void TrialRun::carry_out_wave(const Names& names) {
   on_wave(names, State::kShown, [&](TrialNode& node) { probe_again(node, ends_after); });
   ask_neighbours(names);
   decide(names);
+  // A new connection has had the short deadlines of its window.
+  for (TrialNode& one : nodes_) {
+    if (names.contains(one.node.name()) && one.node.client) one.node.client->go_on_with(session_.options().agent);
+  }
 }
 
 void TrialRun::begin(TrialNode& one) {
@@ -167,6 +173,7 @@ void TrialRun::begin(TrialNode& one) {
   // A new plan is made before the trial ends.
   trial.planned.after_steps = std::exchange(one.planned.plan.after_steps, {});
   trial.begun = Clock::now();
+  trial.host_key = node.client->host_key();
   const auto silence = std::min(kLongestSilence, std::chrono::duration_cast<milliseconds>(options_.window * 0.4));
   auto reply = node.client->try_out({session_.run(),
                                      node.name(),
@@ -212,9 +219,11 @@ void TrialRun::note_begin_failed(TrialNode& one, Error error) {
   one.trial.state = Trial::State::kCarriedOut;
 }
 
-Result<AgentClient> TrialRun::open_again(const FleetNode& node, Clock::time_point deadline) const {
+Result<AgentClient> TrialRun::open_again(const TrialNode& one, Clock::time_point deadline) const {
+  const FleetNode& node = one.node;
   const AgentOptions& usual = session_.options().agent;
   auto options = usual;
+  options.connector = to_same_machine(usual.connector, one.trial.host_key);
   options.install = InstallPolicy::kNever;
   // A trial that has begun is decided, even if the user has asked to stop.
   options.connect.stop = {};
@@ -238,11 +247,11 @@ Result<AgentClient> TrialRun::open_again(const FleetNode& node, Clock::time_poin
   return failure(std::move(last));
 }
 
-Result<AgentClient> TrialRun::open_when_carried_out(const FleetNode& node, Clock::time_point deadline) const {
-  auto client = open_again(node, deadline);
+Result<AgentClient> TrialRun::open_when_carried_out(const TrialNode& one, Clock::time_point deadline) const {
+  auto client = open_again(one, deadline);
   while (client && is_at_work(client->facts().transaction) && left_until(deadline).count() > 0) {
     std::this_thread::sleep_for(kFirstPause);
-    if (!client->refresh_facts(session_.second_request(node))) client = open_again(node, deadline);
+    if (!client->refresh_facts(session_.second_request(one.node))) client = open_again(one, deadline);
   }
   return client;
 }
@@ -263,7 +272,7 @@ void TrialRun::reconnect(TrialNode& one) {
   session_.show(node, "reconnecting");
   node.client.reset();
   const auto deadline = deadline_to_connect(one);
-  auto client = open_when_carried_out(node, deadline);
+  auto client = open_when_carried_out(one, deadline);
   const auto reject = [&](std::string why) { one.trial.why_not = std::move(why); };
   if (!client) return reject("it could not be reached at " + node.spec->address + ": " + client.error().describe());
   if (auto learned = session_.learn(node, client->take_facts()); !learned) return reject(learned.error().describe());

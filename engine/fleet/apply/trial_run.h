@@ -44,6 +44,7 @@ struct Trial {
   State state = State::kWaiting;
   TrialSteps planned;
   std::chrono::steady_clock::time_point begun;
+  std::string host_key;  ///< Of the connection that the steps began on.
   ApplyReply reply;
   std::vector<ProbeTarget> worked_before;  ///< Successful fabric probes that must still succeed.
   std::string why_not;                     ///< The reason against keeping the change.
@@ -109,8 +110,9 @@ class TrialRun {
   void begin(TrialNode& node);
   void note_begin_failed(TrialNode& node, Error error);
   void reconnect(TrialNode& node);
-  Result<AgentClient> open_again(const FleetNode& node, Clock::time_point deadline) const;
-  Result<AgentClient> open_when_carried_out(const FleetNode& node, Clock::time_point deadline) const;
+  /// A new connection to the same machine. Its deadlines are those of the window.
+  Result<AgentClient> open_again(const TrialNode& node, Clock::time_point deadline) const;
+  Result<AgentClient> open_when_carried_out(const TrialNode& node, Clock::time_point deadline) const;
   Result<void> lock_again(FleetNode& node, Clock::time_point deadline) const;
   Clock::time_point deadline_to_connect(const TrialNode& node) const;
 
@@ -148,7 +150,8 @@ class TrialRun {
 
 template <class Work>
 void TrialRun::on_each(Work work) {
-  session_.on_each(
+  // The window of each node has begun, or is about to: a turn would use it up. --max-parallel limits a wave.
+  session_.on_all_at_once(
       nodes_, work, [this](TrialNode& node) { keep(node); }, std::min(session_.options().heartbeat, patience()));
 }
 

@@ -177,13 +177,10 @@ std::vector<NodeHistory> read_histories(const Cluster& cluster, const RunOptions
     question.answer.address = shown_address(spec);
     questions.push_back(std::move(question));
   }
-  fan_out(
-      questions, options.workers,
-      [&](Question& question) {
-        last_line([&] { ask(question, options, with_artifacts); },
-                  [&](Error error) { question.answer.error = std::move(error); });
-      },
-      [](Question&) {});
+  fan_out(questions, options.workers, [&](Question& question) {
+    last_line([&] { ask(question, options, with_artifacts); },
+              [&](Error error) { question.answer.error = std::move(error); });
+  });
   std::vector<NodeHistory> histories;
   for (auto& question : questions) histories.push_back(std::move(question.answer));
   return histories;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <semaphore>
 #include <utility>
 
 #include "engine/core/diagnostic.h"
@@ -81,10 +80,10 @@ void FleetSession::keep_alive(FleetNode& node) const {
 
 void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work) {
   on_each_node(
-      work, [this](FleetNode& node) { keep_alive(node); }, options_.heartbeat);
+      options_.workers, work, [this](FleetNode& node) { keep_alive(node); }, options_.heartbeat);
 }
 
-void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work,
+void FleetSession::on_each_node(std::size_t workers, const std::function<void(FleetNode&)>& work,
                                 const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat) {
   const auto active_only = [&](FleetNode& node) {
     if (node.active()) work_on(node, work);
@@ -92,32 +91,13 @@ void FleetSession::on_each_node(const std::function<void(FleetNode&)>& work,
   const auto keep_active = [&](FleetNode& node) {
     if (node.active() && node.client) work_on(node, keep);
   };
-  work_in_turns(options_.workers, active_only, keep_active, heartbeat);
+  fan_out(nodes_, workers, active_only, keep_active, heartbeat);
 }
 
 void FleetSession::compute_each_node(const std::function<void(FleetNode&)>& work) {
-  const auto active_only = [&](FleetNode& node) {
-    if (node.active()) work_on(node, work);
-  };
-  // One node's data may take minutes. Meanwhile the agents of the others would give up their locks without a message.
-  work_in_turns(
-      std::max(std::thread::hardware_concurrency(), 1U), active_only, [this](FleetNode& node) { keep_alive(node); },
+  on_each_node(
+      std::max(std::thread::hardware_concurrency(), 1U), work, [this](FleetNode& node) { keep_alive(node); },
       options_.heartbeat);
-}
-
-void FleetSession::work_in_turns(std::size_t workers, const std::function<void(FleetNode&)>& work,
-                                 const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat) {
-  if (!locked_ && options_.agent_patience.count() == 0) return fan_out(nodes_, workers, work, keep, heartbeat);
-  // The agent of a locked node, or one with a patience, soon ends without messages. So while a node waits for its turn,
-  // its own thread keeps the connection alive, and a semaphore limits the turns.
-  std::counting_semaphore<> turns(static_cast<std::ptrdiff_t>(workers));
-  const auto in_turn = [&](FleetNode& node) {
-    if (!node.active()) return;
-    while (!turns.try_acquire_for(heartbeat)) keep(node);
-    work(node);
-    turns.release();
-  };
-  fan_out(nodes_, nodes_.size(), in_turn, keep, heartbeat);
 }
 
 void FleetSession::show(const FleetNode& node, std::string_view doing, Activity activity) const {
@@ -307,8 +287,7 @@ bool FleetSession::lock_all(std::chrono::milliseconds timeout) {
       if (locked.error().code != ErrorCode::kBusy || node.leaving) return give_up(node, std::move(locked).error());
       misses[node.place] = std::move(locked).error();
     });
-    locked_ = std::none_of(misses.begin(), misses.end(), [](const auto& miss) { return miss.has_value(); });
-    if (locked_) return true;
+    if (std::none_of(misses.begin(), misses.end(), [](const auto& miss) { return miss.has_value(); })) return true;
     // Two controllers that each wait with half of the locks would wait forever.
     unlock_all();
     if (Clock::now() + pause >= end || stop_requested()) {

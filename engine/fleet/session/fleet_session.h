@@ -134,12 +134,13 @@ class FleetSession {
   void on_each(Items& items, Work work) {
     on_each_node([&](FleetNode& node) { work(items[node.place]); });
   }
-  /// As on_each(). A node that waits for slower ones is given to `keep(item)` every `heartbeat`, by its own thread, in
-  /// place of keep_alive().
+  /// As on_each(), for all items at the same time. A node that waits for slower ones is given to `keep(item)` every
+  /// `heartbeat`, by its own thread, in place of keep_alive().
   template <class Items, class Work, class Keep>
-  void on_each(Items& items, Work work, Keep keep, std::chrono::milliseconds heartbeat) {
-    on_each_node([&](FleetNode& node) { work(items[node.place]); }, [&](FleetNode& node) { keep(items[node.place]); },
-                 heartbeat);
+  void on_all_at_once(Items& items, Work work, Keep keep, std::chrono::milliseconds heartbeat) {
+    on_each_node(
+        nodes_.size(), [&](FleetNode& node) { work(items[node.place]); },
+        [&](FleetNode& node) { keep(items[node.place]); }, heartbeat);
   }
   /// Tells the agent that the run goes on. A node that does not answer is excluded.
   void keep_alive(FleetNode& node) const;
@@ -193,11 +194,9 @@ class FleetSession {
  private:
   std::chrono::steady_clock::duration time_asking() const;
   void on_each_node(const std::function<void(FleetNode&)>& work);
-  void on_each_node(const std::function<void(FleetNode&)>& work, const std::function<void(FleetNode&)>& keep,
-                    std::chrono::milliseconds heartbeat);
+  void on_each_node(std::size_t workers, const std::function<void(FleetNode&)>& work,
+                    const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat);
   void compute_each_node(const std::function<void(FleetNode&)>& work);
-  void work_in_turns(std::size_t workers, const std::function<void(FleetNode&)>& work,
-                     const std::function<void(FleetNode&)>& keep, std::chrono::milliseconds heartbeat);
   FactsRequest facts_request(const FleetNode& node) const;
   void open_node(FleetNode& node);
   /// Opens the connection and reads the facts. Errors: those of AgentClient::open() and checked().
@@ -236,7 +235,6 @@ class FleetSession {
   Roster roster_;
   std::vector<RosterEntry> single_witness_;
   std::vector<Diagnostic> remarks_;
-  bool locked_ = false;
 };
 
 /// Waits that long. A stop ends the wait at once and returns false.

@@ -71,6 +71,11 @@ class AgentClient {
   FactsReply take_facts() { return std::exchange(facts_, {}); }
   const Hello& hello() const { return hello_; }
   std::string host_key() const { return connection_->host_key(); }
+  /// Later calls have the reply timeout of `options`, and heed its stop.
+  void go_on_with(const AgentOptions& options) {
+    options_.reply_timeout = options.reply_timeout;
+    options_.connect.stop = options.connect.stop;
+  }
 
   /// The agent's answer to a request. Ends within deadline_of(request), regardless of the node's messages.
   /// Errors are bounded(): the agent's own error, or kUnreachable, kFailed (protocol error or incomplete answer),

@@ -187,20 +187,17 @@ class CableRound {
   template <class Work>
   void on_each(std::string_view doing, Work work) {
     std::vector<std::optional<Error>> errors(context_.nodes.size());
-    fan_out(
-        places_, context_.options.workers,
-        [&](std::size_t at) {
-          VerifyNode& node = context_.nodes[at];
-          if (context_.stop.stop_requested()) return;
-          if (node.is_too_late()) errors[at] = make_error(ErrorCode::kFailed, node.why_not_asked().reason);
-          if (!node.can_be_asked()) return;
-          context_.progress(node.name(), doing);
-          auto done = work(node, at);
-          if (done) return;
-          note_if_lost(node, done.error());
-          errors[at] = std::move(done).error();
-        },
-        [](std::size_t) {});
+    fan_out(places_, context_.options.workers, [&](std::size_t at) {
+      VerifyNode& node = context_.nodes[at];
+      if (context_.stop.stop_requested()) return;
+      if (node.is_too_late()) errors[at] = make_error(ErrorCode::kFailed, node.why_not_asked().reason);
+      if (!node.can_be_asked()) return;
+      context_.progress(node.name(), doing);
+      auto done = work(node, at);
+      if (done) return;
+      note_if_lost(node, done.error());
+      errors[at] = std::move(done).error();
+    });
     for (std::size_t at = 0; at < errors.size(); ++at) {
       if (!errors[at]) continue;
       heard_.silent[at] = errors[at]->describe();

@@ -64,9 +64,7 @@ std::vector<Check> verify_gpu(VerifyContext& context) {
     one.gpus.spark = node.facts != nullptr && is_dgx_spark(*node.facts);
     nodes.push_back(std::move(one));
   }
-  fan_out(
-      nodes, context.options.workers, [&](MeasuredNode& one) { measure(context, options, one); },
-      [](const MeasuredNode&) {});
+  fan_out(nodes, context.options.workers, [&](MeasuredNode& one) { measure(context, options, one); });
   std::vector<Check> checks;
   std::vector<GpuNode> measured;
   for (MeasuredNode& one : nodes) {

@@ -117,7 +117,7 @@ std::vector<Check> verify_ssh(VerifyContext& context) {
       if (!stopped()) try_login(context, *login);
     }
   };
-  fan_out(to_itself, context.options.workers, try_all, [](const auto&) {});
+  fan_out(to_itself, context.options.workers, try_all);
   const auto planned = [&](std::size_t one, std::size_t other) -> std::chrono::milliseconds {
     const auto found = between.find({one, other});
     return found == between.end() ? std::chrono::seconds(0) : kUsualLogin * std::ssize(found->second);

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <set>
 #include <stdexcept>
@@ -48,16 +50,19 @@ TEST_CASE("every item is processed exactly once, with any number of workers") {
   for (const int count : {0, 1, 2, 7, 100}) {
     for (const std::size_t workers : {0U, 1U, 2U, 3U, 16U, 200U}) {
       INFO(count << " items, " << workers << " workers");
-      auto all = items(count);
-      fan_out(
-          all, workers, [](Item& item) { item.worked += item.number + 1; }, leave_alone);
-      for (const auto& item : all) CHECK(item.worked == item.number + 1);
+      for (const bool kept_alive : {true, false}) {
+        auto all = items(count);
+        const auto work = [](Item& item) { item.worked += item.number + 1; };
+        kept_alive ? fan_out(all, workers, work, leave_alone) : fan_out(all, workers, work);
+        for (const auto& item : all) CHECK(item.worked == item.number + 1);
+      }
     }
   }
 }
 
 TEST_CASE("exactly as many items are processed in parallel as there are workers") {
   constexpr int kWorkers = 4;
+  const bool kept_alive = GENERATE(true, false);
   std::atomic<int> now{0};
   std::atomic<int> most{0};
   std::atomic<bool> too_slow{false};
@@ -70,7 +75,7 @@ TEST_CASE("exactly as many items are processed in parallel as there are workers"
     if (!becomes_true([&] { return most >= kWorkers; })) too_slow = true;
     --now;
   };
-  fan_out(all, kWorkers, work, leave_alone);
+  kept_alive ? fan_out(all, kWorkers, work, leave_alone) : fan_out(all, kWorkers, work);
   CHECK_FALSE(too_slow);
   CHECK(most == kWorkers);
 }
@@ -78,44 +83,55 @@ TEST_CASE("exactly as many items are processed in parallel as there are workers"
 TEST_CASE("a single worker processes the items in their order") {
   auto all = items(20);
   std::vector<int> order;
-  fan_out(
-      all, 1, [&](Item& item) { order.push_back(item.number); }, leave_alone);
+  const auto work = [&](Item& item) { order.push_back(item.number); };
+  SECTION("that are kept alive") { fan_out(all, 1, work, leave_alone); }
+  SECTION("that need no sign of life") { fan_out(all, 1, work); }
   for (int i = 0; i < 20; ++i) CHECK(order.at(static_cast<std::size_t>(i)) == i);
 }
 
-TEST_CASE("with as many workers as items, each thread has one item") {
+TEST_CASE("each item that is kept alive has its own thread, with any number of workers") {
   auto all = items(50);
   const auto work = [](Item& item) { item.worker = std::this_thread::get_id(); };
-  fan_out(all, all.size(), work, leave_alone);
+  fan_out(all, 2, work, leave_alone);
   std::set<std::thread::id> workers;
   for (const auto& item : all) workers.insert(item.worker);
   CHECK(workers.size() == all.size());
 }
 
-TEST_CASE("finished items get keep-alives from their own worker while slower items run") {
+TEST_CASE("all items but the slow one get keep-alives from their own threads, with any number of workers") {
+  const std::size_t workers = GENERATE(1U, 2U, 5U);
+  const std::size_t slow = GENERATE(0U, 2U, 4U);
+  INFO(workers << " workers, item " << slow << " is slow");
   auto all = items(5);
   std::atomic<bool> too_slow{false};
+  const auto is_mine = [](Item& item) {
+    const auto here = std::this_thread::get_id();
+    if (item.worker == std::thread::id()) item.worker = here;
+    return item.worker == here;
+  };
   const auto work = [&](Item& item) {
-    item.worker = std::this_thread::get_id();
-    if (item.number != 0) return;
-    // The slow item waits until each other item has had several keep-alives from its worker.
+    if (!is_mine(item)) item.other_thread = true;
+    if (&item != &all[slow]) return;
+    std::vector<int> before;
+    for (const Item& other : all) before.push_back(other.kept_alive);
     const auto all_heard = [&] {
-      return std::all_of(all.begin() + 1, all.end(), [](const Item& other) { return other.kept_alive >= 3; });
+      return std::ranges::all_of(all, [&](const Item& other) {
+        return &other == &item || other.kept_alive >= before[static_cast<std::size_t>(other.number)] + 3;
+      });
     };
     if (!becomes_true(all_heard)) too_slow = true;
   };
-  const auto keep_alive = [](Item& item) {
-    if (std::this_thread::get_id() != item.worker) item.other_thread = true;
+  const auto keep_alive = [&](Item& item) {
+    if (!is_mine(item)) item.other_thread = true;
     ++item.kept_alive;
   };
-  fan_out(all, 2, work, keep_alive, std::chrono::milliseconds(1));
+  fan_out(all, workers, work, keep_alive, std::chrono::milliseconds(1));
   CHECK_FALSE(too_slow);
-  CHECK(all[0].kept_alive == 0);
   for (const auto& item : all) CHECK_FALSE(item.other_thread);
 }
 
-TEST_CASE("without a wait no item gets a keep-alive") {
-  auto all = items(3);
+TEST_CASE("without a wait an item gets no keep-alive") {
+  auto all = items(1);
   fan_out(
       all, 1, [](Item&) {}, [](Item& item) { ++item.kept_alive; }, std::chrono::milliseconds(0));
   for (const auto& item : all) CHECK(item.kept_alive == 0);
@@ -130,6 +146,7 @@ TEST_CASE("an exception of one item is rethrown after all other items are proces
     };
     CHECK_THROWS_WITH(fan_out(all, workers, work, leave_alone), "escaped");
     for (const auto& item : all) CHECK(item.worked == 1);
+    CHECK_THROWS_WITH(fan_out(all, workers, work), "escaped");
   }
 }
 
@@ -137,10 +154,11 @@ TEST_CASE("every item is processed where the system allows no more threads") {
   auto all = items(10);
   {
     const test::NoThreads none;
-    fan_out(
-        all, 4, [](Item& item) { ++item.worked; }, leave_alone);
+    const auto work = [](Item& item) { ++item.worked; };
+    fan_out(all, 4, work, leave_alone);
+    fan_out(all, 4, work);
   }
-  for (const auto& item : all) CHECK(item.worked == 1);
+  for (const auto& item : all) CHECK(item.worked == 2);
 }
 
 }  // namespace sparkplan

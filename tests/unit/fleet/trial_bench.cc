@@ -41,6 +41,7 @@ Value facts_of(const ScriptedNode& node) {
 Result<Value> answer(ScriptedNode& node, const Request& request) {
   if (std::holds_alternative<FactsRequest>(request)) return facts_of(node);
   if (std::holds_alternative<PingRequest>(request)) node.note(node.pings);
+  if (std::holds_alternative<LockRequest>(request)) node.when_locked();
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
     ++node.trials;
     if (!node.jobs.empty() && !apply->ignore_jobs) return failure(busy_with(node.jobs));
@@ -85,8 +86,9 @@ class ScriptedChannel final : public Channel {
     into += output_;
     return std::exchange(output_, "").size();
   }
-  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds) override {
+  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds patience) override {
     const Use use(node_);
+    node_.patience = patience;
     if (node_.cut) return failure(ErrorCode::kUnreachable, "the connection broke");
     reader_.feed(bytes);
     while (true) {
@@ -111,14 +113,15 @@ class ScriptedChannel final : public Channel {
 
 class ScriptedConnection final : public Connection {
  public:
-  explicit ScriptedConnection(ScriptedNode& node) : node_(node) {}
+  explicit ScriptedConnection(ScriptedNode& node) : node_(node), is_other_(++node.connections == node.other_machine) {}
   Result<std::unique_ptr<Channel>> start(RemoteProgram, Elevation) override {
     return std::make_unique<ScriptedChannel>(node_);
   }
-  std::string host_key() const override { return "SHA256:" + node_.name; }
+  std::string host_key() const override { return "SHA256:" + (is_other_ ? "other" : node_.name); }
 
  private:
   ScriptedNode& node_;
+  bool is_other_;
 };
 
 /// The steps of the trial come from the test.
@@ -172,6 +175,21 @@ RunOptions TrialBench::run_options() {
   return options;
 }
 
+bool TrialBench::is_heard_during_lock_of_last() {
+  const Registry registry{{}};
+  auto options = run_options();
+  options.workers = 1;
+  FleetSession session(cluster_, registry, options);
+  NoPlans planning(session);
+  planning.plan();
+  bool heard = true;
+  ScriptedNode& last = *scripts_.rbegin()->second;
+  last.when_locked = [&] {
+    for (auto& [name, script] : scripts_) heard = heard && (script.get() == &last || script->is_pinged(3));
+  };
+  return session.lock_all(std::chrono::milliseconds(0)) && heard;
+}
+
 bool TrialBench::is_heard_during_work_on_first() {
   const Registry registry{{}};
   FleetSession session(cluster_, registry, run_options());
@@ -201,14 +219,23 @@ Trial::State TrialBench::carry_out() {
                  {window, 0, [](const FleetNode&) { return Roster{}; }, ignore_jobs,
                   [](const std::string& machine_id) { return machine_id == kOwnMachine; }});
   const FleetNode& first = session.nodes().front();
-  for (int place = 0; place < changing; ++place) {
-    trial.add(session.nodes()[static_cast<std::size_t>(place)],
-              {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
-  }
+  const auto add = [&](int begin, int end) {
+    for (int place = begin; place < end; ++place) {
+      trial.add(session.nodes()[static_cast<std::size_t>(place)],
+                {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
+    }
+  };
+  add(0, changing);
   for (const FleetNode& one : session.nodes()) {
     if (one.name() == held) trial.refuse(one, busy_with({kTraining}));
   }
   trial.carry_out();
+  if (changing_later > 0) {
+    add(changing, changing + changing_later);
+    trial.carry_out();
+  }
+  session.keep_alive(session.nodes().front());
+  patience = node("n1").patience;
   for (const FleetNode& one : session.nodes()) states[one.name()] = trial.at(one).trial.state;
   for (const FleetNode& one : session.nodes()) {
     if (one.error) failed.push_back(one.name());

@@ -24,8 +24,13 @@ struct ScriptedNode {
   std::vector<ProbeTarget> probed;
   std::vector<RunningJob> jobs;  ///< The jobs that its agent finds when a trial is to begin.
   int trials = 0;                ///< How often a trial was to begin.
-  std::atomic<bool> cut{false};  ///< The connection breaks.
-  std::atomic<int> users{0};     ///< Threads that are in a call now.
+  int connections = 0;           ///< To its address.
+  /// The connection with that number leads to another machine; 0: none does.
+  int other_machine = 0;
+  std::function<void()> when_locked = [] {};
+  std::chrono::milliseconds patience{0};  ///< Of the last request to it.
+  std::atomic<bool> cut{false};           ///< The connection breaks.
+  std::atomic<int> users{0};              ///< Threads that are in a call now.
   std::atomic<bool> used_by_two{false};
 
   /// Waits until the agent was pinged that many times more; false after twenty seconds.
@@ -66,6 +71,8 @@ class TrialBench {
   /// Carries out the trial. Returns how far n1 is, and notes why its change is not kept.
   Trial::State carry_out();
 
+  /// Locks all nodes, one after the other. False if one of them was not pinged while the last one delayed its answer.
+  bool is_heard_during_lock_of_last();
   /// Locks all nodes, and computes something for n1 that lasts until each other node was pinged. False if one was not.
   bool is_heard_during_work_on_first();
 
@@ -78,11 +85,13 @@ class TrialBench {
   std::vector<std::string> excluded;           ///< Of --exclude.
   bool ignore_jobs = false;                    ///< As --ignore-jobs.
   int changing = 1;                            ///< The first so many nodes have a disruptive step.
+  int changing_later = 0;                      ///< So many nodes after them have one in a second stage.
   std::string held;                            ///< A node on which a job ran when the plan was made.
   std::map<std::string, Trial::State> states;  ///< Of all nodes, after the trial.
   std::string why_not;                         ///< Why the change of n1 is not kept.
   std::optional<Error> deferred;               ///< Why the change of n1 was not started.
   std::vector<std::string> failed;             ///< Nodes that were excluded.
+  std::chrono::milliseconds patience{0};       ///< Of a request to n1 after the trial.
 
  private:
   RunOptions run_options();

@@ -46,6 +46,37 @@ TEST_CASE("trial: a node that delays its answers does not use up the windows of 
   for (const std::string name : {"n1", "n3", "n4"}) CHECK_FALSE(bench.node(name).used_by_two);
 }
 
+TEST_CASE("trial: a node that was confirmed in an earlier stage is no canary of the next one") {
+  TrialBench bench(4);
+  bench.changing = 2;
+  bench.changing_later = 2;
+  bench.node("n3").reaches = [&](const ProbeTarget&) { return !bench.node("n3").transaction; };
+  bench.carry_out();
+  CHECK(bench.states.at("n1") == Trial::State::kConfirmed);
+  CHECK(bench.states.at("n2") == Trial::State::kConfirmed);
+  CHECK(bench.node("n3").trials == 1);
+  CHECK(bench.node("n4").trials == 0);
+}
+
+TEST_CASE("trial: a change is confirmed over a connection to the machine with the same host key only") {
+  TrialBench bench(2);
+  bench.node("n1").other_machine = 2;
+  CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  CHECK(bench.node("n1").connections == 3);
+}
+
+TEST_CASE("trial: after the trial, requests to a node have their usual time again") {
+  TrialBench bench(2);
+  bench.window = std::chrono::seconds(5);
+  CHECK(bench.carry_out() == Trial::State::kConfirmed);
+  CHECK(bench.patience > bench.window);
+}
+
+TEST_CASE("while one node answers its lock late, the agents of all other nodes are kept alive, also with one worker") {
+  TrialBench bench(3);
+  CHECK(bench.is_heard_during_lock_of_last());
+}
+
 TEST_CASE("while the plan of one node is computed, the agents of the other locked nodes are kept alive") {
   TrialBench bench(3);
   CHECK(bench.is_heard_during_work_on_first());
