@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/fleet/session/fan_out.h"
 #include "engine/fleet/session/run_identity.h"
 #include "engine/model/ipv4.h"
 
@@ -106,6 +107,13 @@ bool note_if_lost(VerifyNode& node, const Error& error) {
   if (error.code != ErrorCode::kUnreachable && error.code != ErrorCode::kInterrupted) return false;
   if (!node.lost) node.lost = error;
   return true;
+}
+
+void keep_agents(VerifyContext& context) {
+  fan_out(context.nodes, context.options.workers, [](VerifyNode& node) {
+    if (!node.can_be_asked()) return;
+    if (const auto answered = node.ask(PingRequest{}); !answered) note_if_lost(node, answered.error());
+  });
 }
 
 std::vector<HalfPair> half_pairs(const VerifyContext& context) {

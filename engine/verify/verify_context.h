@@ -125,6 +125,10 @@ std::vector<Check> late_nodes(const VerifyContext& context, Level level);
 /// other error is the agent's own answer.
 bool note_if_lost(VerifyNode& node, const Error& error);
 
+/// Sends a sign of life to each agent that can be asked: an agent without a request for an hour ends. A node that does
+/// not answer is lost.
+void keep_agents(VerifyContext& context);
+
 /// Two halves of two nodes in one network.
 struct HalfPair {
   std::size_t from = 0;  ///< Indexes into VerifyContext::nodes.

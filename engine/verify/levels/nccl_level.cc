@@ -259,7 +259,11 @@ class NcclLevel {
       const std::lock_guard lock(mutex);
       found[pair] = std::move(checks);
     };
-    in_rounds(count(), context_.options.workers, work, [&] { return context_.stop.stop_requested(); });
+    // A round with a rank that answers just in time takes minutes, and the agents have no part in it.
+    in_rounds(
+        count(), context_.options.workers, work, [&] { return context_.stop.stop_requested(); },
+        [&] { keep_agents(context_); });
+    keep_agents(context_);
     for (auto& [pair, checks] : found) append(checks_, std::move(checks));
   }
 

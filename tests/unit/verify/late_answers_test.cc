@@ -113,6 +113,19 @@ TEST_CASE("verify: RDMA with a node that answers just before each deadline ends 
   CHECK(late.front().id == "rdma/spark-03/answers");
 }
 
+TEST_CASE(
+    "verify: after each round of pairs of GPUs, each agent gets a sign of life, and none is waited for too often") {
+  LateFleet fleet(4, Level::kNccl);
+  fleet.delay(2, [](const Request&) { return kJustInTime; });
+  auto context = fleet.context();
+  const Registry registry{{}};
+  context.registry = &registry;
+  run_levels(context);
+  for (const std::size_t node : {0U, 1U, 3U}) CHECK(fleet.asked(node) == 3);
+  CHECK(fleet.asked(2) == 2);
+  CHECK(std::ranges::count(context.checks, "nccl/spark-03/answers", &Check::id) == 1);
+}
+
 TEST_CASE("verify: late answers at the level link leave a node out, and its cables do not fail") {
   LateFleet fleet(4, Level::kLink);
   fleet.delay(2, [](const Request&) { return kJustInTime; });
