@@ -212,6 +212,22 @@ TEST_CASE("export hosts: management addresses by the nodes' names, and the fabri
   CHECK(exported.remarks[0].starts_with("spark-01 is reached by a name, spark.lan"));
 }
 
+TEST_CASE("export hosts: a node's name gets one line, also if another node's fabric has that name") {
+  const std::string twice =
+      "version: 1\nname: lab\nprofile: dgx-spark\nfabric: {topology: direct}\nnodes:\n"
+      "  - {name: spark-01, address: 10.0.0.11}\n";
+  for (const char* const name : {"spark-01-fabric", "Spark-01-Fabric"}) {
+    INFO(name);
+    const auto exported =
+        exported_with_remarks(twice + "  - {name: " + name + ", id: 2, address: 10.0.0.12}\n", "hosts");
+    CHECK(exported.text ==
+          "10.0.0.11 spark-01\n10.0.0.12 " + std::string(name) + "\n192.168.100.12 " + name + "-fabric\n");
+    REQUIRE(exported.remarks.size() == 1);
+    CHECK(exported.remarks[0] ==
+          "there is no line with the fabric address 192.168.100.11: its name spark-01-fabric is the name of a node");
+  }
+}
+
 TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address, login and keys") {
   const auto loaded = load_cluster("version: 1\nname: lab\nnodes: [{name: n1, address: desk-spark}]\n", "cluster.yaml",
                                    builtin_registry());
