@@ -227,8 +227,8 @@ std::string left_out_text(const LeftOut& left_out) {
 
 }  // namespace
 
-std::string to_markdown(const Report& whole, std::size_t most) {
-  const Report report = for_others(whole);
+std::string to_markdown(const Report& whole, const Cluster& cluster, std::size_t most) {
+  const Report report = for_others(whole, cluster);
   const GroupedPlan plan = grouped_plan(report);
   Comment comment(most);
   LeftOut left_out;
