@@ -23,9 +23,9 @@ using testing::sample_report;
 using test::has;
 
 /// A file without a section: no text of a report comes from it.
-const Cluster kPlain;
+const Cluster kWithoutSections;
 
-Cluster cluster_of(const std::string& sections) {
+Cluster file_with(const std::string& sections) {
   const auto loaded = load_cluster("version: 1\nname: lab\nnodes: [{name: spark-01, address: 10.0.0.11}]\n" + sections,
                                    "cluster.yaml", builtin_registry());
   for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
@@ -42,14 +42,14 @@ std::string line_of(const std::string& text, std::size_t number) {
 }  // namespace
 
 TEST_CASE("a plan as markdown reads as specified") {
-  testing::check_golden("markdown-eight-first-plan", to_markdown(testing::first_plan_of_eight(), kPlain));
-  testing::check_golden("markdown-eight-trouble", to_markdown(testing::trouble_among_eight(), kPlain));
+  testing::check_golden("markdown-eight-first-plan", to_markdown(testing::first_plan_of_eight(), kWithoutSections));
+  testing::check_golden("markdown-eight-trouble", to_markdown(testing::trouble_among_eight(), kWithoutSections));
 }
 
 TEST_CASE("markdown begins with a heading of the second rank, and its parts are folded") {
   for (const auto& [name, report] : testing::sample_reports()) {
     INFO(name);
-    const std::string text = to_markdown(report, kPlain);
+    const std::string text = to_markdown(report, kWithoutSections);
     CHECK(text.starts_with("## sparkplan plan: <code>"));
     CHECK(line_of(text, 2).starts_with("<code>"));
     CHECK(line_of(text, 2).ends_with("</code>"));
@@ -65,7 +65,7 @@ TEST_CASE("texts of nodes cannot become markup, links or mentions in markdown") 
   node.plan.changes = {sample_change("sysctl/a", Action::kUpdate, {{"v", "```", testing::kHostileText}}),
                        sample_change("file//etc/motd", Action::kUpdate,
                                      {{"content", "a\n````\n</details>\nb\n", "a\n````\n<img src=x>\n@all\n"}})};
-  const std::string text = to_markdown(sample_report("plan", {node}), kPlain);
+  const std::string text = to_markdown(sample_report("plan", {node}), kWithoutSections);
   INFO(text);
   for (const char* part : {"<script", "onerror=", "@anna", "\x1b", "\xe2\x80\xae"}) CHECK_FALSE(has(text, part));
   // The diff is in a fence that no line of the file closes.
@@ -85,7 +85,7 @@ TEST_CASE("markdown that is too long is cut, and says what is left out") {
                                               {{"content", "x\n", before + "\n" + before + "\n"}}));
   }
   for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}, std::size_t{1500}}) {
-    const std::string text = to_markdown(sample_report("plan", {node}), kPlain, most);
+    const std::string text = to_markdown(sample_report("plan", {node}), kWithoutSections, most);
     INFO(text.substr(text.size() > 500 ? text.size() - 500 : 0));
     CHECK(text.size() <= most);
     CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
@@ -104,7 +104,7 @@ TEST_CASE("markdown that is too long keeps as many problems as fit, and says how
     report.diagnostics.push_back(one);
   }
   for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}}) {
-    const std::string text = to_markdown(report, kPlain, most);
+    const std::string text = to_markdown(report, kWithoutSections, most);
     const std::size_t shown = occurrences(text, "- **warning** ");
     INFO(text.substr(text.size() - 300));
     CHECK(has(text, "| nodes | state |"));
@@ -119,7 +119,7 @@ TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {
       sample_change("file//etc/app.conf", Action::kUpdate, {{"content", "\n\na\n", "\n\npassword = x\n\nb"}})};
-  const Report report = for_others(sample_report("plan", {node}), kPlain);
+  const Report report = for_others(sample_report("plan", {node}), kWithoutSections);
   const FieldChange& field = report.nodes[0].plan.changes[0].fields[0];
   CHECK((field.before == Value("\n\na\n")));
   CHECK((field.after == Value("\n\n(hidden)\n\nb")));
@@ -168,7 +168,7 @@ TEST_CASE("a change between two hidden values is shown as a change") {
                     {{"content", "token = same\nport = 1\n", "token = same\nport = 2\n"}}),
       sample_change("file//root/key", Action::kUpdate,
                     {{"content", "-----BEGIN PRIVATE KEY-----\nAAAA\n", "-----BEGIN PRIVATE KEY-----\nBBBB\n"}})};
-  const Report report = for_others(sample_report("plan", {node}), kPlain);
+  const Report report = for_others(sample_report("plan", {node}), kWithoutSections);
   const auto after = [&](std::size_t change) { return report.nodes[0].plan.changes[change].fields[0].after; };
   CHECK((report.nodes[0].plan.changes[0].fields[0].before == Value("(hidden)")));
   CHECK((after(0) == Value("(hidden, changed)")));
@@ -194,7 +194,7 @@ TEST_CASE("a message that quotes a hidden value hides it, too") {
   one.hint = "replace pw-of-app";
   one.notes.push_back({"hf-value first stands here", {}});
   report.diagnostics.push_back(one);
-  const Cluster cluster = cluster_of(
+  const Cluster cluster = file_with(
       "profile_env: {HF_TOKEN: hf-value}\n"
       "files: [{path: /etc/app.conf, content: \"port = 8080\\npassword = 'pw-of-app'  # new\\n\"}]\n");
   const Report shown = for_others(report, cluster);
@@ -232,18 +232,18 @@ TEST_CASE("a node's hidden texts hide nothing in the messages of other nodes, or
   of_other.message = "spark-02 could not resolve lab.example";
   of_other.node = "spark-02";
   report.diagnostics = {claim, of_all, of_other};
-  const Report shown = for_others(report, kPlain);
+  const Report shown = for_others(report, kWithoutSections);
   CHECK(shown.nodes[0].error->message == "connect to 10.0.0.11: no route to host");
   CHECK(shown.diagnostics[0].message == claim.message);
   CHECK(shown.diagnostics[1].message == of_all.message);
   // In its own messages they are hidden, but not its name.
   CHECK(shown.nodes[1].plan.blocked[0].error.message == "(hidden) is no host");
   CHECK(shown.diagnostics[2].message == "spark-02 could not resolve (hidden)");
-  CHECK(has(to_markdown(report, kPlain), "no route to host"));
+  CHECK(has(to_markdown(report, kWithoutSections), "no route to host"));
 }
 
 TEST_CASE("secrets of the file are hidden in the messages of every node, also of one that has no plan") {
-  const Cluster cluster = cluster_of(
+  const Cluster cluster = file_with(
       "profile_env: {HF_TOKEN: hf-value, OTHER: in-clear, NEW_TOKEN: {secret: {command: [print-token, spark-01]}, "
       "users: [anna]}}\n"
       "files:\n  - {path: /etc/token, content: of-token-file}\n"
@@ -277,7 +277,7 @@ TEST_CASE("thousands of secrets and of messages on one node are all hidden") {
     blocked.error.message = std::string(60, 'v') + " value-" + std::to_string(100'000 + number) + " is refused";
     node.plan.blocked.push_back(std::move(blocked));
   }
-  const Report shown = for_others(sample_report("plan", {node}), kPlain);
+  const Report shown = for_others(sample_report("plan", {node}), kWithoutSections);
   CHECK(shown.nodes[0].plan.blocked.front().error.message == std::string(60, 'v') + " (hidden) is refused");
   CHECK(shown.nodes[0].plan.blocked.back().error.message == std::string(60, 'v') + " (hidden) is refused");
 }
@@ -288,7 +288,7 @@ TEST_CASE("hidden texts that overlap in a message leave nothing of each other") 
                        sample_change("profile_env/B_TOKEN", Action::kCreate, {{"value", Value(), "cdefgh"}}),
                        sample_change("profile_env/C_TOKEN", Action::kCreate, {{"value", Value(), "abcdexyz"}})};
   node.error = Error{ErrorCode::kFailed, "x abcdefgh, abcdexyz, abcd", {}, {}, ""};
-  const Report shown = for_others(sample_report("plan", {node}), kPlain);
+  const Report shown = for_others(sample_report("plan", {node}), kWithoutSections);
   REQUIRE(shown.nodes[0].error);
   CHECK(shown.nodes[0].error->message == "x (hidden), (hidden), abcd");
 }
@@ -299,7 +299,7 @@ TEST_CASE("markdown has no secret") {
                        sample_change("file//root/key", Action::kCreate,
                                      {{"content", Value(), "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"}}),
                        sample_change("profile_env/OTHER", Action::kCreate, {{"", Value(), "shown"}})};
-  const std::string text = to_markdown(sample_report("plan", {node}), kPlain);
+  const std::string text = to_markdown(sample_report("plan", {node}), kWithoutSections);
   CHECK_FALSE(has(text, "hf-new"));
   CHECK_FALSE(has(text, "AAAA"));
   CHECK(has(text, "shown"));
@@ -312,7 +312,7 @@ TEST_CASE("secrets in a text of millions of lines are hidden without a list of i
   change.fields.push_back({"content", "token=abcdef\n" + std::string(std::size_t{4} << 20, '\n'), "a"});
   report.nodes.emplace_back().plan.changes.push_back(std::move(change));
   const auto cost = test::cost_of([&] {
-    const Report hidden = for_others(report, kPlain);
+    const Report hidden = for_others(report, kWithoutSections);
     return hidden.nodes[0].plan.changes[0].fields[0].before.string()->starts_with("(hidden)\n\n");
   });
   CHECK(cost.exit_status == 0);
@@ -330,7 +330,7 @@ TEST_CASE("a message hides the longest of the secrets that begin alike, however 
   change.note = "alphabet soup, alphabet song, " + std::string(40'000, 'b');
   node.plan.changes.push_back(std::move(change));
   const auto cost = test::cost_of([&] {
-    const Report shown = for_others(report, kPlain);
+    const Report shown = for_others(report, kWithoutSections);
     return shown.nodes[0].plan.changes[0].note == "(hidden), (hidden)bet song, " + std::string(40'000, 'b');
   });
   CHECK(cost.exit_status == 0);
