@@ -115,6 +115,39 @@ TEST_CASE("markdown that is too long keeps as many problems as fit, and says how
   }
 }
 
+TEST_CASE("in markdown that is too long, every node has its first problems and changes, whatever another node adds") {
+  NodeReport flood = sample_node(1, NodeStatus::kPending);
+  for (int number = 0; number < 2000; ++number) {
+    std::string letters = std::to_string(number);  // Names with numbers would fold into one row.
+    for (char& digit : letters) digit = static_cast<char>(digit - '0' + 'a');
+    flood.plan.blocked.push_back({{"file", "/etc/" + letters}, {ErrorCode::kFailed, "no " + letters, {}, {}, ""}, {}});
+    flood.plan.changes.push_back(sample_change("file//srv/" + letters, Action::kUpdate,
+                                               {{"content", "x\n", std::string(2000, 'y') + letters + "\n"}}));
+  }
+  NodeReport honest = sample_node(2, NodeStatus::kPending);
+  honest.plan.blocked.push_back({{"file", "/etc/mine"}, {ErrorCode::kFailed, "no space left", {}, {}, ""}, {}});
+  honest.plan.changes = {sample_change("sysctl/vm.of_mine", Action::kUpdate, {{"v", 1, 2}}),
+                         sample_change("file//srv/mine", Action::kUpdate, {{"content", "x\n", "of mine\n"}})};
+  Report report = sample_report("plan", {flood, honest});
+  Diagnostic last;
+  last.severity = Severity::kWarning;
+  last.message = "a warning of the controller";
+  report.diagnostics = {last};
+  for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{8000}}) {
+    const std::string text = to_markdown(report, kWithoutSections, most);
+    INFO(text.substr(text.size() - 3000));
+    CHECK(text.size() <= most);
+    CHECK(text.size() + 3000 > most);
+    CHECK(has(text, "no space left"));
+    CHECK(has(text, "a warning of the controller"));
+    CHECK(has(text, "vm.of&#95;mine"));
+    CHECK(has(text, "<code>/srv/mine</code>"));
+    CHECK(has(text, "\n+of mine\n"));
+    CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
+    CHECK(has(text, " problems, "));
+  }
+}
+
 TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {
