@@ -25,7 +25,9 @@ std::string shown_text(std::string_view text, std::size_t most) {
 
 std::string listed_value(std::string_view value, std::size_t most) {
   std::string text = shown_text(value, most);
-  if (text.find_first_of(",;\"") == std::string::npos && text.find(" on ") == std::string::npos) return text;
+  const bool as_missing = text == "none" || text == "unknown";
+  const bool as_entry = text.find_first_of(",;\"") != std::string::npos || text.find(" on ") != std::string::npos;
+  if (!as_missing && !as_entry) return text;
   std::replace(text.begin(), text.end(), '"', '\'');
   return "\"" + text + "\"";
 }

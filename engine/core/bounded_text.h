@@ -24,7 +24,7 @@ std::string cut_text(std::string text, std::size_t most);
 std::string shown_text(std::string_view text, std::size_t most = kLongestShortText);
 
 /// As shown_text(), for a value that stands in a list beside other nodes' values: in double quotes if a part of it
-/// could be read as an entry of the list.
+/// could be read as an entry of the list, or if it is a word that lists have for a missing value ("none", "unknown").
 std::string listed_value(std::string_view value, std::size_t most = kLongestShortText);
 
 /// The error with all of its texts cut to the lengths above.

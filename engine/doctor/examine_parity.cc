@@ -55,15 +55,15 @@ std::vector<std::string> sparks_without(const ExaminedCluster& cluster, const Va
 template <class Value>
 Verdict equal(const ExaminedCluster& cluster, CheckStatus otherwise, const std::string& none, Value value,
               Missing missing = Missing::kSaysNothing) {
-  auto values = values_of(cluster, value);
+  const auto values = values_of(cluster, value);
   if (values.empty()) return skip(none);
   const auto without = missing == Missing::kSaysNothing ? std::vector<std::string>() : sparks_without(cluster, values);
   if (!without.empty() && missing == Missing::kLeavesOpen && values.size() == 1) {
     return skip(fold_names(without) + " none; " + listed(values));
   }
-  if (!without.empty()) values["none"] = without;
-  if (values.size() == 1) return pass(values.begin()->first);
-  return {otherwise, listed(values)};
+  if (values.size() == 1 && without.empty()) return pass(values.begin()->first);
+  // Beside the values, not among them: a node may word its own value "none".
+  return {otherwise, listed(values) + (without.empty() ? "" : "; " + fold_names(without) + " none")};
 }
 
 Verdict each_once(const Values& values, const std::string& none) {

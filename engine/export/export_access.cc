@@ -1,5 +1,6 @@
 // The formats for tools that know the nodes by their addresses: Slurm, Prometheus, /etc/hosts.
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "engine/core/ascii.h"
@@ -109,6 +110,13 @@ const NodeSpec* owner_of(const std::string& host_name, const Cluster& cluster) {
   return owner;
 }
 
+/// In lower case: resolvers do not tell the two apart.
+std::set<std::string> names_of_nodes(const Cluster& cluster) {
+  std::set<std::string> names;
+  for (const NodeSpec& node : cluster.nodes) names.insert(lower_case(node.name.str()));
+  return names;
+}
+
 }  // namespace
 
 ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry) {
@@ -125,6 +133,7 @@ ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Reg
   // The names of the fabric, as the section `hosts` writes them on the nodes.
   const Facts facts;
   const std::map<std::string, NodeExports> exports;
+  const std::set<std::string> taken = names_of_nodes(cluster);
   std::map<std::string, std::string> fabric;
   for (const NodeSpec* node : selected) {
     const auto section = node->sections.find("hosts");
@@ -135,7 +144,14 @@ ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Reg
       }
     }
   }
-  for (const auto& [name, address] : fabric) exported.text += address + " " + name + "\n";
+  for (const auto& [name, address] : fabric) {
+    if (!taken.contains(lower_case(name))) {
+      exported.text += address + " " + name + "\n";
+      continue;
+    }
+    exported.remarks.push_back("there is no line with the fabric address " + address + ": its name " + name +
+                               " is the name of a node");
+  }
   return exported;
 }
 

@@ -1,7 +1,9 @@
 // The formats for tools that start one job on several nodes: torchrun, Open MPI, vLLM, Ray.
 #include <algorithm>
+#include <utility>
 
 #include "engine/core/json.h"
+#include "engine/core/text.h"
 #include "engine/domain/nccl/framework_environment.h"
 #include "engine/export/formats.h"
 #include "engine/resource/shell_environment.h"
@@ -31,15 +33,27 @@ std::string env_prefix(const Cluster& cluster, const NodeSpec& node, const Hosts
   return text + " \\\n  ";
 }
 
-/// The parameters of mpirun itself. They are networks, so those of one node are right for all.
-std::string mca_options(const Variables& variables) {
-  std::string text;
-  for (const auto& [name, value] : variables) {
-    if (name.starts_with(kMcaPrefix)) {
-      text += " \\\n  --mca " + name.substr(kMcaPrefix.size()) + " " + shell_quote(value);
+/// The parameters of mpirun itself: those that all selected nodes have, with one value. mpirun starts some values as
+/// programs where it runs itself, so the settings of one node must not reach it alone.
+void add_mca_options(const Cluster& cluster, const Hosts& selected, const Registry& registry, ExportedText& exported) {
+  std::map<std::string, std::vector<std::string>> values;  // By variable, of the nodes that have it.
+  for (const NodeSpec* node : selected) {
+    for (const auto& [name, value] : nccl_variables_of(cluster, *node, registry)) {
+      if (name.starts_with(kMcaPrefix)) values[name].push_back(value);
     }
   }
-  return text;
+  std::vector<std::string> differing;
+  for (const auto& [name, of_nodes] : values) {
+    const bool same = std::ranges::all_of(of_nodes, [&](const std::string& one) { return one == of_nodes.front(); });
+    if (of_nodes.size() == selected.size() && same) {
+      exported.text += " \\\n  --mca " + name.substr(kMcaPrefix.size()) + " " + shell_quote(of_nodes.front());
+    } else {
+      differing.push_back(name);
+    }
+  }
+  if (differing.empty()) return;
+  exported.remarks.push_back("the nodes differ in " + join(differing, ", ") +
+                             ": mpirun takes only parameters that all nodes have, with one value");
 }
 
 /// One node's part of the command line: its variables may differ from those of the others.
@@ -97,12 +111,12 @@ ExportedText torchrun(const Cluster& cluster, const Hosts& hosts, const Hosts& s
 ExportedText mpirun(const Cluster& cluster, const Hosts& hosts, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   exported.text = "# on a node that logs in to all others without a password: one rank per node\nmpirun --bind-to none";
-  exported.text += mca_options(nccl_variables_of(cluster, *selected.front(), registry));
+  add_mca_options(cluster, selected, registry, exported);
   for (const NodeSpec* node : selected) {
     exported.text += (node == selected.front() ? "" : " \\\n  :") + mpi_context(cluster, *node, hosts, registry);
   }
   exported.text += "\n";
-  exported.remarks = unknown_of(cluster, selected, registry);
+  for (std::string& remark : unknown_of(cluster, selected, registry)) exported.remarks.push_back(std::move(remark));
   return exported;
 }
 

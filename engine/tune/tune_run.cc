@@ -9,6 +9,7 @@
 #include "engine/core/text.h"
 #include "engine/core/units.h"
 #include "engine/fleet/session/fan_out.h"
+#include "engine/tune/trial_of_run.h"
 #include "engine/verify/levels/gpu_run.h"
 #include "engine/verify/levels/nccl_places.h"
 #include "engine/verify/levels/nccl_run.h"
@@ -237,11 +238,17 @@ class TuneRun {
     options.deadline = deadline_;
     const auto begin = Clock::now();
     const NcclOutcome outcome = run_nccl(places, tune_requests(), options);
-    TuneTrial trial = trial_of(outcome);
+    TuneTrial trial = trial_of(outcome, names_of_ranks());
     trial.seconds = seconds_since(begin);
     if (outcome.failure) note_failure(*outcome.failure, node_of_rank_.at(outcome.failure->place));
     if (trial.trouble.empty() && report_.nccl.empty()) describe(outcome);
     return trial;
+  }
+
+  std::vector<std::string> names_of_ranks() const {
+    std::vector<std::string> names;
+    for (const RankPlace& place : places_of_ranks_) names.push_back(place.name());
+    return names;
   }
 
   /// The network decides which candidates are measured, and nothing on the nodes.
@@ -252,31 +259,10 @@ class TuneRun {
       networks.at(node_of_rank_[rank]) = outcome.transports.at(rank).network;
     }
     report_.network = shown_text(network_of_most(networks));
-    std::vector<std::string> names;
-    for (const RankPlace& place : places_of_ranks_) names.push_back(place.name());
-    report_.limit = memory_limit_of(tune_requests(), outcome, names);
+    report_.limit = memory_limit_of(tune_requests(), outcome, names_of_ranks());
     if (report_.limit.empty()) return;
     findings_.push_back(finding(Severity::kWarning, "tune.memory", report_.limit,
                                 "a setting for small messages can slow large ones down: stop programs on its GPU"));
-  }
-
-  TuneTrial trial_of(const NcclOutcome& outcome) const {
-    TuneTrial trial;
-    if (outcome.failure) {
-      const auto& failure = *outcome.failure;
-      trial.trouble = places_of_ranks_.at(failure.place).name() + ": " + shown_text(failure.error.describe());
-      trial.ends_run = failure.trouble == NcclTrouble::kConnection || failure.trouble == NcclTrouble::kStopped;
-    }
-    for (const NcclMeasurement& one : outcome.measured) {
-      trial.points.push_back({one.collective, one.bytes, one.seconds});
-      if (one.wrong > 0) trial.trouble = "wrong data, found on " + shown_text(one.first_wrong);
-    }
-    if (trial.trouble.empty() && trial.points.empty()) trial.trouble = "nothing was measured";
-    if (!outcome.left_running.empty()) {
-      trial.trouble = "a rank may still be running on " + fold_names(outcome.left_running);
-      trial.ends_run = true;
-    }
-    return trial;
   }
 
   FleetSession& session_;

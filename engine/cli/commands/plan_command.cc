@@ -63,7 +63,7 @@ void print_as(const std::string& format, Report& report, const LoadedCluster& lo
   if (format == kText) console.result(to_text(report, console.style()));
   report = with_findings(std::move(report), loaded);
   if (format == kJson) console.result_json(to_json_value(report));
-  if (format == kMarkdown) console.result(to_markdown(report));
+  if (format == kMarkdown) console.result(to_markdown(report, *loaded.cluster));
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ CheckStatus status_of(const Report& report, bool problems) {
 }  // namespace
 
 std::string to_html(Report whole, const std::vector<NodeSnapshot>& snapshots, const PageContext& context) {
-  const Report report = for_others(std::move(whole));
+  const Report report = for_others(std::move(whole), context.cluster);
   const GroupedPlan plan = grouped_plan(report);
   auto cards = cards_of(report, plan);
   Page page(report, context.version);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -14,14 +13,10 @@
 #include "engine/core/ascii.h"
 #include "engine/core/keyed_digest.h"
 #include "engine/core/text.h"
+#include "engine/report/plan/hidden_texts.h"
 
 namespace sparkplan {
 namespace {
-
-constexpr std::string_view kHidden = "(hidden)";
-constexpr std::string_view kHiddenChanged = "(hidden, changed)";
-/// In messages, no shorter text is hidden: "true", "root" and "0644" would be hidden everywhere.
-constexpr std::size_t kShortestHidden = 5;
 
 /// In upper case, without '_' and '-': "API_KEY", "api-key" and "ApiKey" are one word.
 std::string squeezed(std::string_view text) {
@@ -57,85 +52,27 @@ std::vector<std::string_view> secret_lines(std::string_view text) {
   return lines;
 }
 
-/// The value of "password = 'x'", of "token: x  # new" and of "\"secret\": \"x\",".
-std::string_view value_in(std::string_view line) {
-  const std::size_t sign = line.find_first_of("=:");
-  if (sign == std::string_view::npos) return {};
-  std::string_view value = line.substr(sign + 1);
-  value = trim(value.substr(0, value.find(" #")));
-  while (value.ends_with(',') || value.ends_with(';')) value.remove_suffix(1);
-  const bool quoted = value.size() > 1 && value.front() == value.back() && (value[0] == '"' || value[0] == '\'');
-  return quoted ? value.substr(1, value.size() - 2) : value;
+/// The fields that name a record of a list section: a file, a mount, a unit. Names are shown.
+constexpr std::array<std::string_view, 3> kRecordNames{"path", "target", "name"};
+
+/// True for the file /etc/token and the mount /mnt/secret.
+bool is_secret_record(const Value& record) {
+  return std::ranges::any_of(kRecordNames, [&](std::string_view key) {
+    const Value* name = record.find(key);
+    return name != nullptr && name->string() != nullptr && names_a_secret(*name->string());
+  });
 }
 
-/// The texts that were hidden in values. Messages that quote them hide them, too.
-class HiddenTexts {
- public:
-  void add(std::string_view text) {
-    text = trim(text);
-    if (text.size() >= kShortestHidden && kHiddenChanged.find(text) == std::string_view::npos)
-      texts_.try_emplace(std::string(text));
-  }
-  void add_line(std::string_view line) {
-    add(line);
-    add(value_in(line));
-  }
-  void add_lines(std::string_view text) {
-    for_each_line(text, [&](std::string_view line) { add(line); });
-  }
+bool has_section(const NodeSpec& node, const std::string& key, const Value& body) {
+  const auto found = node.sections.find(key);
+  return found != node.sections.end() && found->second == body;
+}
 
-  /// To be called after the last add(), before hide_in().
-  void link() {
-    std::vector<Texts::value_type*> longer;
-    for (auto& one : texts_) {
-      while (!longer.empty() && !one.first.starts_with(longer.back()->first)) longer.pop_back();
-      if (!longer.empty()) one.second = {&longer.back()->first, &longer.back()->second};
-      longer.push_back(&one);
-    }
-  }
-
-  /// Reads each place of the message once: a node can report thousands of secrets and thousands of messages.
-  void hide_in(std::string& message) const {
-    if (texts_.empty()) return;
-    std::string shown;
-    std::size_t end = 0;  // The end of the hidden part so far: texts can overlap.
-    for (std::size_t at = 0; at < message.size(); ++at) {
-      const std::size_t length = length_at(std::string_view(message).substr(at));
-      if (length > 0 && at >= end) shown += kHidden;
-      end = std::max(end, at + length);
-      if (at >= end) shown += message[at];
-    }
-    message = std::move(shown);
-  }
-
- private:
-  /// The length of the longest hidden text that `rest` begins with; 0 without such a text.
-  std::size_t length_at(std::string_view rest) const {
-    const auto after = texts_.upper_bound(rest);
-    if (after == texts_.begin()) return 0;
-    const auto& [before, shorter] = *std::prev(after);
-    const auto differ = std::mismatch(before.begin(), before.end(), rest.begin(), rest.end());
-    const auto equal = static_cast<std::size_t>(differ.first - before.begin());
-    if (equal == before.size()) return equal;
-    // Each text that `rest` begins with comes before it, so that the last one before `rest` begins with it, too.
-    const Shorter* one = &shorter;
-    while (one->text != nullptr && one->text->size() > equal) one = one->next;
-    return one->text == nullptr ? 0 : one->text->size();
-  }
-
-  /// `text` is the longest other text that this text begins with, `next` the record of `text`. Without one both are
-  /// null.
-  struct Shorter {
-    const std::string* text = nullptr;
-    const Shorter* next = nullptr;
-  };
-  using Texts = std::map<std::string, Shorter, std::less<>>;
-  Texts texts_;
-};
-
-/// Hides secrets in the values of a report, then the quotes of these secrets in its messages.
+/// Hides secrets in values, and collects them.
 class Redactor {
  public:
+  explicit Redactor(HiddenTexts& hidden) : hidden_(hidden) {}
+
   void hide_values(NodePlan& plan) {
     for (Change& change : plan.changes) {
       for (FieldChange& field : change.fields) {
@@ -154,27 +91,42 @@ class Redactor {
     for (auto& [id, value] : plan.resulting) hide(value, nullptr, names_a_secret(id.name));
   }
 
-  /// Between the values and the messages.
-  void end_values() { hidden_.link(); }
-
-  void hide_in_messages(NodeReport& node) const {
-    if (node.error) hide_in(*node.error);
-    for (Change& change : node.plan.changes) hidden_.hide_in(change.note);
-    for (BlockedResource& blocked : node.plan.blocked) hide_in(blocked.error);
-    for (SkippedResource& skipped : node.plan.not_applicable) hidden_.hide_in(skipped.reason);
-  }
-
-  void hide_in(Diagnostic& diagnostic) const {
-    hidden_.hide_in(diagnostic.message);
-    hidden_.hide_in(diagnostic.hint);
-    for (DiagnosticNote& note : diagnostic.notes) hidden_.hide_in(note.message);
+  /// Only collects. Most nodes have the sections of the node before them.
+  void collect(const Cluster& cluster) {
+    const NodeSpec* earlier = nullptr;
+    for (const NodeSpec& node : cluster.nodes) {
+      for (const auto& [key, body] : node.sections) {
+        if (earlier == nullptr || !has_section(*earlier, key, body)) collect(body, false);
+      }
+      earlier = &node;
+    }
   }
 
  private:
-  void hide_in(Error& error) const {
-    hidden_.hide_in(error.message);
-    hidden_.hide_in(error.hint);
-    for (std::string& level : error.context) hidden_.hide_in(level);
+  void collect(const Value& value, bool all) {
+    if (const Value::Map* entries = value.entries()) {
+      for (const MapEntry& entry : *entries) collect(entry, all);
+    } else if (const Value::List* items = value.list_items()) {
+      for (const Value& item : *items) collect_record(item, all);
+    } else if (!value.is_null() && !value.is_unknown()) {
+      Value single = value;
+      hide_single(single, nullptr, all);
+    }
+  }
+
+  void collect(const MapEntry& entry, bool all) {
+    // A reference says where a secret comes from; its value is in no plan.
+    const bool is_reference = entry.key == "secret" && entry.value.is_map();
+    if (!is_reference) collect(entry.value, all || names_a_secret(entry.key));
+  }
+
+  void collect_record(const Value& record, bool all) {
+    const Value::Map* entries = record.entries();
+    if (entries == nullptr) return collect(record, all);
+    const bool is_secret = is_secret_record(record);
+    for (const MapEntry& entry : *entries) {
+      if (std::ranges::find(kRecordNames, entry.key) == kRecordNames.end()) collect(entry, all || is_secret);
+    }
   }
 
   void hide_both(Value& before, Value& after, bool all) {
@@ -246,8 +198,46 @@ class Redactor {
     return shown;
   }
 
-  HiddenTexts hidden_;
+  HiddenTexts& hidden_;
 };
+
+/// Hides in messages the secrets of the node that they are about, and those of the file.
+class Messages {
+ public:
+  Messages(const HiddenTexts& of_node, const HiddenTexts& of_file) : of_node_(of_node), of_file_(of_file) {}
+
+  void hide(NodeReport& node) const {
+    if (node.error) hide(*node.error);
+    for (Change& change : node.plan.changes) hide(change.note);
+    for (BlockedResource& blocked : node.plan.blocked) hide(blocked.error);
+    for (SkippedResource& skipped : node.plan.not_applicable) hide(skipped.reason);
+  }
+
+  void hide(Diagnostic& diagnostic) const {
+    hide(diagnostic.message);
+    hide(diagnostic.hint);
+    for (DiagnosticNote& note : diagnostic.notes) hide(note.message);
+  }
+
+ private:
+  void hide(std::string& text) const { hide_in(text, of_node_, of_file_); }
+  void hide(Error& error) const {
+    hide(error.message);
+    hide(error.hint);
+    for (std::string& level : error.context) hide(level);
+  }
+
+  const HiddenTexts& of_node_;
+  const HiddenTexts& of_file_;
+};
+
+/// A finding of the controller about a node's claims on others. It quotes names and ids, and no values, so the texts of
+/// the node that it warns of hide nothing in it.
+bool is_about_claims(const Diagnostic& diagnostic) {
+  constexpr std::array<std::string_view, 4> kCodes{"roster.", "nodes.", "plan.nothing-made",
+                                                   "ssh_trust.export-refused"};
+  return std::ranges::any_of(kCodes, [&](std::string_view code) { return diagnostic.code.starts_with(code); });
+}
 
 }  // namespace
 
@@ -261,12 +251,25 @@ bool names_a_secret(std::string_view name) {
          std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return has_word(name, word); });
 }
 
-Report for_others(Report report) {
-  Redactor redactor;
-  for (NodeReport& node : report.nodes) redactor.hide_values(node.plan);
-  redactor.end_values();
-  for (NodeReport& node : report.nodes) redactor.hide_in_messages(node);
-  for (Diagnostic& diagnostic : report.diagnostics) redactor.hide_in(diagnostic);
+Report for_others(Report report, const Cluster& cluster) {
+  std::set<std::string, std::less<>> names;
+  for (const NodeSpec& node : cluster.nodes) names.insert(node.name.str());
+  for (const NodeReport& node : report.nodes) names.insert(node.name);
+  const HiddenTexts none(names);
+  HiddenTexts of_file(names);
+  Redactor(of_file).collect(cluster);
+  of_file.link();
+  std::map<std::string_view, HiddenTexts> of_nodes;
+  for (NodeReport& node : report.nodes) {
+    HiddenTexts& own = of_nodes.try_emplace(node.name, names).first->second;
+    Redactor(own).hide_values(node.plan);
+    own.link();
+    Messages(own, of_file).hide(node);
+  }
+  for (Diagnostic& diagnostic : report.diagnostics) {
+    const auto own = is_about_claims(diagnostic) ? of_nodes.end() : of_nodes.find(diagnostic.node);
+    Messages(own == of_nodes.end() ? none : own->second, of_file).hide(diagnostic);
+  }
   return report;
 }
 

@@ -1,6 +1,9 @@
 #include "engine/report/plan/plan_markdown.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -8,6 +11,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/bounded_text.h"
 #include "engine/core/text.h"
+#include "engine/report/plan/fair_share.h"
 #include "engine/report/plan/grouped_plan.h"
 #include "engine/report/plan/plan_for_others.h"
 #include "engine/report/plan/report.h"
@@ -85,26 +89,78 @@ std::vector<SummaryRow> summary_rows(const Report& report) {
   return table;
 }
 
-/// One line for each.
-std::vector<std::string> problem_lines(const Report& report, const GroupedPlan& plan) {
-  std::vector<std::string> lines;
+/// A part of the comment that may be left out.
+struct Piece {
+  enum class Kind { kProblem, kChange, kDiff, kValues };
+  Kind kind = Kind::kProblem;
+  std::function<std::string()> text;  ///< Made again where it is shown: thousands of diffs need no memory.
+};
+
+/// All of them, in the order of the comment. Problems and values have a frame of their own, and so has each type.
+class Pieces {
+ public:
+  Pieces() : frames_{1, 0} {}
+
+  /// The number of the frame.
+  std::size_t add_frame(std::size_t bytes) {
+    frames_.push_back(bytes);
+    return frames_.size() - 1;
+  }
+  /// The number of the piece.
+  std::size_t add(Piece piece, SharedPart part) {
+    part.bytes = piece.text().size();
+    pieces_.push_back(std::move(piece));
+    parts_.push_back(std::move(part));
+    return pieces_.size() - 1;
+  }
+  void choose(std::size_t most) { shown_ = parts_to_show(parts_, frames_, most); }
+
+  std::size_t count() const { return pieces_.size(); }
+  const Piece& piece(std::size_t at) const { return pieces_[at]; }
+  std::size_t frame_of(std::size_t at) const { return parts_[at].frame; }
+  bool is_shown(std::size_t at) const { return shown_[at]; }
+  /// True if it is left out for its own size.
+  bool is_left_out(std::size_t at) const { return !shown_[at] && (!parts_[at].needs || shown_[*parts_[at].needs]); }
+
+ private:
+  std::vector<Piece> pieces_;
+  std::vector<SharedPart> parts_;
+  std::vector<std::size_t> frames_;
+  std::vector<bool> shown_;
+};
+
+constexpr std::size_t kOfProblems = 0;
+constexpr std::size_t kOfValues = 1;
+
+std::string error_line(const NodeReport& node) {
+  return "- **" + std::string(node.status == NodeStatus::kUnreachable ? "unreachable" : "failed") + "** " +
+         code(node.name) + ": " + code(error_text(node)) + "\n";
+}
+
+std::string blocked_line(const ChangeGroup& group) {
+  return "- **blocked** " + code(nodes_of(group)) + " " + code(group.text.type + " " + group.text.name) + ": " +
+         code(change_words(group.text)) + "\n";
+}
+
+std::string finding_line(const Diagnostic& one) {
+  const std::string place = one.where.known() ? one.file + ":" + std::to_string(one.where.line) : std::string(one.node);
+  return "- **" + std::string(to_string(one.severity)) + "** " + code(place) + (place.empty() ? "" : ": ") +
+         code(one.message) + "\n";
+}
+
+/// One line for each. The report and the plan outlive the pieces.
+void add_problem_lines(const Report& report, const GroupedPlan& plan, Pieces& pieces) {
+  const auto add = [&](std::function<std::string()> line, std::vector<std::string> nodes) {
+    pieces.add({Piece::Kind::kProblem, std::move(line)}, {0, std::move(nodes), kOfProblems});
+  };
   for (const NodeReport& node : report.nodes) {
-    if (!node.error) continue;
-    lines.push_back("- **" + std::string(node.status == NodeStatus::kUnreachable ? "unreachable" : "failed") + "** " +
-                    code(node.name) + ": " + code(error_text(node)) + "\n");
+    if (node.error) add([&] { return error_line(node); }, {node.name});
   }
-  for (const ChangeGroup& group : plan.blocked) {
-    lines.push_back("- **blocked** " + code(nodes_of(group)) + " " + code(group.text.type + " " + group.text.name) +
-                    ": " + code(change_words(group.text)) + "\n");
-  }
+  for (const ChangeGroup& group : plan.blocked) add([&] { return blocked_line(group); }, group.nodes);
   for (const Diagnostic& one : report.diagnostics) {
     if (one.severity == Severity::kNote) continue;
-    const std::string place =
-        one.where.known() ? one.file + ":" + std::to_string(one.where.line) : std::string(one.node);
-    lines.push_back("- **" + std::string(to_string(one.severity)) + "** " + code(place) + (place.empty() ? "" : ": ") +
-                    code(one.message) + "\n");
+    add([&] { return finding_line(one); }, one.node.empty() ? std::vector<std::string>() : std::vector{one.node});
   }
-  return lines;
 }
 
 /// A fenced block. The fence is longer than any in the text.
@@ -145,6 +201,8 @@ class Comment {
     text_ += text;
     return true;
   }
+  /// What still fits.
+  std::size_t room() const { return text_.size() + kReserve < most_ ? most_ - text_.size() - kReserve : 0; }
   std::string text() && { return std::move(text_); }
 
  private:
@@ -158,6 +216,13 @@ struct LeftOut {
   std::size_t changes = 0;
   std::size_t diffs = 0;
   bool values = false;
+
+  void count(Piece::Kind kind) {
+    if (kind == Piece::Kind::kProblem) ++problems;
+    if (kind == Piece::Kind::kChange) ++changes;
+    if (kind == Piece::Kind::kDiff) ++diffs;
+    if (kind == Piece::Kind::kValues) values = true;
+  }
 };
 
 void add_summary(Comment& comment, const Report& report, LeftOut& left_out) {
@@ -168,28 +233,26 @@ void add_summary(Comment& comment, const Report& report, LeftOut& left_out) {
   comment.always("\n");
 }
 
-void add_problem_lines(Comment& comment, const std::vector<std::string>& lines, LeftOut& left_out) {
-  for (const std::string& line : lines) {
-    if (!comment.add(line, 1)) ++left_out.problems;
-  }
-  if (left_out.problems < lines.size()) comment.always("\n");
+constexpr std::string_view kEndOfType = "\n</details>\n\n";
+
+std::string head_of(const TypeChanges& type) {
+  return "<details><summary>" + code(type.type) + ": " + counted(type.groups.size(), "change") +
+         "</summary>\n\n| what | name | change | nodes |\n|---|---|---|---|\n";
 }
 
-void add_type(Comment& comment, const TypeChanges& type, LeftOut& left_out) {
-  static const std::string kEnd = "\n</details>\n\n";
-  const std::string head = "<details><summary>" + code(type.type) + ": " + counted(type.groups.size(), "change") +
-                           "</summary>\n\n| what | name | change | nodes |\n|---|---|---|---|\n";
-  if (!comment.add(head, kEnd.size())) {
-    left_out.changes += type.groups.size();
-    return;
-  }
+/// The rows of a type, then its diffs. Returns its frame. The type outlives the pieces.
+std::size_t add_type(const TypeChanges& type, Pieces& pieces) {
+  const std::size_t frame = pieces.add_frame(head_of(type).size() + kEndOfType.size());
+  std::vector<std::size_t> rows;
   for (const ChangeGroup& group : type.groups) {
-    if (!comment.add(row_of(group), kEnd.size())) ++left_out.changes;
+    rows.push_back(pieces.add({Piece::Kind::kChange, [&] { return row_of(group); }}, {0, group.nodes, frame}));
   }
-  for (const ChangeGroup& group : type.groups) {
-    if (!group.text.body.empty() && !comment.add(diff_block(group), kEnd.size())) ++left_out.diffs;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const ChangeGroup& group = type.groups[at];
+    if (group.text.body.empty()) continue;
+    pieces.add({Piece::Kind::kDiff, [&] { return diff_block(group); }}, {0, group.nodes, frame, rows[at]});
   }
-  comment.always(kEnd);
+  return frame;
 }
 
 std::string values_table(const NodeTable& table, const Report& report) {
@@ -225,20 +288,48 @@ std::string left_out_text(const LeftOut& left_out) {
   return "Left out, because a comment has a limit: " + join(parts, ", ") + ". `sparkplan plan` prints everything.\n";
 }
 
+/// The pieces in order, each type in its frame. `heads` are the heads of the types, by frame.
+void write_pieces(const Pieces& pieces, const std::map<std::size_t, std::string>& heads, Comment& comment,
+                  LeftOut& left_out) {
+  std::optional<std::size_t> open;
+  const auto close = [&] {
+    if (open) comment.always(*open == kOfProblems ? "\n" : *open == kOfValues ? "" : std::string(kEndOfType));
+  };
+  for (std::size_t at = 0; at < pieces.count(); ++at) {
+    if (pieces.is_left_out(at)) left_out.count(pieces.piece(at).kind);
+    if (!pieces.is_shown(at)) continue;
+    if (open != pieces.frame_of(at)) {
+      close();
+      open = pieces.frame_of(at);
+      if (const auto head = heads.find(*open); head != heads.end()) comment.always(head->second);
+    }
+    comment.always(pieces.piece(at).text());
+  }
+  close();
+}
+
 }  // namespace
 
-std::string to_markdown(const Report& whole, std::size_t most) {
-  const Report report = for_others(whole);
+std::string to_markdown(const Report& whole, const Cluster& cluster, std::size_t most) {
+  const Report report = for_others(whole, cluster);
   const GroupedPlan plan = grouped_plan(report);
   Comment comment(most);
   LeftOut left_out;
   comment.always("## sparkplan plan: " + code(report.cluster) + "\n\n");
   comment.always(code(verdict_line(report)) + "\n\n");
   add_summary(comment, report, left_out);
-  add_problem_lines(comment, problem_lines(report, plan), left_out);
-  for (const TypeChanges& type : plan.types) add_type(comment, type, left_out);
+  Pieces pieces;
+  add_problem_lines(report, plan, pieces);
+  std::map<std::size_t, std::string> heads;
+  for (const TypeChanges& type : plan.types) heads[add_type(type, pieces)] = head_of(type);
+  std::vector<std::string> names;
+  for (const NodeReport& node : report.nodes) names.push_back(node.name);
   const std::string values = values_table(plan.table, report);
-  if (!values.empty() && !comment.add(values)) left_out.values = true;
+  if (!values.empty()) {
+    pieces.add({Piece::Kind::kValues, [&] { return values; }}, {0, std::move(names), kOfValues});
+  }
+  pieces.choose(comment.room());
+  write_pieces(pieces, heads, comment, left_out);
   comment.always(left_out_text(left_out));
   return std::move(comment).text();
 }

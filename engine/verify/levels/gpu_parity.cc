@@ -54,7 +54,7 @@ NodeSpeed speed_of(const GpuNode& node) {
   NodeSpeed speed{node.name, "", measured.driver, {}};
   std::vector<std::string> models;
   for (const GpuReport& gpu : measured.gpus) {
-    models.push_back(gpu.name);
+    models.push_back(listed_value(gpu.name));
     if (!gpu.load) continue;
     for (const Speed& kind : speeds()) {
       const auto value = kind.value(*gpu.load);
@@ -78,13 +78,16 @@ std::optional<std::string> majority(const std::vector<NodeSpeed>& nodes, std::st
   return std::nullopt;
 }
 
+/// For a list beside the values of other nodes.
+std::string value_text(const std::string& value) { return value.empty() ? "none" : listed_value(value); }
+
 /// "spark-01 580.95.05, spark-02 580.142"
 std::string listed(const std::vector<NodeSpeed>& nodes, std::string NodeSpeed::*text) {
   constexpr std::size_t kMost = 8;
   std::vector<std::string> parts;
   for (const NodeSpeed& node : nodes) {
     if (parts.size() == kMost) break;
-    parts.push_back(node.name + " " + ((node.*text).empty() ? "none" : shown_text(node.*text)));
+    parts.push_back(node.name + " " + value_text(node.*text));
   }
   return join(parts, ", ") + (nodes.size() > kMost ? " and others" : "");
 }
@@ -97,8 +100,7 @@ std::optional<std::string> other_software(const NodeSpeed& node, const std::vect
   const auto usual = majority(nodes, text);
   if (!usual) return "the " + what + "s differ: " + listed(nodes, text);
   if (node.*text == *usual) return std::nullopt;
-  const auto own = (node.*text).empty() ? std::string("none") : shown_text(node.*text);
-  return what + " " + own + ", most nodes have " + (usual->empty() ? "none" : shown_text(*usual));
+  return what + " " + value_text(node.*text) + ", most nodes have " + value_text(*usual);
 }
 
 /// Compares equal GPUs only. Empty if the value is as good as theirs.

@@ -151,11 +151,8 @@ std::string scarce_memory(const NcclOutcome& outcome, const NcclGround& ground) 
   return "the free memory that " + ground.name_of(*least) + " reports";
 }
 
-/// The rank that finds wrong elements has received them from another one.
 void put_wrong_data(const NcclMeasurement& measured, Check& check) {
-  diagnose(check, CheckStatus::kFail, "nccl-wrong-data",
-           std::to_string(measured.wrong) + " wrong elements" + (measured.in_place ? " in place" : "") +
-               ", found first on " + measured.first_wrong + "; any rank may have sent them");
+  diagnose(check, CheckStatus::kFail, "nccl-wrong-data", wrong_data_text(measured));
 }
 
 /// A time has no known limit: it is compared with earlier runs.

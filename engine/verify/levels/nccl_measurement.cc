@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/core/bounded_text.h"
+
 namespace sparkplan {
 namespace {
 
@@ -41,6 +43,11 @@ NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_byte
   }
   measured.bandwidth = collective_bandwidth(run.collective, measured.bytes, ranks, measured.seconds);
   return measured;
+}
+
+std::string wrong_data_text(const NcclMeasurement& measured) {
+  return std::to_string(measured.wrong) + " wrong elements" + (measured.in_place ? " in place" : "") +
+         ", found first on " + shown_text(measured.first_wrong) + "; any rank may have sent them";
 }
 
 std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node) {

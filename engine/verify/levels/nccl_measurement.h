@@ -38,6 +38,10 @@ std::optional<std::size_t> place_of_other_size(const RunCollective& run, const s
 NcclMeasurement measurement_of(const RunCollective& run, std::int64_t asked_bytes,
                                const std::vector<CollectiveResult>& results, const std::vector<std::string>& names);
 
+/// "2 wrong elements in place, found first on spark-02: element 17 is 3, not 6; any rank may have sent them". The rank
+/// that finds them has received them, so the text blames no node. Short, and safe for a terminal.
+std::string wrong_data_text(const NcclMeasurement& measured);
+
 /// The free memory that one rank may count on: ranks on GPUs without their own memory share their node's.
 std::int64_t memory_of_rank(const PreparedRank& rank, int ranks_on_node);
 

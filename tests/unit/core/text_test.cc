@@ -328,6 +328,9 @@ TEST_CASE("a value that could be read as an entry of a list is in quotes") {
   CHECK(listed_value("570, 560") == "\"570, 560\"");
   CHECK(listed_value("570; spark-02 560") == "\"570; spark-02 560\"");
   CHECK(listed_value("570\" on spark-02, \"560") == "\"570' on spark-02, '560\"");
+  // Lists have these words for a node without a value.
+  CHECK(listed_value("none") == "\"none\"");
+  CHECK(listed_value("unknown") == "\"unknown\"");
 }
 
 }  // namespace sparkplan

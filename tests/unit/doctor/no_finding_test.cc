@@ -166,6 +166,22 @@ TEST_CASE("the carrier of a port beside the fabric does not mean that the fabric
   CHECK(status_with({lan.name}) == CheckStatus::kPass);
 }
 
+TEST_CASE("a version that a node words as none is not taken for a missing version") {
+  Facts first;
+  first.product = "NVIDIA DGX Spark";
+  Facts second = first;
+  first.host.gpu_driver = "none";
+  const auto seen = [&] {
+    return test::finding_of(examine({{{"n1", &first, {}}, {"n2", &second, {}}}}), "differs-driver");
+  };
+  CHECK(seen().status == CheckStatus::kFail);
+  CHECK(seen().seen == "n1 \"none\"; n2 none");
+  second.host.gpu_driver = "580.95.05";
+  CHECK(seen().seen == "n2 580.95.05; n1 \"none\"");
+  first.host.gpu_driver.clear();
+  CHECK(seen().seen == "n2 580.95.05; n1 none");
+}
+
 TEST_CASE("an old BIOS that gives the adapter all its lanes is no finding") {
   auto capture = test::read_capture("spark.txt");
   change(capture, {"05/12/2026", "01/15/2026"});

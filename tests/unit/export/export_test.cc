@@ -152,6 +152,26 @@ TEST_CASE("export mpirun: one context per node with its own variables, and netwo
   CHECK(has_line(second, "NODE_RANK=1"));
 }
 
+TEST_CASE("mpirun's own options are those that all selected nodes have, with one value") {
+  std::string text = kPair;
+  const std::string first = "address: 10.0.0.11";
+  text.replace(text.find(first), first.size(), first + ", nccl: {env: {OMPI_MCA_plm_rsh_agent: sh -c id}}");
+  const auto of_first = exported_with_remarks(text, "mpirun");
+  CHECK(of_first.text.find("plm_rsh_agent") == std::string::npos);
+  CHECK(of_first.text.find("--mca oob_tcp_if_include '192.168.100.0/24'") != std::string::npos);
+  REQUIRE(of_first.remarks.size() == 1);
+  CHECK(of_first.remarks[0].starts_with("the nodes differ in OMPI_MCA_plm_rsh_agent: "));
+  // The same parameter with another value.
+  const std::string second = "{port: 2200, host_keys: accept-new}";
+  text.replace(text.find(second), second.size(), second + ", nccl: {env: {OMPI_MCA_plm_rsh_agent: ssh}}");
+  CHECK(exported(text, "mpirun").find("plm_rsh_agent") == std::string::npos);
+  std::string of_all = kPair;
+  of_all.replace(of_all.find("NCCL_DEBUG: WARN"), 16, "OMPI_MCA_plm_rsh_agent: ssh");
+  const auto shared = exported_with_remarks(of_all, "mpirun");
+  CHECK(shared.text.find("--mca plm_rsh_agent 'ssh'") != std::string::npos);
+  CHECK(shared.remarks.empty());
+}
+
 TEST_CASE("export vllm: the first node serves, the others are headless, each with its own address") {
   const std::string print = "vllm() { echo \"$VLLM_HOST_IP $GLOO_SOCKET_IFNAME $*\"; }\n";
   const File file(print + kEnv + exported(kPair, "vllm"));
@@ -190,6 +210,22 @@ TEST_CASE("export hosts: management addresses by the nodes' names, and the fabri
   CHECK(exported.text.find("spark.lan") == std::string::npos);
   REQUIRE(exported.remarks.size() == 1);
   CHECK(exported.remarks[0].starts_with("spark-01 is reached by a name, spark.lan"));
+}
+
+TEST_CASE("export hosts: a node's name gets one line, also if another node's fabric has that name") {
+  const std::string twice =
+      "version: 1\nname: lab\nprofile: dgx-spark\nfabric: {topology: direct}\nnodes:\n"
+      "  - {name: spark-01, address: 10.0.0.11}\n";
+  for (const char* const name : {"spark-01-fabric", "Spark-01-Fabric"}) {
+    INFO(name);
+    const auto exported =
+        exported_with_remarks(twice + "  - {name: " + name + ", id: 2, address: 10.0.0.12}\n", "hosts");
+    CHECK(exported.text ==
+          "10.0.0.11 spark-01\n10.0.0.12 " + std::string(name) + "\n192.168.100.12 " + name + "-fabric\n");
+    REQUIRE(exported.remarks.size() == 1);
+    CHECK(exported.remarks[0] ==
+          "there is no line with the fabric address 192.168.100.11: its name spark-01-fabric is the name of a node");
+  }
 }
 
 TEST_CASE("export ssh-config: an alias of ~/.ssh/config becomes its own address, login and keys") {

@@ -1,6 +1,7 @@
 #include "engine/report/plan/plan_markdown.h"
 
 #include "engine/core/text.h"
+#include "engine/load/load.h"
 #include "engine/report/plan/plan_for_others.h"
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
@@ -21,6 +22,17 @@ using testing::sample_report;
 
 using test::has;
 
+/// A file without a section: no text of a report comes from it.
+const Cluster kWithoutSections;
+
+Cluster file_with(const std::string& sections) {
+  const auto loaded = load_cluster("version: 1\nname: lab\nnodes: [{name: spark-01, address: 10.0.0.11}]\n" + sections,
+                                   "cluster.yaml", builtin_registry());
+  for (const auto& diagnostic : loaded.diagnostics) UNSCOPED_INFO(diagnostic.message);
+  REQUIRE(loaded.cluster);
+  return *loaded.cluster;
+}
+
 /// The line with that number, from 0.
 std::string line_of(const std::string& text, std::size_t number) {
   const auto lines = split_lines(text);
@@ -30,14 +42,14 @@ std::string line_of(const std::string& text, std::size_t number) {
 }  // namespace
 
 TEST_CASE("a plan as markdown reads as specified") {
-  testing::check_golden("markdown-eight-first-plan", to_markdown(testing::first_plan_of_eight()));
-  testing::check_golden("markdown-eight-trouble", to_markdown(testing::trouble_among_eight()));
+  testing::check_golden("markdown-eight-first-plan", to_markdown(testing::first_plan_of_eight(), kWithoutSections));
+  testing::check_golden("markdown-eight-trouble", to_markdown(testing::trouble_among_eight(), kWithoutSections));
 }
 
 TEST_CASE("markdown begins with a heading of the second rank, and its parts are folded") {
   for (const auto& [name, report] : testing::sample_reports()) {
     INFO(name);
-    const std::string text = to_markdown(report);
+    const std::string text = to_markdown(report, kWithoutSections);
     CHECK(text.starts_with("## sparkplan plan: <code>"));
     CHECK(line_of(text, 2).starts_with("<code>"));
     CHECK(line_of(text, 2).ends_with("</code>"));
@@ -53,7 +65,7 @@ TEST_CASE("texts of nodes cannot become markup, links or mentions in markdown") 
   node.plan.changes = {sample_change("sysctl/a", Action::kUpdate, {{"v", "```", testing::kHostileText}}),
                        sample_change("file//etc/motd", Action::kUpdate,
                                      {{"content", "a\n````\n</details>\nb\n", "a\n````\n<img src=x>\n@all\n"}})};
-  const std::string text = to_markdown(sample_report("plan", {node}));
+  const std::string text = to_markdown(sample_report("plan", {node}), kWithoutSections);
   INFO(text);
   for (const char* part : {"<script", "onerror=", "@anna", "\x1b", "\xe2\x80\xae"}) CHECK_FALSE(has(text, part));
   // The diff is in a fence that no line of the file closes.
@@ -73,7 +85,7 @@ TEST_CASE("markdown that is too long is cut, and says what is left out") {
                                               {{"content", "x\n", before + "\n" + before + "\n"}}));
   }
   for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}, std::size_t{1500}}) {
-    const std::string text = to_markdown(sample_report("plan", {node}), most);
+    const std::string text = to_markdown(sample_report("plan", {node}), kWithoutSections, most);
     INFO(text.substr(text.size() > 500 ? text.size() - 500 : 0));
     CHECK(text.size() <= most);
     CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
@@ -92,7 +104,7 @@ TEST_CASE("markdown that is too long keeps as many problems as fit, and says how
     report.diagnostics.push_back(one);
   }
   for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{5000}}) {
-    const std::string text = to_markdown(report, most);
+    const std::string text = to_markdown(report, kWithoutSections, most);
     const std::size_t shown = occurrences(text, "- **warning** ");
     INFO(text.substr(text.size() - 300));
     CHECK(has(text, "| nodes | state |"));
@@ -103,11 +115,44 @@ TEST_CASE("markdown that is too long keeps as many problems as fit, and says how
   }
 }
 
+TEST_CASE("in markdown that is too long, every node has its first problems and changes, whatever another node adds") {
+  NodeReport flood = sample_node(1, NodeStatus::kPending);
+  for (int number = 0; number < 2000; ++number) {
+    std::string letters = std::to_string(number);  // Names with numbers would fold into one row.
+    for (char& digit : letters) digit = static_cast<char>(digit - '0' + 'a');
+    flood.plan.blocked.push_back({{"file", "/etc/" + letters}, {ErrorCode::kFailed, "no " + letters, {}, {}, ""}, {}});
+    flood.plan.changes.push_back(sample_change("file//srv/" + letters, Action::kUpdate,
+                                               {{"content", "x\n", std::string(2000, 'y') + letters + "\n"}}));
+  }
+  NodeReport honest = sample_node(2, NodeStatus::kPending);
+  honest.plan.blocked.push_back({{"file", "/etc/mine"}, {ErrorCode::kFailed, "no space left", {}, {}, ""}, {}});
+  honest.plan.changes = {sample_change("sysctl/vm.of_mine", Action::kUpdate, {{"v", 1, 2}}),
+                         sample_change("file//srv/mine", Action::kUpdate, {{"content", "x\n", "of mine\n"}})};
+  Report report = sample_report("plan", {flood, honest});
+  Diagnostic last;
+  last.severity = Severity::kWarning;
+  last.message = "a warning of the controller";
+  report.diagnostics = {last};
+  for (const std::size_t most : {kMostMarkdownCharacters, std::size_t{8000}}) {
+    const std::string text = to_markdown(report, kWithoutSections, most);
+    INFO(text.substr(text.size() - 3000));
+    CHECK(text.size() <= most);
+    CHECK(text.size() + 3000 > most);
+    CHECK(has(text, "no space left"));
+    CHECK(has(text, "a warning of the controller"));
+    CHECK(has(text, "vm.of&#95;mine"));
+    CHECK(has(text, "<code>/srv/mine</code>"));
+    CHECK(has(text, "\n+of mine\n"));
+    CHECK(occurrences(text, "<details>") == occurrences(text, "</details>"));
+    CHECK(has(text, " problems, "));
+  }
+}
+
 TEST_CASE("lines beside hidden ones stay as they are, also empty ones") {
   NodeReport node = sample_node(1, NodeStatus::kPending);
   node.plan.changes = {
       sample_change("file//etc/app.conf", Action::kUpdate, {{"content", "\n\na\n", "\n\npassword = x\n\nb"}})};
-  const Report report = for_others(sample_report("plan", {node}));
+  const Report report = for_others(sample_report("plan", {node}), kWithoutSections);
   const FieldChange& field = report.nodes[0].plan.changes[0].fields[0];
   CHECK((field.before == Value("\n\na\n")));
   CHECK((field.after == Value("\n\n(hidden)\n\nb")));
@@ -156,7 +201,7 @@ TEST_CASE("a change between two hidden values is shown as a change") {
                     {{"content", "token = same\nport = 1\n", "token = same\nport = 2\n"}}),
       sample_change("file//root/key", Action::kUpdate,
                     {{"content", "-----BEGIN PRIVATE KEY-----\nAAAA\n", "-----BEGIN PRIVATE KEY-----\nBBBB\n"}})};
-  const Report report = for_others(sample_report("plan", {node}));
+  const Report report = for_others(sample_report("plan", {node}), kWithoutSections);
   const auto after = [&](std::size_t change) { return report.nodes[0].plan.changes[change].fields[0].after; };
   CHECK((report.nodes[0].plan.changes[0].fields[0].before == Value("(hidden)")));
   CHECK((after(0) == Value("(hidden, changed)")));
@@ -182,7 +227,10 @@ TEST_CASE("a message that quotes a hidden value hides it, too") {
   one.hint = "replace pw-of-app";
   one.notes.push_back({"hf-value first stands here", {}});
   report.diagnostics.push_back(one);
-  const Report shown = for_others(report);
+  const Cluster cluster = file_with(
+      "profile_env: {HF_TOKEN: hf-value}\n"
+      "files: [{path: /etc/app.conf, content: \"port = 8080\\npassword = 'pw-of-app'  # new\\n\"}]\n");
+  const Report shown = for_others(report, cluster);
   const NodeReport& first = shown.nodes[0];
   CHECK(first.plan.changes[0].note == "a foreign file sets (hidden)");
   REQUIRE(first.error);
@@ -195,7 +243,60 @@ TEST_CASE("a message that quotes a hidden value hides it, too") {
   CHECK(shown.diagnostics[0].message == "8080 is taken, (hidden) is in clear");
   CHECK(shown.diagnostics[0].hint == "replace (hidden)");
   CHECK(shown.diagnostics[0].notes[0].message == "(hidden) first stands here");
-  for (const char* secret : {"hf-value", "hf-in-sync", "pw-of-app"}) CHECK_FALSE(has(to_markdown(report), secret));
+  for (const char* secret : {"hf-value", "hf-in-sync", "pw-of-app"})
+    CHECK_FALSE(has(to_markdown(report, cluster), secret));
+}
+
+TEST_CASE("a node's hidden texts hide nothing in the messages of other nodes, or in warnings about its claims") {
+  NodeReport honest = sample_node(1, NodeStatus::kUnreachable);
+  honest.error = Error{ErrorCode::kUnreachable, "connect to 10.0.0.11: no route to host", {}, {}, "check the cable"};
+  NodeReport other = sample_node(2, NodeStatus::kInSync);
+  other.plan.resulting[{"file", "/etc/token"}] =
+      Value::map({{"content", "no route to host\nconnect to\nspark-02\nmanifest\nrecords machine-ids\nlab.example\n"}});
+  other.plan.blocked = {{{"file", "/etc/token"}, {ErrorCode::kFailed, "lab.example is no host", {}, {}, ""}, {}}};
+  Report report = sample_report("plan", {honest, other});
+  Diagnostic claim;
+  claim.code = "roster.disputed-id";
+  claim.message = "the manifest of spark-02 records machine-ids for other members";
+  claim.node = "spark-02";
+  Diagnostic of_all;
+  of_all.message = "no route to host from any node";
+  Diagnostic of_other;
+  of_other.message = "spark-02 could not resolve lab.example";
+  of_other.node = "spark-02";
+  report.diagnostics = {claim, of_all, of_other};
+  const Report shown = for_others(report, kWithoutSections);
+  CHECK(shown.nodes[0].error->message == "connect to 10.0.0.11: no route to host");
+  CHECK(shown.diagnostics[0].message == claim.message);
+  CHECK(shown.diagnostics[1].message == of_all.message);
+  // In its own messages they are hidden, but not its name.
+  CHECK(shown.nodes[1].plan.blocked[0].error.message == "(hidden) is no host");
+  CHECK(shown.diagnostics[2].message == "spark-02 could not resolve (hidden)");
+  CHECK(has(to_markdown(report, kWithoutSections), "no route to host"));
+}
+
+TEST_CASE("secrets of the file are hidden in the messages of every node, also of one that has no plan") {
+  const Cluster cluster = file_with(
+      "profile_env: {HF_TOKEN: hf-value, OTHER: in-clear, NEW_TOKEN: {secret: {command: [print-token, spark-01]}, "
+      "users: [anna]}}\n"
+      "files:\n  - {path: /etc/token, content: of-token-file}\n"
+      "  - {path: /etc/app.conf, content: \"port = 8080\\npassword: pw-of-app\\n\"}\n"
+      "storage:\n  - {target: /mnt/share, source: {nfs: {server: nas, path: /share}}, options: "
+      "[password=pw-of-mount]}\n");
+  NodeReport node = sample_node(2, NodeStatus::kFailed);
+  node.error = Error{ErrorCode::kFailed,
+                     "hf-value, of-token-file, pw-of-app, pw-of-mount",
+                     {"in-clear, 8080, print-token, spark-01, /etc/token"},
+                     {},
+                     ""};
+  Diagnostic of_file;
+  of_file.message = "hf-value is in clear";
+  Report report = sample_report("plan", {node});
+  report.diagnostics = {of_file};
+  const Report shown = for_others(report, cluster);
+  CHECK(shown.nodes[0].error->message == "(hidden), (hidden), (hidden), (hidden)");
+  CHECK(shown.nodes[0].error->context == node.error->context);
+  CHECK(shown.diagnostics[0].message == "(hidden) is in clear");
 }
 
 TEST_CASE("thousands of secrets and of messages on one node are all hidden") {
@@ -209,7 +310,7 @@ TEST_CASE("thousands of secrets and of messages on one node are all hidden") {
     blocked.error.message = std::string(60, 'v') + " value-" + std::to_string(100'000 + number) + " is refused";
     node.plan.blocked.push_back(std::move(blocked));
   }
-  const Report shown = for_others(sample_report("plan", {node}));
+  const Report shown = for_others(sample_report("plan", {node}), kWithoutSections);
   CHECK(shown.nodes[0].plan.blocked.front().error.message == std::string(60, 'v') + " (hidden) is refused");
   CHECK(shown.nodes[0].plan.blocked.back().error.message == std::string(60, 'v') + " (hidden) is refused");
 }
@@ -220,7 +321,7 @@ TEST_CASE("hidden texts that overlap in a message leave nothing of each other") 
                        sample_change("profile_env/B_TOKEN", Action::kCreate, {{"value", Value(), "cdefgh"}}),
                        sample_change("profile_env/C_TOKEN", Action::kCreate, {{"value", Value(), "abcdexyz"}})};
   node.error = Error{ErrorCode::kFailed, "x abcdefgh, abcdexyz, abcd", {}, {}, ""};
-  const Report shown = for_others(sample_report("plan", {node}));
+  const Report shown = for_others(sample_report("plan", {node}), kWithoutSections);
   REQUIRE(shown.nodes[0].error);
   CHECK(shown.nodes[0].error->message == "x (hidden), (hidden), abcd");
 }
@@ -231,7 +332,7 @@ TEST_CASE("markdown has no secret") {
                        sample_change("file//root/key", Action::kCreate,
                                      {{"content", Value(), "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"}}),
                        sample_change("profile_env/OTHER", Action::kCreate, {{"", Value(), "shown"}})};
-  const std::string text = to_markdown(sample_report("plan", {node}));
+  const std::string text = to_markdown(sample_report("plan", {node}), kWithoutSections);
   CHECK_FALSE(has(text, "hf-new"));
   CHECK_FALSE(has(text, "AAAA"));
   CHECK(has(text, "shown"));
@@ -244,7 +345,7 @@ TEST_CASE("secrets in a text of millions of lines are hidden without a list of i
   change.fields.push_back({"content", "token=abcdef\n" + std::string(std::size_t{4} << 20, '\n'), "a"});
   report.nodes.emplace_back().plan.changes.push_back(std::move(change));
   const auto cost = test::cost_of([&] {
-    const Report hidden = for_others(report);
+    const Report hidden = for_others(report, kWithoutSections);
     return hidden.nodes[0].plan.changes[0].fields[0].before.string()->starts_with("(hidden)\n\n");
   });
   CHECK(cost.exit_status == 0);
@@ -262,7 +363,7 @@ TEST_CASE("a message hides the longest of the secrets that begin alike, however 
   change.note = "alphabet soup, alphabet song, " + std::string(40'000, 'b');
   node.plan.changes.push_back(std::move(change));
   const auto cost = test::cost_of([&] {
-    const Report shown = for_others(report);
+    const Report shown = for_others(report, kWithoutSections);
     return shown.nodes[0].plan.changes[0].note == "(hidden), (hidden)bet song, " + std::string(40'000, 'b');
   });
   CHECK(cost.exit_status == 0);

@@ -265,6 +265,26 @@ TEST_CASE("gpu parity: two nodes that differ are both named, in the same words")
       "the drivers differ: n1 580.159.03, n2 580.142; SM clock: n1 2400 MHz, n2 1600 MHz: "));
 }
 
+TEST_CASE("gpu parity: the words of one node's driver or model cannot be taken for another node's") {
+  auto first = gpu_node("n1");
+  first.outcome.measured->driver = "580.95.05, n2 470.1";
+  const auto driver = parity_of_gpus({first, gpu_node("n2")});
+  CHECK(driver.at(1).cause.starts_with("the drivers differ: n1 \"580.95.05, n2 470.1\", n2 580.159.03: "));
+  first = gpu_node("n1", {good_gpu(), good_gpu()});
+  first.outcome.measured->gpus[0].name = "NVIDIA GB10, n2 NVIDIA H100";
+  first.outcome.measured->gpus[1].name = "none";
+  const auto model = parity_of_gpus({first, gpu_node("n2")});
+  CHECK(
+      model.at(1).cause.starts_with("the models differ: n1 \"'NVIDIA GB10, n2 NVIDIA H100', 'none'\", n2 NVIDIA GB10"));
+  // Of three nodes, two decide together: their text is in quotes, too.
+  first = gpu_node("n1");
+  first.outcome.measured->driver = "none";
+  auto second = gpu_node("n2");
+  second.outcome.measured->driver = "none";
+  const auto usual = parity_of_gpus({first, second, gpu_node("n3")});
+  CHECK(usual.at(2).cause.starts_with("driver 580.159.03, most nodes have \"none\": "));
+}
+
 TEST_CASE("gpu parity: a node with several GPUs is as fast as its slowest") {
   auto slow = good_gpu();
   slow.load->clock_mhz = 1000;

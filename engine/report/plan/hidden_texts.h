@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace sparkplan {
+
+inline constexpr std::string_view kHidden = "(hidden)";
+inline constexpr std::string_view kHiddenChanged = "(hidden, changed)";
+
+/// The texts that were hidden in values: messages that quote them hide them, too. Texts of fewer than five characters
+/// are left out, because "true", "root" and "0644" would be hidden everywhere.
+class HiddenTexts {
+ public:
+  /// `shown` are never hidden: the names of the nodes. The set outlives the object.
+  explicit HiddenTexts(const std::set<std::string, std::less<>>& shown) : shown_(&shown) {}
+
+  /// The text without blanks at both ends.
+  void add(std::string_view text);
+  /// The line, and its value: of "password = 'x'", of "token: x  # new" and of "\"secret\": \"x\",".
+  void add_line(std::string_view line);
+  void add_lines(std::string_view text);
+  /// To be called after the last add(), before length_at().
+  void link();
+
+  bool empty() const { return texts_.empty(); }
+  /// The length of the longest hidden text that `rest` begins with; 0 without such a text.
+  std::size_t length_at(std::string_view rest) const;
+
+ private:
+  /// `text` is the longest other text that this text begins with, `next` the record of `text`. Without one both are
+  /// null.
+  struct Shorter {
+    const std::string* text = nullptr;
+    const Shorter* next = nullptr;
+  };
+  using Texts = std::map<std::string, Shorter, std::less<>>;
+
+  const std::set<std::string, std::less<>>* shown_;
+  Texts texts_;
+};
+
+/// Hides the texts of both in the message. Reads each place of it once: a node can report thousands of secrets and
+/// thousands of messages.
+void hide_in(std::string& message, const HiddenTexts& some, const HiddenTexts& others);
+
+}  // namespace sparkplan
