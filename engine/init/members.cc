@@ -63,16 +63,20 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The first label of the host name, reduced to what a node name allows; empty if nothing is left.
+/// The first label of the host name, reduced to what a node name allows; empty if no node may have the rest as a name.
 std::string node_name_from(std::string_view host_name) {
   std::string name(host_name.substr(0, host_name.find('.')));
   std::replace(name.begin(), name.end(), '_', '-');
-  if (name == "localhost" || !NodeName::parse(name)) return "";
+  const std::string in_lower_case = lower(name);
+  if (in_lower_case == "localhost" || in_lower_case == kControllerName || !NodeName::parse(name)) return "";
   return name;
 }
 
+/// The stem is cut if the name would be too long.
 std::string numbered(const std::string& stem, int number) {
-  return stem + (number < 10 ? "-0" : "-") + std::to_string(number);
+  constexpr std::size_t kLongestName = 63;
+  const std::string ending = (number < 10 ? "-0" : "-") + std::to_string(number);
+  return stem.substr(0, kLongestName - ending.size()) + ending;
 }
 
 class Naming {
