@@ -218,7 +218,7 @@ Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& 
 }  // namespace
 
 Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& registry) {
-  SPARK_TRY(Members members, members_of(input.machines));
+  SPARK_TRY(Members members, members_of(input.machines, registry));
   std::vector<FoundFabric> found;
   for (const Member& member : members.nodes) found.push_back(found_fabric(member, registry));
   const FabricChoice fabric = choose_fabric(members, found, registry);
