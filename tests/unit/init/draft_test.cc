@@ -168,6 +168,29 @@ TEST_CASE("a manifest with what no file may have is left out with a remark, and 
   }
 }
 
+TEST_CASE("a machine that no file may have is left out with a remark, and the other machines get their file") {
+  auto second = bare_spark(2);
+  second.address = "10.0.0.12 x";
+  const auto draft = attempt({bare_spark(1), second, bare_spark(3)});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.not-written"));
+  CHECK(contains(draft->text, "  # No file may have it: \"10.0.0.12 x\" is not an address\n"));
+  const Cluster cluster = loaded(draft->text);
+  REQUIRE(cluster.nodes.size() == 2);
+  CHECK(cluster.nodes[1].name.str() == "spark-03");
+  const bool lists_another = GENERATE(false, true);
+  if (lists_another) {
+    RosterEntry other;
+    other.name = "spark-07";
+    other.id = 7;
+    other.address = "10.0.0.17";
+    second.manifest.emplace().roster = Roster{"lab", "11111111-2222-4333-8444-555555555555", 1, {other}};
+  }
+  const auto alone = attempt({second});
+  REQUIRE_FALSE(alone);
+  CHECK(contains(alone.error().message, "is not an address"));
+}
+
 TEST_CASE("an RDMA device whose name no file may have is left out, and the other machines get their file") {
   auto second = bare_spark(2);
   for (LinkFacts& link : second.facts->links) link.rdma_devices.clear();
