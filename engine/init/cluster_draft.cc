@@ -251,8 +251,7 @@ void leave_out_unloadable(Members& members, const Registry& registry) {
 Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& registry) {
   SPARK_TRY(Members members, members_of(input.machines, registry));
   leave_out_unloadable(members, registry);
-  std::vector<FoundFabric> found;
-  for (const Member& member : members.nodes) found.push_back(found_fabric(member, registry));
+  const std::vector<FoundFabric> found = found_fabrics(members, registry);
   const FabricChoice fabric = choose_fabric(members, found, registry);
   SPARK_TRY(const Cluster cluster, cluster_with_fabric(members, fabric, registry));
   Sections sections = sections_of(members, cluster, registry);

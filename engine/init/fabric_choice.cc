@@ -63,8 +63,9 @@ class Choice {
     const bool any = std::any_of(found_.begin(), found_.end(), [](const auto& one) { return !one.interfaces.empty(); });
     if (any) {
       keep_what_is_there();
-    } else if (std::ranges::none_of(members_.nodes, [](const auto& one) { return one.managed(); })) {
+    } else if (std::ranges::none_of(found_, &FoundFabric::managed)) {
       propose_fabric(members_, registry_, result_);
+      exclude_those_with_others();
     }
     if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
     add_devices();
@@ -76,6 +77,25 @@ class Choice {
   const Facts& facts(std::size_t i) const { return *members_.nodes[i].machine->facts; }
   bool was_read(std::size_t i) const { return members_.nodes[i].machine != nullptr; }
   std::size_t count() const { return members_.nodes.size(); }
+
+  /// A machine's own `interfaces` stay as they are. If one of them is on the proposed port, it has no part in the
+  /// fabric.
+  void exclude_those_with_others() {
+    if (result_.section.is_null()) return;
+    for (std::size_t i = 0; i < count(); ++i) {
+      const auto others = names_of_others(found_[i]);
+      if (others.empty()) continue;
+      const auto cluster = cluster_of(file_so_far(), registry_);
+      const auto derived = cluster ? derived_interfaces(cluster->nodes[i], facts(i)) : std::nullopt;
+      if (!derived || std::ranges::none_of(*derived, [&](const auto& one) { return others.contains(one.name); })) {
+        continue;
+      }
+      const std::string& name = members_.nodes[i].name;
+      result_.of_nodes[name] = Value();
+      result_.why +=
+          "\n" + name + " has no part in the fabric: sparkplan already manages an interface of the port there.";
+    }
+  }
 
   void keep_what_is_there() {
     if (!keep_by_topology(members_)) {
@@ -324,7 +344,9 @@ class Choice {
           if (is_device_name(device) && !known && devices.size() < kMostDevices) devices.push_back(device);
         }
       }
-      if (devices.empty() || members_.nodes[i].managed()) continue;
+      const auto own = result_.of_nodes.find(members_.nodes[i].name);
+      const bool excluded = own != result_.of_nodes.end() && own->second.is_null();
+      if (devices.empty() || found_[i].managed || excluded) continue;
       result_.of_nodes[members_.nodes[i].name].set("hcas", list_of_texts(devices));
     }
   }

@@ -101,6 +101,51 @@ TEST_CASE("machines that agree on their ports, or each have a link on one of the
   CHECK_FALSE(contains(draft_of({bare_spark(1, {1}), unreachable("10.0.0.12")}), "would fit"));
 }
 
+TEST_CASE("one manifest does not keep a fabric from the other machines") {
+  /// The nodes of the file, and then new machines, three in all.
+  const auto three = [](const std::string& nodes) {
+    auto machines = applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nnodes:\n" + nodes));
+    for (int i = static_cast<int>(machines.size()) + 1; i <= 3; ++i) machines.push_back(bare_spark(i));
+    for (int i = 1; i <= 3; ++i) machines[static_cast<std::size_t>(i) - 1].facts->links = bare_spark(i).facts->links;
+    return machines;
+  };
+  const std::string first = "  - {name: spark-01, address: 10.0.0.11, sysctl: {vm.swappiness: 10}}\n";
+  const std::string second = "  - {name: spark-02, address: 10.0.0.12, sysctl: {vm.swappiness: 10}}\n";
+  const std::string fabric = "\nfabric: {topology: switch, port: 1}\n";
+  CHECK(contains(draft_of(three(first)), fabric));
+  // Two manifests may say that the machines have none, and so may one for its own machine.
+  CHECK_FALSE(contains(draft_of(three(first + second)), "\nfabric:"));
+  auto alone = three(first);
+  alone.resize(1);
+  CHECK_FALSE(contains(draft_of(alone), "\nfabric:"));
+
+  // What sparkplan manages on the port stays.
+  const auto draft = attempt(
+      three("  - {name: spark-01, address: 10.0.0.11, interfaces: [{name: enp1s0f1np1, address: 10.0.20.11/24}]}\n"));
+  REQUIRE(draft);
+  CHECK(contains(draft->text, fabric));
+  CHECK_FALSE(has_remark(*draft, "init.not-written"));
+  CHECK(contains(unwrapped(draft->text), "spark-01 has no part in the fabric"));
+  const Cluster cluster = loaded(draft->text);
+  CHECK(cluster.nodes[0].fabric.empty());
+  CHECK(contains(draft->text, "10.0.20.11/24"));
+  CHECK(cluster.nodes[1].fabric.size() == 2);
+}
+
+TEST_CASE("one managed machine without a managed fabric keeps the addresses that its port has") {
+  auto machines =
+      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nsysctl: {vm.swappiness: 10}\n"
+                     "nodes: [{name: spark-01, address: 10.0.0.11}]\n"));
+  machines.push_back(bare_spark(2));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::string last = std::to_string(i + 11) + "/24";
+    set_address(machines[i], "enp1s0f1np1", "192.168.100." + last);
+    set_address(machines[i], "enP2p1s0f1np1", "192.168.101." + last);
+  }
+  CHECK(contains(draft_of(machines), "\nfabric: {topology: direct, port: 1, adopt: keep}\n"));
+  CHECK_FALSE(contains(draft_of(machines), "fabric: null"));
+}
+
 TEST_CASE("addresses derived from other ids give the nodes these ids") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
