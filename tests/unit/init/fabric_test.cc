@@ -6,16 +6,6 @@
 #include "tests/unit/init/machines.h"
 
 namespace sparkplan::test {
-namespace {
-
-/// The file without the line breaks inside its comments.
-std::string unwrapped(std::string text) {
-  for (auto at = text.find("\n# "); at != std::string::npos; at = text.find("\n# ", at)) text.replace(at, 3, " ");
-  return text;
-}
-
-}  // namespace
-
 TEST_CASE("new DGX Sparks are drafted without a cable, with two, and in a ring") {
   const auto fabric_of = [](std::vector<InitMachine> machines) {
     const Cluster cluster = loaded(draft_of(machines));
@@ -101,51 +91,6 @@ TEST_CASE("machines that agree on their ports, or each have a link on one of the
   CHECK_FALSE(contains(draft_of({bare_spark(1, {1}), unreachable("10.0.0.12")}), "would fit"));
 }
 
-TEST_CASE("one manifest does not keep a fabric from the other machines") {
-  /// The nodes of the file, and then new machines, three in all.
-  const auto three = [](const std::string& nodes) {
-    auto machines = applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nnodes:\n" + nodes));
-    for (int i = static_cast<int>(machines.size()) + 1; i <= 3; ++i) machines.push_back(bare_spark(i));
-    for (int i = 1; i <= 3; ++i) machines[static_cast<std::size_t>(i) - 1].facts->links = bare_spark(i).facts->links;
-    return machines;
-  };
-  const std::string first = "  - {name: spark-01, address: 10.0.0.11, sysctl: {vm.swappiness: 10}}\n";
-  const std::string second = "  - {name: spark-02, address: 10.0.0.12, sysctl: {vm.swappiness: 10}}\n";
-  const std::string fabric = "\nfabric: {topology: switch, port: 1}\n";
-  CHECK(contains(draft_of(three(first)), fabric));
-  // Two manifests may say that the machines have none, and so may one for its own machine.
-  CHECK_FALSE(contains(draft_of(three(first + second)), "\nfabric:"));
-  auto alone = three(first);
-  alone.resize(1);
-  CHECK_FALSE(contains(draft_of(alone), "\nfabric:"));
-
-  // What sparkplan manages on the port stays.
-  const auto draft = attempt(
-      three("  - {name: spark-01, address: 10.0.0.11, interfaces: [{name: enp1s0f1np1, address: 10.0.20.11/24}]}\n"));
-  REQUIRE(draft);
-  CHECK(contains(draft->text, fabric));
-  CHECK_FALSE(has_remark(*draft, "init.not-written"));
-  CHECK(contains(unwrapped(draft->text), "spark-01 has no part in the fabric"));
-  const Cluster cluster = loaded(draft->text);
-  CHECK(cluster.nodes[0].fabric.empty());
-  CHECK(contains(draft->text, "10.0.20.11/24"));
-  CHECK(cluster.nodes[1].fabric.size() == 2);
-}
-
-TEST_CASE("one managed machine without a managed fabric keeps the addresses that its port has") {
-  auto machines =
-      applied(loaded("version: 1\nname: lab\nssh: {user: nvidia}\nsysctl: {vm.swappiness: 10}\n"
-                     "nodes: [{name: spark-01, address: 10.0.0.11}]\n"));
-  machines.push_back(bare_spark(2));
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::string last = std::to_string(i + 11) + "/24";
-    set_address(machines[i], "enp1s0f1np1", "192.168.100." + last);
-    set_address(machines[i], "enP2p1s0f1np1", "192.168.101." + last);
-  }
-  CHECK(contains(draft_of(machines), "\nfabric: {topology: direct, port: 1, adopt: keep}\n"));
-  CHECK_FALSE(contains(draft_of(machines), "fabric: null"));
-}
-
 TEST_CASE("addresses derived from other ids give the nodes these ids") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
@@ -156,27 +101,6 @@ TEST_CASE("addresses derived from other ids give the nodes these ids") {
   const std::string text = draft_of({first, second});
   CHECK(contains(text, "{name: spark-01, id: 11, address: 10.0.0.11}"));
   CHECK_FALSE(contains(text, "interfaces:"));
-}
-
-TEST_CASE("networks that one machine names for the fabric of the others are a warning") {
-  std::vector<InitMachine> machines{bare_spark(1), bare_spark(2), bare_spark(3)};
-  const auto configure = [&](std::size_t at) {
-    const std::string last = std::to_string(at + 11) + "/24";
-    set_address(machines[at], "enp1s0f1np1", "198.51.100." + last);
-    set_address(machines[at], "enP2p1s0f1np1", "198.51.101." + last);
-  };
-  configure(0);
-  const auto draft = attempt(machines);
-  REQUIRE(draft);
-  CHECK(contains(draft->text, "subnets: [198.51.100.0/24, 198.51.101.0/24]"));
-  CHECK(has_remark(*draft, "init.unsupported-fabric"));
-  CHECK(contains(unwrapped(draft->text),
-                 "only spark-01 has fabric addresses: the file gives spark-[02-03] addresses of "
-                 "the same networks, 198.51.100.0/24, 198.51.101.0/24"));
-  configure(1);
-  const auto agreed = attempt(machines);
-  REQUIRE(agreed);
-  CHECK_FALSE(has_remark(*agreed, "init.unsupported-fabric"));
 }
 
 TEST_CASE("the interface of our own connection is never part of the fabric") {

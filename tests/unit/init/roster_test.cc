@@ -25,14 +25,6 @@ std::vector<InitMachine> one_with_roster(const std::vector<RosterEntry>& entries
   return machines;
 }
 
-std::string message_of(const DraftedFile& draft, const std::string& code) {
-  std::string message;
-  for (const Diagnostic& remark : draft.remarks) {
-    if (remark.code == code) message += remark.message + "\n";
-  }
-  return message;
-}
-
 /// The nodes that are not in maintenance.
 std::vector<std::string> working_nodes(const Cluster& cluster) {
   std::vector<std::string> names;
@@ -92,7 +84,7 @@ TEST_CASE("a roster entry that no file may have is left out with a remark that n
   }
   const auto draft = attempt(one_with_roster({broken, sound, own}));
   REQUIRE(draft);
-  const std::string message = message_of(*draft, "init.not-written");
+  const std::string message = remarks_of(*draft, "init.not-written");
   CHECK(contains(message, "the manifest of nvidia@10.0.0.13 lists a member that the file lacks"));
   CHECK(contains(message, why));
   const Cluster cluster = loaded(draft->text);
@@ -124,7 +116,7 @@ TEST_CASE("a manifest with thousands of members leaves room for the machines, in
   const auto draft = attempt(machines);
   CHECK((std::clock() - begin) / CLOCKS_PER_SEC < 5);
   REQUIRE(draft);
-  CHECK(contains(message_of(*draft, "init.not-written"), valid ? " and 1046 more" : " and 2043 more"));
+  CHECK(contains(remarks_of(*draft, "init.not-written"), valid ? " and 1046 more" : " and 2043 more"));
   const Cluster cluster = loaded(draft->text);
   CHECK(cluster.nodes.size() == (valid ? 1000U : 3U));
   CHECK(working_nodes(cluster) == std::vector<std::string>{"spark-01", "spark-02", "spark-03"});
@@ -133,7 +125,7 @@ TEST_CASE("a manifest with thousands of members leaves room for the machines, in
 TEST_CASE("members that one manifest alone lists are named with its machine") {
   const auto draft = attempt(one_with_roster({entry_of("x-1", 51, "10.9.9.1")}));
   REQUIRE(draft);
-  CHECK(contains(message_of(*draft, "init.more-members"),
+  CHECK(contains(remarks_of(*draft, "init.more-members"),
                  "x-1 belongs to the cluster, too, according to the manifest of nvidia@10.0.0.13 alone, and appears"));
 }
 
