@@ -123,9 +123,8 @@ class FileText {
 
  private:
   void write_profile() {
-    if (profile_.name.empty()) return;
     writer_.comment(profile_.why);
-    writer_.entry("profile", profile_.name);
+    if (!profile_.name.empty()) writer_.entry("profile", profile_.name);
   }
 
   void write_fabric() {

@@ -44,6 +44,16 @@ TEST_CASE("eight new DGX Sparks on a switch get topology switch") {
   compare_with_golden("eight-new-sparks", draft_of(machines));
 }
 
+TEST_CASE("machines of another product that take the profile from most machines are named") {
+  std::vector<InitMachine> machines{bare_spark(1), bare_spark(2), bare_spark(3), bare_spark(4)};
+  machines[2].facts->product = "Some server";
+  CHECK(contains(draft_of(machines), "\n# Without spark-03, `profile: dgx-spark` would fit: it is no DGX Spark.\n"));
+  machines[3].facts->product = "Some server";
+  CHECK(contains(draft_of(machines), "\n# Without spark-[03-04], `profile: dgx-spark` would fit: they are no DGX"));
+  machines[0].facts->product = "Some server";
+  CHECK_FALSE(contains(draft_of(machines), "profile"));
+}
+
 TEST_CASE("existing addresses are kept, and the files that set them stay in charge") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
