@@ -123,9 +123,8 @@ class FileText {
 
  private:
   void write_profile() {
-    if (profile_.name.empty()) return;
     writer_.comment(profile_.why);
-    writer_.entry("profile", profile_.name);
+    if (!profile_.name.empty()) writer_.entry("profile", profile_.name);
   }
 
   void write_fabric() {
@@ -215,12 +214,43 @@ Result<Cluster> cluster_with_fabric(const Members& members, const FabricChoice& 
   return failure(ErrorCode::kInvalidInput, "no valid file can describe these machines: " + wrong->message, wrong->hint);
 }
 
+/// A machine with which no file is valid must not keep the others from theirs. If no file is valid with any of
+/// them, the members stay as they are.
+void leave_out_unloadable(Members& members, const Registry& registry) {
+  const std::vector<Member> all = members.nodes;
+  const auto file_with = [&](const std::vector<bool>& kept) {
+    members.nodes.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (kept[i]) members.nodes.push_back(all[i]);
+    }
+    return members.nodes.empty() ? Value() : bare_file_of(members);
+  };
+  const auto kept = loadable_parts(all.size(), [&](const std::vector<bool>& tried) {
+    const Value file = file_with(tried);
+    return file.is_null() || cluster_of(file, registry).has_value();
+  });
+  std::vector<bool> with = kept;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (kept[i]) continue;
+    with[i] = true;
+    const std::string why = first_error_of(file_with(with), registry);
+    with[i] = false;
+    const std::string given = all[i].machine == nullptr ? all[i].name : all[i].machine->given;
+    members.remarks.push_back(finding(Severity::kWarning, "init.not-written",
+                                      given + " is left out, because no file may have it: " + why,
+                                      "correct that and run init again"));
+    if (all[i].machine != nullptr) members.left_out.push_back({all[i].machine, "No file may have it: " + why});
+  }
+  file_with(kept);
+  if (members.read() == 0) members.nodes = all;
+}
+
 }  // namespace
 
 Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& registry) {
-  SPARK_TRY(Members members, members_of(input.machines));
-  std::vector<FoundFabric> found;
-  for (const Member& member : members.nodes) found.push_back(found_fabric(member, registry));
+  SPARK_TRY(Members members, members_of(input.machines, registry));
+  leave_out_unloadable(members, registry);
+  const std::vector<FoundFabric> found = found_fabrics(members, registry);
   const FabricChoice fabric = choose_fabric(members, found, registry);
   SPARK_TRY(const Cluster cluster, cluster_with_fabric(members, fabric, registry));
   Sections sections = sections_of(members, cluster, registry);

@@ -38,8 +38,8 @@ struct DraftedFile {
 /// Pure. Drafts the file that changes as little as possible on these machines. It declares again everything that the
 /// manifests of the nodes list as managed. It keeps existing fabric addresses, and omits entries where sparkplan
 /// derives the same value. It passes load_cluster().
-/// Errors: kInvalidInput (two entries are the same machine; no machine was read), kRefused (members of different
-/// clusters), kBug (the drafted file would not load).
+/// Errors: kInvalidInput (two entries are the same machine; no file may have any machine), kUnreachable (no machine was
+/// read), kRefused (members of different clusters), kBug (the drafted file would not load).
 Result<DraftedFile> draft_cluster(const InitInput& input, const Registry& registry);
 
 }  // namespace sparkplan

@@ -14,6 +14,7 @@
 #include "engine/core/tree.h"
 #include "engine/init/bare_file.h"
 #include "engine/init/fabric_candidates.h"
+#include "engine/init/fabric_deciders.h"
 #include "engine/init/fabric_found.h"
 #include "engine/init/new_fabric.h"
 #include "engine/load/fabric.h"
@@ -63,8 +64,10 @@ class Choice {
     const bool any = std::any_of(found_.begin(), found_.end(), [](const auto& one) { return !one.interfaces.empty(); });
     if (any) {
       keep_what_is_there();
-    } else if (std::ranges::none_of(members_.nodes, [](const auto& one) { return one.managed(); })) {
+    } else if (std::ranges::none_of(found_, &FoundFabric::managed)) {
       propose_fabric(members_, registry_, result_);
+      if (!result_.section.is_null()) result_.origin = FabricOrigin::kProposed;
+      exclude_those_with_others();
     }
     if (!result_.section.is_null() && !finding_against_it().empty()) give_up(any);
     add_devices();
@@ -76,6 +79,25 @@ class Choice {
   const Facts& facts(std::size_t i) const { return *members_.nodes[i].machine->facts; }
   bool was_read(std::size_t i) const { return members_.nodes[i].machine != nullptr; }
   std::size_t count() const { return members_.nodes.size(); }
+
+  /// A machine's own `interfaces` stay as they are. If one of them is on the proposed port, it has no part in the
+  /// fabric.
+  void exclude_those_with_others() {
+    if (result_.section.is_null()) return;
+    for (std::size_t i = 0; i < count(); ++i) {
+      const auto others = names_of_others(found_[i]);
+      if (others.empty()) continue;
+      const auto cluster = cluster_of(file_so_far(), registry_);
+      const auto derived = cluster ? derived_interfaces(cluster->nodes[i], facts(i)) : std::nullopt;
+      if (!derived || std::ranges::none_of(*derived, [&](const auto& one) { return others.contains(one.name); })) {
+        continue;
+      }
+      const std::string& name = members_.nodes[i].name;
+      result_.of_nodes[name] = Value();
+      result_.why +=
+          "\n" + name + " has no part in the fabric: sparkplan already manages an interface of the port there.";
+    }
+  }
 
   void keep_what_is_there() {
     if (!keep_by_topology(members_)) {
@@ -100,35 +122,10 @@ class Choice {
       result_.why = "The fabric addresses already exist, and derive from the nodes' ids.";
       const bool slow = section.integer_or("mtu", kUsualMtu) < kUsualMtu;
       if (slow) result_.why += " The MTU also exists already; the fabric is designed for 9000.";
-      tell_who_decides();
+      result_.origin = FabricOrigin::kDerived;
       return true;
     }
     return false;
-  }
-
-  /// Machines without addresses get some of the networks that exist. One machine could name any network, also one that
-  /// the others reach through their gateway.
-  void tell_who_decides() {
-    std::vector<std::string> with;
-    std::vector<std::string> without;
-    std::set<std::string> networks;
-    for (std::size_t i = 0; i < count(); ++i) {
-      if (!was_read(i)) continue;
-      const auto& interfaces = found_[i].interfaces;
-      if (!interfaces.empty()) with.push_back(members_.nodes[i].name);
-      if (interfaces.empty() && !found_[i].managed) without.push_back(members_.nodes[i].name);
-      for (const FoundInterface& one : interfaces) {
-        if (const auto address = parse_ipv4_interface(one.address)) networks.insert(address->network().str());
-      }
-    }
-    if (networks.empty() || without.empty() || members_.decides_for_all(with.size(), with.size() + without.size()))
-      return;
-    const std::vector<std::string> listed(networks.begin(), networks.end());
-    const std::string named = "only " + fold_names(with) + (with.size() == 1 ? " has" : " have") +
-                              " fabric addresses: the file gives " + fold_names(without) +
-                              " addresses of the same networks, " + join(listed, ", ");
-    result_.remarks.push_back(finding(Severity::kWarning, "init.unsupported-fabric", named,
-                                      "check that these networks are for the fabric alone, or write other `subnets`"));
   }
 
   bool gives_what_was_found(const Cluster& cluster) const {
@@ -157,6 +154,7 @@ class Choice {
   }
 
   void keep_word_by_word() {
+    result_.origin = FabricOrigin::kListed;
     result_.section = Value::map({{"topology", topology_of_found()}});
     result_.why = "The fabric addresses already exist and derive from no id, so each node lists its own.";
     for (std::size_t i = 0; i < count(); ++i) {
@@ -236,7 +234,9 @@ class Choice {
       if (interfaces.size() > kMostTold) result_.why += "\n" + name + " has more.";
     }
     result_.why += "\nCorrect that and run `sparkplan init` again, or write `fabric` by hand.";
-    if (keep_managed_alone()) return;
+    const bool kept = keep_managed_alone();
+    result_.origin = FabricOrigin::kRefused;
+    if (kept) return;
     result_.section = Value();
     result_.of_nodes.clear();
   }
@@ -324,7 +324,9 @@ class Choice {
           if (is_device_name(device) && !known && devices.size() < kMostDevices) devices.push_back(device);
         }
       }
-      if (devices.empty() || members_.nodes[i].managed()) continue;
+      const auto own = result_.of_nodes.find(members_.nodes[i].name);
+      const bool excluded = own != result_.of_nodes.end() && own->second.is_null();
+      if (devices.empty() || found_[i].managed || excluded) continue;
       result_.of_nodes[members_.nodes[i].name].set("hcas", list_of_texts(devices));
     }
   }
@@ -351,7 +353,19 @@ class Choice {
 }  // namespace
 
 FabricChoice choose_fabric(Members& members, const std::vector<FoundFabric>& found, const Registry& registry) {
-  return Choice(members, found, registry).run();
+  const Members before = members;
+  FabricChoice choice = Choice(members, found, registry).run();
+  const ChoiceWithout choose_without = [&](const std::vector<std::size_t>& machines) {
+    Members rest = before;
+    std::vector<FoundFabric> found_on_rest = found;
+    for (const std::size_t i : machines) {
+      rest.nodes[i].machine = nullptr;
+      found_on_rest[i] = {};
+    }
+    return Choice(rest, found_on_rest, registry).run();
+  };
+  tell_who_decides(members, found, choose_without, choice);
+  return choice;
 }
 
 }  // namespace sparkplan

@@ -125,6 +125,28 @@ FoundFabric found_fabric(const Member& member, const Registry& registry) {
   return none;
 }
 
+std::vector<FoundFabric> found_fabrics(const Members& members, const Registry& registry) {
+  const auto managed = static_cast<std::size_t>(std::ranges::count_if(members.nodes, &Member::managed));
+  const bool manifests_decide = members.decides_for_all(managed, managed);
+  std::vector<FoundFabric> found;
+  for (const Member& member : members.nodes) {
+    found.push_back(found_fabric(member, registry));
+    FoundFabric& fabric = found.back();
+    if (manifests_decide || !fabric.managed || !fabric.interfaces.empty()) continue;
+    fabric.managed = false;
+    fabric.interfaces = from_facts(*member.machine->facts).interfaces;
+    const auto others = names_of_others(fabric);
+    std::erase_if(fabric.interfaces, [&](const FoundInterface& one) { return others.contains(one.name); });
+  }
+  return found;
+}
+
+std::set<std::string> names_of_others(const FoundFabric& found) {
+  std::set<std::string> names;
+  for (const Value& record : items_of(&found.others)) names.insert(record.text_or("name", ""));
+  return names;
+}
+
 std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type) {
   std::map<std::string, Value> applied;
   for (const auto& [id, resource] : manifest.resources) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,13 @@ std::vector<const LinkFacts*> fabric_links(const Facts& facts, bool held = false
 
 /// Pure. Empty for a member that was not read.
 FoundFabric found_fabric(const Member& member, const Registry& registry);
+
+/// Pure. The fabric of each member. A manifest without a fabric may say that its machine has none. But if the manifests
+/// may not decide for all machines, the machine's facts count, as for a new one: Members::decides_for_all().
+std::vector<FoundFabric> found_fabrics(const Members& members, const Registry& registry);
+
+/// The names of the interfaces in FoundFabric::others.
+std::set<std::string> names_of_others(const FoundFabric& found);
 
 /// The values that were last applied for one type, by resource name.
 std::map<std::string, Value> applied_of(const Manifest& manifest, const std::string& type);

@@ -7,6 +7,7 @@
 
 #include "engine/core/ids.h"
 #include "engine/core/text.h"
+#include "engine/init/roster_entries.h"
 #include "engine/load/fabric.h"
 #include "engine/load/unresolved_node.h"
 #include "engine/plan/roster.h"
@@ -63,16 +64,20 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The first label of the host name, reduced to what a node name allows; empty if nothing is left.
+/// The first label of the host name, reduced to what a node name allows; empty if no node may have the rest as a name.
 std::string node_name_from(std::string_view host_name) {
   std::string name(host_name.substr(0, host_name.find('.')));
   std::replace(name.begin(), name.end(), '_', '-');
-  if (name == "localhost" || !NodeName::parse(name)) return "";
+  const std::string in_lower_case = lower(name);
+  if (in_lower_case == "localhost" || in_lower_case == kControllerName || !NodeName::parse(name)) return "";
   return name;
 }
 
+/// The stem is cut if the name would be too long.
 std::string numbered(const std::string& stem, int number) {
-  return stem + (number < 10 ? "-0" : "-") + std::to_string(number);
+  constexpr std::size_t kLongestName = 63;
+  const std::string ending = (number < 10 ? "-0" : "-") + std::to_string(number);
+  return stem.substr(0, kLongestName - ending.size()) + ending;
 }
 
 class Naming {
@@ -106,7 +111,7 @@ class Naming {
     node.ssh = machine.ssh;
     if (const RosterEntry* known = entry(machine)) {
       node.name = known->name;
-      node.id = known->id;
+      if (used_ids_.insert(known->id).second) node.id = known->id;  // One manifest may give an id to two members.
       if (machine.facts && !known->machine_id.empty() && known->machine_id != machine.facts->machine_id) {
         node.remark = "the cluster has recorded another machine-id for this node: the machine was probably reinstalled";
       } else if (machine.facts && !known->host_key.empty() && known->host_key != machine.host_key) {
@@ -188,24 +193,14 @@ class Naming {
   std::set<const RosterEntry*> claimed_;
   std::set<std::string> taken_;        // In lower case, because resolvers ignore case.
   std::map<std::string, int> called_;  // Likewise.
-  std::set<int> ids_;
+  std::set<int> ids_;                  // Of all members of the roster.
+  std::set<int> used_ids_;             // Of the machines with an entry.
 };
 
-Member from_roster(const RosterEntry& entry) {
-  Member node;
-  node.name = entry.name;
-  node.id = entry.id;
-  node.address = entry.address;
-  node.ssh.user = entry.user;
-  node.ssh.port = entry.port;
-  node.ssh.jump = entry.jump;
-  if (entry.become == "none") node.ssh.become = Become::kNone;
-  return node;
-}
-
 /// Adds members that the user did not name or that did not answer: without them, the next apply would release them.
-void add_unread(const Roster& roster, const Naming& naming, Members& members) {
-  std::vector<std::string> unnamed;
+void add_unread(const Roster& roster, const Rosters& rosters, const Naming& naming, const Registry& registry,
+                EntriesLeftOut& left_out, Members& members) {
+  std::vector<RosterEntry> unread;
   for (const RosterEntry& entry : roster.members) {
     const bool there = std::any_of(members.nodes.begin(), members.nodes.end(), [&](const Member& node) {
       // One address is one machine, whatever member it claims to be.
@@ -213,17 +208,27 @@ void add_unread(const Roster& roster, const Naming& naming, Members& members) {
           node.address == entry.address && node.ssh.port == entry.port && node.ssh.jump == entry.jump;
       return node.name == entry.name || same_place;
     });
-    if (there || entry.leaving || !entry.root.empty()) continue;
-    members.nodes.push_back(from_roster(entry));
-    const bool tried = naming.has_found(entry);
-    members.nodes.back().remark = tried ? "its machine could not be read" : "its machine was not given to `init`";
-    if (!tried) unnamed.push_back(entry.name);
+    if (!there && !entry.leaving && entry.root.empty()) unread.push_back(entry);
+  }
+  std::set<std::string_view> tried;
+  for (const RosterEntry& entry : roster.members) {
+    if (naming.has_found(entry)) tried.insert(entry.name);
+  }
+  const std::string source = rosters.size() == 1 && members.read() > 1
+                                 ? ", according to the manifest of " + rosters.begin()->first + " alone"
+                                 : "";
+  std::vector<std::string> unnamed;
+  for (Member& node : loadable_beside(members.nodes, unread, registry, left_out)) {
+    const bool was_tried = tried.contains(node.name);
+    node.remark = was_tried ? "its machine could not be read" : "its machine was not given to `init`";
+    if (!was_tried) unnamed.push_back(node.name);
+    members.nodes.push_back(std::move(node));
   }
   if (unnamed.empty()) return;
   members.remarks.push_back(finding(Severity::kWarning, "init.more-members",
                                     fold_names(unnamed) + " belong" + (unnamed.size() == 1 ? "s" : "") +
-                                        " to the cluster, too, and appear" + (unnamed.size() == 1 ? "s" : "") +
-                                        " in the file with `maintenance: true`",
+                                        " to the cluster, too" + source + ", and appear" +
+                                        (unnamed.size() == 1 ? "s" : "") + " in the file with `maintenance: true`",
                                     "name all machines of the cluster to read them too"));
 }
 
@@ -269,7 +274,7 @@ std::size_t Members::read() const {
       std::count_if(nodes.begin(), nodes.end(), [](const Member& node) { return node.machine != nullptr; }));
 }
 
-Result<Members> members_of(const std::vector<InitMachine>& machines) {
+Result<Members> members_of(const std::vector<InitMachine>& machines, const Registry& registry) {
   const auto twins = machines_of_one_id(machines);
   Rosters rosters;
   std::vector<const InitMachine*> apart;
@@ -278,9 +283,13 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
     apart.push_back(&machine);
     if (machine.manifest) rosters.emplace(machine.given, &machine.manifest->roster);
   }
-  const AgreedRoster agreed = agree_on_roster(rosters);
-  const Roster& roster = agreed.roster;
+  AgreedRoster agreed = agree_on_roster(rosters);
+  Roster& roster = agreed.roster;
   if (!agreed.refused.empty() && roster.uuid.empty()) return failure(agreed.refused.begin()->second);
+  std::erase_if(rosters,
+                [&](const auto& one) { return one.second->uuid.empty() || agreed.refused.contains(one.first); });
+  EntriesLeftOut left_out;
+  leave_out_impossible(roster, left_out);
   Members members;
   add_remarks(agreed, members);
   Naming naming(apart, roster);
@@ -310,7 +319,8 @@ Result<Members> members_of(const std::vector<InitMachine>& machines) {
   if (members.nodes.empty())
     return failure(ErrorCode::kUnreachable, "none of the machines could be read",
                    "correct the errors above and repeat; no file was written");
-  add_unread(roster, naming, members);
+  add_unread(roster, rosters, naming, registry, left_out, members);
+  for (Diagnostic& remark : left_out.remarks(rosters)) members.remarks.push_back(std::move(remark));
   naming.give_ids(members.nodes);
   const std::string name = agreed_name(apart, agreed, members);
   members.cluster_known = !name.empty();

@@ -44,8 +44,9 @@ struct Members {
   }
 };
 
-/// Pure. Names and ids as in most of the manifests, else from host names. Errors: those of draft_cluster().
-Result<Members> members_of(const std::vector<InitMachine>& machines);
+/// Pure. Names and ids as in most of the manifests, else from host names. What they list and no file may have is left
+/// out, with a remark. Errors: those of draft_cluster().
+Result<Members> members_of(const std::vector<InitMachine>& machines, const Registry& registry);
 
 /// Removes machines that the user did not name and that have the machine-id and a host key of an earlier machine. A
 /// discovered machine announces other addresses than the one that the user named. A machine-id alone is a claim, which

@@ -62,8 +62,22 @@ void join(Value& section, const Value& more) {
 
 constexpr const char* kDgxSpark = "dgx-spark";
 
-bool are_sparks(const std::vector<const Facts*>& all) {
-  return !all.empty() && std::all_of(all.begin(), all.end(), [](const Facts* facts) { return is_dgx_spark(*facts); });
+/// For the reader of the file: the machines that take the profile from all, if most could have it. One machine could
+/// claim any product. Empty if most machines are no DGX Sparks.
+std::string who_prevents_profile(const Members& members) {
+  std::vector<std::string> others;
+  std::size_t sparks = 0;
+  for (const Member& member : members.nodes) {
+    if (member.machine == nullptr) continue;
+    if (is_dgx_spark(*member.machine->facts)) {
+      ++sparks;
+    } else {
+      others.push_back(member.name);
+    }
+  }
+  if (sparks < others.size()) return "";
+  return "Without " + fold_first_names(others) + ", `profile: dgx-spark` would fit: " +
+         (others.size() == 1 ? "it is no DGX Spark." : "they are no DGX Sparks.");
 }
 
 /// The section as section_from() writes it, for comparison; unchanged if no type can write it.
@@ -268,11 +282,14 @@ ProfileChoice choose_profile(const Members& members, const Cluster& cluster, con
   for (const Member& member : members.nodes) {
     if (member.machine != nullptr) facts.push_back(&*member.machine->facts);
   }
-  if (!are_sparks(facts)) return {};
+  if (facts.empty()) return {};
   const auto managed = static_cast<std::size_t>(
       std::count_if(members.nodes.begin(), members.nodes.end(), [](const Member& one) { return one.managed(); }));
   // A single manifest does not take the profile from the other machines.
-  if (managed == 0 || !members.decides_for_all(managed, managed)) return {kDgxSpark, kWhat + what_it_changes(members)};
+  const bool manifests_decide = managed > 0 && members.decides_for_all(managed, managed);
+  if (!std::ranges::all_of(facts, [](const Facts* one) { return is_dgx_spark(*one); }))
+    return {"", manifests_decide ? "" : who_prevents_profile(members)};
+  if (!manifests_decide) return {kDgxSpark, kWhat + what_it_changes(members)};
   Value::Map rest = sections.of_cluster;
   for (const NodeSpec& node : cluster.nodes) {
     if (node.ssh.user != cluster.nodes.front().ssh.user) return {};  // Then the profile differs between the nodes.

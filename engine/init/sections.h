@@ -50,7 +50,7 @@ struct ProfileChoice {
 
 /// Pure. Chooses dgx-spark if all machines are DGX Sparks and it would change nothing that sparkplan manages on them.
 /// The settings of the profile are then removed from `sections`. Also chooses it if the manifests may not decide for
-/// all machines: Members::decides_for_all().
+/// all machines: Members::decides_for_all(). Without a profile, `why` names the machines that alone prevent it.
 ProfileChoice choose_profile(const Members& members, const Cluster& cluster, const Registry& registry,
                              Sections& sections);
 

@@ -44,6 +44,16 @@ TEST_CASE("eight new DGX Sparks on a switch get topology switch") {
   compare_with_golden("eight-new-sparks", draft_of(machines));
 }
 
+TEST_CASE("machines of another product that take the profile from most machines are named") {
+  std::vector<InitMachine> machines{bare_spark(1), bare_spark(2), bare_spark(3), bare_spark(4)};
+  machines[2].facts->product = "Some server";
+  CHECK(contains(draft_of(machines), "\n# Without spark-03, `profile: dgx-spark` would fit: it is no DGX Spark.\n"));
+  machines[3].facts->product = "Some server";
+  CHECK(contains(draft_of(machines), "\n# Without spark-[03-04], `profile: dgx-spark` would fit: they are no DGX"));
+  machines[0].facts->product = "Some server";
+  CHECK_FALSE(contains(draft_of(machines), "profile"));
+}
+
 TEST_CASE("existing addresses are kept, and the files that set them stay in charge") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
@@ -166,6 +176,29 @@ TEST_CASE("a manifest with what no file may have is left out with a remark, and 
     CHECK(node.sections.at("sysctl").find("vm.swappiness") != nullptr);
     CHECK_FALSE(node.sections.contains("files"));
   }
+}
+
+TEST_CASE("a machine that no file may have is left out with a remark, and the other machines get their file") {
+  auto second = bare_spark(2);
+  second.address = "10.0.0.12 x";
+  const auto draft = attempt({bare_spark(1), second, bare_spark(3)});
+  REQUIRE(draft);
+  CHECK(has_remark(*draft, "init.not-written"));
+  CHECK(contains(draft->text, "  # No file may have it: \"10.0.0.12 x\" is not an address\n"));
+  const Cluster cluster = loaded(draft->text);
+  REQUIRE(cluster.nodes.size() == 2);
+  CHECK(cluster.nodes[1].name.str() == "spark-03");
+  const bool lists_another = GENERATE(false, true);
+  if (lists_another) {
+    RosterEntry other;
+    other.name = "spark-07";
+    other.id = 7;
+    other.address = "10.0.0.17";
+    second.manifest.emplace().roster = Roster{"lab", "11111111-2222-4333-8444-555555555555", 1, {other}};
+  }
+  const auto alone = attempt({second});
+  REQUIRE_FALSE(alone);
+  CHECK(contains(alone.error().message, "is not an address"));
 }
 
 TEST_CASE("an RDMA device whose name no file may have is left out, and the other machines get their file") {

@@ -6,16 +6,6 @@
 #include "tests/unit/init/machines.h"
 
 namespace sparkplan::test {
-namespace {
-
-/// The file without the line breaks inside its comments.
-std::string unwrapped(std::string text) {
-  for (auto at = text.find("\n# "); at != std::string::npos; at = text.find("\n# ", at)) text.replace(at, 3, " ");
-  return text;
-}
-
-}  // namespace
-
 TEST_CASE("new DGX Sparks are drafted without a cable, with two, and in a ring") {
   const auto fabric_of = [](std::vector<InitMachine> machines) {
     const Cluster cluster = loaded(draft_of(machines));
@@ -111,27 +101,6 @@ TEST_CASE("addresses derived from other ids give the nodes these ids") {
   const std::string text = draft_of({first, second});
   CHECK(contains(text, "{name: spark-01, id: 11, address: 10.0.0.11}"));
   CHECK_FALSE(contains(text, "interfaces:"));
-}
-
-TEST_CASE("networks that one machine names for the fabric of the others are a warning") {
-  std::vector<InitMachine> machines{bare_spark(1), bare_spark(2), bare_spark(3)};
-  const auto configure = [&](std::size_t at) {
-    const std::string last = std::to_string(at + 11) + "/24";
-    set_address(machines[at], "enp1s0f1np1", "198.51.100." + last);
-    set_address(machines[at], "enP2p1s0f1np1", "198.51.101." + last);
-  };
-  configure(0);
-  const auto draft = attempt(machines);
-  REQUIRE(draft);
-  CHECK(contains(draft->text, "subnets: [198.51.100.0/24, 198.51.101.0/24]"));
-  CHECK(has_remark(*draft, "init.unsupported-fabric"));
-  CHECK(contains(unwrapped(draft->text),
-                 "only spark-01 has fabric addresses: the file gives spark-[02-03] addresses of "
-                 "the same networks, 198.51.100.0/24, 198.51.101.0/24"));
-  configure(1);
-  const auto agreed = attempt(machines);
-  REQUIRE(agreed);
-  CHECK_FALSE(has_remark(*agreed, "init.unsupported-fabric"));
 }
 
 TEST_CASE("the interface of our own connection is never part of the fabric") {

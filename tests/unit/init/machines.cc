@@ -177,6 +177,19 @@ Cluster loaded(const std::string& text) {
   return *file.cluster;
 }
 
+std::string unwrapped(std::string text) {
+  for (auto at = text.find("\n# "); at != std::string::npos; at = text.find("\n# ", at)) text.replace(at, 3, " ");
+  return text;
+}
+
+std::string remarks_of(const DraftedFile& draft, const std::string& code) {
+  std::string messages;
+  for (const Diagnostic& remark : draft.remarks) {
+    if (remark.code == code) messages += remark.message + "\n";
+  }
+  return messages;
+}
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace sparkplan::test

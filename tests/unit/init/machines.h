@@ -36,6 +36,12 @@ bool has_remark(const DraftedFile& draft, const std::string& code);
 std::string draft_of(const std::vector<InitMachine>& machines);
 Cluster loaded(const std::string& text);
 
+/// The file without the line breaks inside its comments.
+std::string unwrapped(std::string text);
+
+/// The messages of the remarks with this code, each on a line.
+std::string remarks_of(const DraftedFile& draft, const std::string& code);
+
 bool contains(const std::string& text, const std::string& part);
 
 }  // namespace sparkplan::test

@@ -18,6 +18,28 @@ TEST_CASE("invalid and repeated host names are replaced by unique names") {
   CHECK(cluster.nodes[2].id == 3);
 }
 
+TEST_CASE("a machine whose host name no node may have gets another name") {
+  auto second = bare_spark(2);
+  second.facts->hostname = GENERATE("here", "HERE.lan", "LocalHost");
+  const std::string text = draft_of({bare_spark(1), second, bare_spark(3)});
+  CHECK(contains(text, "# the machine's host name is \"" + second.facts->hostname + "\", not a valid node name\n"));
+  const Cluster cluster = loaded(text);
+  REQUIRE(cluster.nodes.size() == 3);
+  CHECK(cluster.nodes[0].name.str() == "spark-01");
+  CHECK(cluster.nodes[1].name.str() == "node-01");
+  CHECK(cluster.nodes[2].name.str() == "spark-03");
+}
+
+TEST_CASE("machines that share the longest host name get numbered names that are no longer") {
+  auto first = bare_spark(1);
+  auto second = bare_spark(2);
+  first.facts->hostname = second.facts->hostname = std::string(63, 'a');
+  const Cluster cluster = loaded(draft_of({first, second, bare_spark(3)}));
+  REQUIRE(cluster.nodes.size() == 3);
+  CHECK(cluster.nodes[0].name.str() == std::string(60, 'a') + "-01");
+  CHECK(cluster.nodes[1].name.str() == std::string(60, 'a') + "-02");
+}
+
 TEST_CASE("names that differ only in case get unique names") {
   auto first = bare_spark(1);
   auto second = bare_spark(2);
