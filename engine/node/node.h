@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/core/text.h"
 #include "engine/model/facts.h"
 
 namespace sparkplan {
@@ -117,6 +119,24 @@ class NodeReader {
   /// Errors: kNotFound, kPermissionDenied, kUnsupported above `max_bytes` or for a file that is not regular.
   virtual Result<std::string> read_file(const std::filesystem::path& path,
                                         std::size_t max_bytes = std::size_t{1} << 20) const = 0;
+
+  /// Limits of read_lines(), in bytes.
+  struct LineLimits {
+    std::size_t line = std::size_t{64} << 10;  ///< Longer lines are left out.
+    std::size_t all = std::size_t{1} << 30;    ///< Of the file.
+  };
+  /// Calls `take` for each line of a regular file in turn, without its '\n', and stops at the first Error of `take`. A
+  /// large file costs time, but no memory beyond a line. The default is for nodes whose files are in memory.
+  /// Errors: as read_file(), with kUnsupported above `limits.all`; that of `take`.
+  virtual Result<void> read_lines(const std::filesystem::path& path, const LineLimits& limits,
+                                  const std::function<Result<void>(std::string_view)>& take) const {
+    SPARK_TRY(const std::string text, read_file(path, limits.all));
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view line = take_line(rest);
+      if (line.size() <= limits.line) SPARK_CHECK(take(line));
+    }
+    return {};
+  }
 
   /// lstat(2). Errors: kNotFound, kPermissionDenied.
   virtual Result<FileStatus> status(const std::filesystem::path& path) const = 0;

@@ -112,6 +112,13 @@ Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t m
   return read_whole(file.get(), path, max_bytes);
 }
 
+Result<void> LocalNode::read_lines(const fs::path& path, const LineLimits& limits,
+                                   const std::function<Result<void>(std::string_view)>& take) const {
+  SPARK_TRY(const fs::path place, place_of(path));
+  SPARK_TRY(const FileDescriptor file, open_descriptor(place, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  return take_lines_of(file.get(), path, limits, take);
+}
+
 /// Opening a device may have side effects, so the status of the file comes first. /proc then leads to the same file,
 /// whatever another user puts at the path meanwhile.
 Result<FileContent> LocalNode::read_regular_file(const fs::path& path, std::size_t max_bytes) const {

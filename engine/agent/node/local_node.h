@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
@@ -34,6 +35,8 @@ class LocalNode final : public Node {
   bool live() const override { return live_; }
   Result<std::string> read_file(const std::filesystem::path& path,
                                 std::size_t max_bytes = std::size_t{1} << 20) const override;
+  Result<void> read_lines(const std::filesystem::path& path, const LineLimits& limits,
+                          const std::function<Result<void>(std::string_view)>& take) const override;
   Result<FileStatus> status(const std::filesystem::path& path) const override;
   Result<FileContent> read_regular_file(const std::filesystem::path& path,
                                         std::size_t max_bytes = std::size_t{1} << 20) const override;
