@@ -172,6 +172,9 @@ class NodeReader {
   /// The node's address of our SSH connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty without one.
   virtual std::string connection_address() const = 0;
 
+  /// The ID of the user whose login started this run. With sudo, that user can become root. 0 for root.
+  virtual std::uint32_t login_user() const { return 0; }
+
   /// All network interfaces but loopback, sorted by name, in the kernel's current state.
   /// Errors: kUnsupported when not live(), kFailed.
   virtual Result<std::vector<LinkFacts>> links() const = 0;
@@ -229,6 +232,10 @@ class Node : public NodeReader {
   /// the file are made with mode 0700 for the owner of `content`. Errors: also kNotFound without a home.
   virtual Result<void> write_user_file(const UserPath& path, const FileContent& content) = 0;
   virtual Result<void> remove_user_file(const UserPath& path) = 0;
+
+  /// Detaches the mount at `path`, also one in use, without a program: the mount may hide the programs of the node. No
+  /// link at `path` is followed. Errors: kFailed with the kernel's reason, kUnsupported when not live().
+  virtual Result<void> detach_mount(const std::filesystem::path& path) = 0;
 
   /// Restores an earlier state of an interface directly, without networkd or NetworkManager: MTU, up or down, exactly
   /// these addresses. Errors: kNotFound, kFailed with the kernel's reason, kUnsupported when not live().

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -183,6 +184,8 @@ Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path)
   return names;
 }
 
+std::uint32_t LocalNode::login_user() const { return live_ ? login_user_id() : 0; }
+
 std::string LocalNode::connection_address() const { return live_ ? ssh_server_address() : ""; }
 
 Result<std::vector<LinkFacts>> LocalNode::links() const {
@@ -295,6 +298,14 @@ Result<void> LocalNode::remove_directory(const fs::path& path) {
   if (!parent) return {};
   if (::unlinkat(parent->get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failure(file_error("remove", path));
+}
+
+Result<void> LocalNode::detach_mount(const fs::path& path) {
+  if (!live_) return not_running();
+  if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return {};
+  Error error = file_error("unmount", path);
+  error.code = ErrorCode::kFailed;
+  return failure(std::move(error));
 }
 
 Result<void> LocalNode::restore_link(const LinkState& state) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -44,6 +45,7 @@ class LocalNode final : public Node {
   Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> user_status(const UserPath& path) const override;
   std::string connection_address() const override;
+  std::uint32_t login_user() const override;
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override;
   Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
@@ -58,6 +60,7 @@ class LocalNode final : public Node {
   Result<void> remove_empty_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
+  Result<void> detach_mount(const std::filesystem::path& path) override;
   Result<void> restore_link(const LinkState& state) override;
   Result<std::filesystem::path> make_scratch_directory() override;
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;

@@ -4,7 +4,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "engine/agent/node/local_node.h"
+#include "engine/agent/node/ssh_session.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/agent/scratch_node.h"
@@ -41,6 +44,21 @@ TEST_CASE("a file is written with the requested mode, whatever the umask") {
       CHECK(root.mode("/file") == mode);
     }
   }
+}
+
+TEST_CASE("the login user is the one who became root through sudo, and in a directory tree root") {
+  const auto login_through = [](const char* uid) {
+    ::setenv("SUDO_UID", uid, 1);
+    const std::uint32_t found = login_user_id();
+    ::unsetenv("SUDO_UID");
+    return found;
+  };
+  const bool is_root = ::getuid() == 0;
+  CHECK(login_user_id() == ::getuid());
+  CHECK(login_through("1000") == (is_root ? 1000 : ::getuid()));
+  for (const char* const text : {"", "x", "-1", "1000x", "99999999999"}) CHECK(login_through(text) == ::getuid());
+  const ScratchDirectory root;
+  CHECK(node_at(root).login_user() == 0);
 }
 
 TEST_CASE("lines of a file are read in turn, and those that are too long are left out") {
