@@ -12,6 +12,7 @@
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
+#include "resources/mount/mount_way.h"
 
 /// Mounts, each a systemd unit: `storage: [{target: /mnt/models, source: {...}, type: ext4}]`.
 namespace sparkplan::mount {
@@ -129,7 +130,10 @@ class MountType final : public ResourceType {
         continue;
       }
       resource = observed.artifacts[mount_artifact(target)] = observation_of(*mount, node.live());
-      if (node.live()) look_at_directories(target, *mount, *mounts, node, observed);
+      if (node.live()) {
+        look_at_directories(target, *mount, *mounts, node, observed);
+        if (!mount->mounted() && !mount->unit.ours()) look_at_way_to(target, request.names, node, observed);
+      }
       const auto lines = fstab->find(target);
       if (!mount->unit.in_the_way.empty()) {
         resource = unit_in_the_way(*mount);
@@ -199,6 +203,16 @@ class MountType final : public ResourceType {
                                        const std::vector<MountedFileSystem>& mounts, const NodeReader& node) {
     if (!mount.mounted() && mounted_at(mounts, path) == nullptr) return observe_directory(path, node);
     return Present{Value::map({{"directory", true}}), {}};
+  }
+
+  /// The directories of a target inside another one become visible with the mount of that one.
+  static void look_at_way_to(const std::string& target, const std::vector<std::string>& names, const NodeReader& node,
+                             ObservedType& observed) {
+    const bool nested = std::ranges::any_of(
+        names, [&](const std::string& other) { return other != target && is_within(target, other); });
+    Observation& resource = observed.resources[target];
+    if (nested || std::holds_alternative<Error>(resource)) return;
+    if (auto objection = objection_to_way(target, node)) resource = *std::move(objection);
   }
 
   static void look_at_directories(const std::string& target, const MountState& mount,

@@ -11,6 +11,7 @@
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
+#include "resources/mount/mount_way.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -200,11 +201,13 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
     }
     // Our own earlier mount is replaced, unless it is in use, would lose files, or the new device is unusable.
     if (!is_own_mount(step.before)) return occupied(target, *how);
+    if (auto objection = objection_to_way(target, node)) return objection;
     if (auto busy = in_use(target, {}, node)) return busy;
     if (auto files = files_in_memory(target, node)) return files;
     return objection_to_device(unit, node);
   }
   if (is_nested(step, steps)) return std::nullopt;
+  if (auto objection = objection_to_way(target, node)) return objection;
   if (auto files = target_has_files(target, node)) return files;
   return objection_to_device(unit, node);
 }
