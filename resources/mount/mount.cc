@@ -72,6 +72,7 @@ class MountType final : public ResourceType {
     info_.summary = "mounts of volumes, directories and memory";
     info_.files = {"/etc/systemd/system/TARGET.mount"};
     info_.reversible_of_removal = Reversible::kBestEffort;
+    info_.foresees = true;
     info_.exports_everywhere = true;  // A node that gives a volume up may no longer have a section.
     info_.records = {.identity = {"target"}, .by_path = true};
     info_.reported.resource = unit_shape();
@@ -157,6 +158,11 @@ class MountType final : public ResourceType {
   }
 
   std::vector<Step> steps(const StepsInput& input) const override { return mount_steps(input, info_); }
+
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    const auto wanted = ahead.find(info_.name);
+    return wanted == ahead.end() || !node.live() ? std::vector<Ineffective>() : foresee_ways(wanted->second, node);
+  }
 
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
     if (artifact.kind == directory_artifact({}).kind) return observe_directory(artifact.name, node);

@@ -1,6 +1,8 @@
 #include "resources/mount/mount_way.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -46,6 +48,15 @@ WeakPlace weak_place(const std::string& directory, const std::string& entry, con
 
 Error refused_way(const WeakPlace& place) {
   return make_error(ErrorCode::kRefused, place.danger, place.remedy + ", or mount at another directory");
+}
+
+/// True if the path is in a mount of a server, or of a user's program.
+bool is_of_server(const std::string& path, const std::vector<MountedFileSystem>& mounts) {
+  static constexpr std::array<std::string_view, 4> kLocal{"tmpfs", "overlay", "zfs", "ramfs"};
+  return std::ranges::any_of(mounts, [&](const MountedFileSystem& mount) {
+    return mount.target != "/" && is_within(path, mount.target) && !mount.source.starts_with("/dev/") &&
+           std::ranges::find(kLocal, mount.type) == kLocal.end();
+  });
 }
 
 bool is_same_mount(const MountedFileSystem& one, const MountedFileSystem& other) {
@@ -104,6 +115,31 @@ Result<void> make_way(const std::string& target, Node& node) {
     SPARK_TRY(way, look_at_way(target, node));
   }
   return way.weak ? failure(refused_way(*way.weak)) : Result<void>();
+}
+
+std::vector<Ineffective> foresee_ways(const ValuesByName& wanted, const NodeReader& node) {
+  std::vector<Ineffective> found;
+  const auto mounts = mounted_file_systems(node);
+  if (!mounts) return found;  // Apply reports it.
+  for (const auto& [target, value] : wanted) {
+    const bool nested = std::ranges::any_of(wanted, [&, &inner = target](const auto& other) {
+      return other.first != inner && is_within(inner, other.first);
+    });
+    if (!nested && mounted_at(*mounts, target) == nullptr) {
+      if (auto refusal = objection_to_way(target, node)) {
+        found.push_back(
+            {target, "mount.weak-target", "apply will refuse this mount: " + refusal->message, refusal->hint});
+      }
+    }
+    const MountUnit unit = parse_unit(value.text_or(field::kContent, ""));
+    if (unit.type != "none" || is_of_server(unit.what, *mounts)) continue;
+    const auto way = look_at_way(unit.what, node);
+    if (!way || !way->weak) continue;
+    found.push_back({target, "mount.weak-source",
+                     way->weak->danger + ": the bind would show another directory from the next boot on",
+                     way->weak->remedy + ", or bind another directory"});
+  }
+  return found;
 }
 
 Result<void> detach_strays(const MountUnit& unit, const std::string& target,

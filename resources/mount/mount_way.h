@@ -7,6 +7,7 @@
 #include "engine/core/result.h"
 #include "engine/domain/storage/mount_table.h"
 #include "engine/node/node.h"
+#include "engine/resource/resource_type.h"
 #include "resources/mount/mount_unit.h"
 
 /// The directories above a target. mount(8) follows a symbolic link that a user puts there, after systemd has looked.
@@ -36,6 +37,12 @@ std::optional<Error> objection_to_way(const std::string& target, const NodeReade
 /// I/O. As objection_to_way(), right before the mount. Missing directories that another user could make are made first.
 /// Errors: the refusal; those of NodeReader::status() and Node::make_empty_directory().
 Result<void> make_way(const std::string& target, Node& node);
+
+/// I/O, read-only. Warnings of a plan about `wanted`, the desired values by target. One is about a mount that
+/// objection_to_way() will refuse. The other one is about a bind whose source another user could replace: systemd
+/// mounts it again at each boot, and follows links. A source in a mount of a server is not looked at, because the
+/// server may not answer.
+std::vector<Ineffective> foresee_ways(const ValuesByName& wanted, const NodeReader& node);
 
 /// I/O. Nothing if something is mounted at `target`. Else detaches the mounts of the unit that are not among `before`,
 /// because a link led them elsewhere. It runs no program by its name, because such a mount may hide the node's own.

@@ -1,4 +1,4 @@
-// The directories above a target: users who could put a link there.
+// The directories above a target, and above the source of a bind: users who could put a link there.
 #include <algorithm>
 
 #include "engine/core/text.h"
@@ -178,6 +178,47 @@ TEST_CASE("mount: a mount that a link led elsewhere is detached before any progr
   CHECK(mounted_at(*mounts, "/srv/other") != nullptr);
   CHECK(mounted_at(*mounts, "/run/user/1001") != nullptr);
   CHECK(node.log() == std::vector<FakeNode::Write>{{"detach", "/usr/local/sbin"}});
+}
+
+TEST_CASE("mount: a plan warns of a bind whose source another user could replace with a link, and names the user",
+          "[storage]") {
+  FakeNode node = node_of_two_users();
+  node.add_directory_of_user("/home/alice", 0750, kAlice, kAlice);
+  const auto warnings = [&](const std::string& source) {
+    const auto mounts = mounts_of("  - {target: /srv/data, source: {bind: " + source + "}}\n");
+    const Value wanted = Value::map({{"unit", mount::render_unit(mounts.front())}});
+    std::string all;
+    for (const Ineffective& one :
+         builtin_registry().find("mount")->foresee({{"mount", {{"/srv/data", wanted}}}}, node)) {
+      all += one.name + " " + one.code + " " + one.message + " / " + one.hint;
+    }
+    return all;
+  };
+  CHECK(warnings("/home/alice/project") ==
+        "/srv/data mount.weak-source /home/alice belongs to user ID 1001 (alice), who could replace "
+        "/home/alice/project with a symbolic link: the bind would show another directory from the next boot on / "
+        "chown root /home/alice, or bind another directory");
+  node.add_directory_of_user("/srv/project", 0700, kAlice, kAlice);
+  CHECK(warnings("/srv/project").empty());
+  node.add_directory_of_user("/home/nvidia", 0750, kLoginUser, kLoginUser);
+  CHECK(warnings("/home/nvidia/models").empty());
+  SECTION("a source in a mount of a server is not looked at") {
+    add_mount(node, "10.0.0.9:/home", "/home", "nfs4", "rw");
+    CHECK(warnings("/home/alice/project").empty());
+  }
+}
+
+TEST_CASE("mount: a plan warns of an own mount that is gone and will be refused", "[storage]") {
+  FakeNode node = node_of_two_users();
+  const auto wanted = std::get<Present>(tmpfs_at("/data/scratch")).value;
+  const auto warned = [&] {
+    return !builtin_registry().find("mount")->foresee({{"mount", {{"/data/scratch", wanted}}}}, node).empty();
+  };
+  CHECK_FALSE(warned());
+  node.add_directory_of_group("/data", 02775, 50);
+  CHECK(warned());
+  add_mount(node, "tmpfs", "/data/scratch", "tmpfs", "rw,size=1048576");
+  CHECK_FALSE(warned());
 }
 
 }  // namespace sparkplan::test
