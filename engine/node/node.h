@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
+#include "engine/core/text.h"
 #include "engine/model/facts.h"
 
 namespace sparkplan {
@@ -118,6 +120,24 @@ class NodeReader {
   virtual Result<std::string> read_file(const std::filesystem::path& path,
                                         std::size_t max_bytes = std::size_t{1} << 20) const = 0;
 
+  /// Limits of read_lines(), in bytes.
+  struct LineLimits {
+    std::size_t line = std::size_t{64} << 10;  ///< Longer lines are left out.
+    std::size_t all = std::size_t{1} << 30;    ///< Of the file.
+  };
+  /// Calls `take` for each line of a regular file in turn, without its '\n', and stops at the first Error of `take`. A
+  /// large file costs time, but no memory beyond a line. The default is for nodes whose files are in memory.
+  /// Errors: as read_file(), with kUnsupported above `limits.all`; that of `take`.
+  virtual Result<void> read_lines(const std::filesystem::path& path, const LineLimits& limits,
+                                  const std::function<Result<void>(std::string_view)>& take) const {
+    SPARK_TRY(const std::string text, read_file(path, limits.all));
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view line = take_line(rest);
+      if (line.size() <= limits.line) SPARK_CHECK(take(line));
+    }
+    return {};
+  }
+
   /// lstat(2). Errors: kNotFound, kPermissionDenied.
   virtual Result<FileStatus> status(const std::filesystem::path& path) const = 0;
 
@@ -151,6 +171,9 @@ class NodeReader {
 
   /// The node's address of our SSH connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty without one.
   virtual std::string connection_address() const = 0;
+
+  /// The ID of the user whose login started this run. With sudo, that user can become root. 0 for root.
+  virtual std::uint32_t login_user() const { return 0; }
 
   /// All network interfaces but loopback, sorted by name, in the kernel's current state.
   /// Errors: kUnsupported when not live(), kFailed.
@@ -209,6 +232,10 @@ class Node : public NodeReader {
   /// the file are made with mode 0700 for the owner of `content`. Errors: also kNotFound without a home.
   virtual Result<void> write_user_file(const UserPath& path, const FileContent& content) = 0;
   virtual Result<void> remove_user_file(const UserPath& path) = 0;
+
+  /// Detaches the mount at `path`, also one in use, without a program: the mount may hide the programs of the node. No
+  /// link at `path` is followed. Errors: kFailed with the kernel's reason, kUnsupported when not live().
+  virtual Result<void> detach_mount(const std::filesystem::path& path) = 0;
 
   /// Restores an earlier state of an interface directly, without networkd or NetworkManager: MTU, up or down, exactly
   /// these addresses. Errors: kNotFound, kFailed with the kernel's reason, kUnsupported when not live().

@@ -54,6 +54,17 @@ Result<std::optional<std::string>> any_line_of(const std::string& database, cons
   return line;
 }
 
+/// The line with that number, from the node's own file or from any name service.
+std::optional<std::string> line_of_number(const std::string& database, std::uint32_t number, const NodeReader& node) {
+  const auto text = file_of(database, node);
+  for (const std::string_view line : split_lines(text ? std::string_view(*text) : std::string_view())) {
+    const auto fields = split(line, ':');
+    if (fields.size() > 3 && parse_number<std::uint32_t>(fields[2]) == number) return std::string(line);
+  }
+  const auto found = getent_line(database, std::to_string(number), node);
+  return found ? *found : std::nullopt;
+}
+
 /// The third field of the line for `name`. Source: passwd(5), group(5).
 std::optional<std::int64_t> number_in(std::string_view text, const std::string& name) {
   for (const std::string_view line : split_lines(text)) {
@@ -103,6 +114,30 @@ Result<GroupMembership> membership_of(const std::string& user, const std::string
   const auto members = split(trim(entry[3]), ',');
   membership.member = account[3] == entry[2] || std::ranges::find(members, std::string_view(user)) != members.end();
   return membership;
+}
+
+std::string user_name(std::uint32_t uid, const NodeReader& node) {
+  const auto line = line_of_number("passwd", uid, node);
+  return line ? line->substr(0, line->find(':')) : std::string();
+}
+
+std::optional<std::uint32_t> own_group_of(std::uint32_t uid, const NodeReader& node) {
+  const auto account = line_of_number("passwd", uid, node);
+  if (!account) return std::nullopt;
+  const auto fields = split(*account, ':');
+  const auto gid = fields.size() > 3 ? parse_number<std::uint32_t>(fields[3]) : std::nullopt;
+  if (!gid) return std::nullopt;
+  const auto group = line_of_number("group", *gid, node);
+  const Result<std::string> users = node.read_file("/etc/passwd", kLongestAccountDatabase);
+  if (!group || !users) return std::nullopt;
+  const auto is_other = [&](std::string_view name) { return !name.empty() && name != fields[0]; };
+  const auto entry = split(*group, ':');
+  if (entry.size() < 4 || std::ranges::any_of(split(trim(entry[3]), ','), is_other)) return std::nullopt;
+  for (const std::string_view line : split_lines(*users)) {
+    const auto other = split(line, ':');
+    if (other.size() > 3 && other[3] == fields[3] && is_other(other[0])) return std::nullopt;
+  }
+  return gid;
 }
 
 std::vector<std::string> groups_of(const std::string& user, const NodeReader& node) {

@@ -33,6 +33,13 @@ struct GroupMembership {
 /// Reads the node's own files, and asks getent(1) for what they lack. Errors: as getent_line().
 Result<GroupMembership> membership_of(const std::string& user, const std::string& group, const NodeReader& node);
 
+/// The name of a user; empty if no name service has the number.
+std::string user_name(std::uint32_t uid, const NodeReader& node);
+
+/// The primary group of a user, as Ubuntu makes one for each. Nothing if another user is in that group, or if the
+/// node's files and getent(1) do not show its members.
+std::optional<std::uint32_t> own_group_of(std::uint32_t uid, const NodeReader& node);
+
 /// The names of a user's groups; none if they are unknown.
 std::vector<std::string> groups_of(const std::string& user, const NodeReader& node);
 

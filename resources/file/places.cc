@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/resource/directory_writers.h"
 
 namespace sparkplan::file {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint32_t kWritableByGroup = 0020;
-constexpr std::uint32_t kWritableByOthers = 0002;
-constexpr std::uint32_t kSticky = 01000;
 
 struct Place {
   std::string_view path;  ///< This path and everything below it.
@@ -143,29 +140,29 @@ Result<bool> check_directory(const fs::path& directory, bool is_last, const Node
     return refused(directory, "is a symbolic link, so the file would go elsewhere", "write the path that it points to");
   }
   if (status->kind != FileStatus::Kind::kDirectory) return refused(directory, "is not a directory", "move it away");
-  if (status->uid != 0) {
+  const auto writer = writer_of(*status);
+  if (!writer) return true;
+  using Kind = DirectoryWriter::Kind;
+  if (writer->kind == Kind::kOwner) {
     return refused(directory,
-                   "belongs to user ID " + std::to_string(status->uid) + ", who could replace it with a symbolic link",
+                   "belongs to user ID " + std::to_string(writer->id) + ", who could replace it with a symbolic link",
                    "choose a directory owned by root");
   }
-  const bool may_rename = (status->mode & kSticky) == 0;
-  if ((status->mode & kWritableByOthers) != 0 && may_rename) {
+  if (writer->kind == Kind::kAllUsers) {
     return refused(directory, "is writable by all users", "chmod o-w it, or choose another");
   }
   // A member could replace the next directory by a link while the run goes on. In the last one, root follows no link.
-  if ((status->mode & kWritableByGroup) != 0 && status->gid != 0 && may_rename && !is_last) {
+  if (is_last) return true;
+  if (writer->kind == Kind::kGroup) {
     return refused(directory,
-                   "is writable by group ID " + std::to_string(status->gid) +
+                   "is writable by group ID " + std::to_string(writer->id) +
                        ", whose members could replace a directory in it with a symbolic link",
                    "chmod g-w it, or choose another");
   }
-  if (!status->acl_writer.empty() && may_rename && !is_last) {
-    return refused(directory,
-                   "has an ACL and is writable by " + status->acl_writer +
-                       ", so a directory in it could be replaced with a symbolic link",
-                   "setfacl -b " + directory.string() + ", or choose another directory");
-  }
-  return true;
+  return refused(directory,
+                 "has an ACL and is writable by " + writer->named +
+                     ", so a directory in it could be replaced with a symbolic link",
+                 "setfacl -b " + directory.string() + ", or choose another directory");
 }
 
 constexpr std::string_view kLogindFolder = "/etc/systemd/logind.conf.d/";

@@ -12,6 +12,7 @@
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
+#include "resources/mount/mount_way.h"
 
 /// Mounts, each a systemd unit: `storage: [{target: /mnt/models, source: {...}, type: ext4}]`.
 namespace sparkplan::mount {
@@ -71,6 +72,7 @@ class MountType final : public ResourceType {
     info_.summary = "mounts of volumes, directories and memory";
     info_.files = {"/etc/systemd/system/TARGET.mount"};
     info_.reversible_of_removal = Reversible::kBestEffort;
+    info_.foresees = true;
     info_.exports_everywhere = true;  // A node that gives a volume up may no longer have a section.
     info_.records = {.identity = {"target"}, .by_path = true};
     info_.reported.resource = unit_shape();
@@ -129,7 +131,10 @@ class MountType final : public ResourceType {
         continue;
       }
       resource = observed.artifacts[mount_artifact(target)] = observation_of(*mount, node.live());
-      if (node.live()) look_at_directories(target, *mount, *mounts, node, observed);
+      if (node.live()) {
+        look_at_directories(target, *mount, *mounts, node, observed);
+        if (!mount->mounted() && !mount->unit.ours()) look_at_way_to(target, request.names, node, observed);
+      }
       const auto lines = fstab->find(target);
       if (!mount->unit.in_the_way.empty()) {
         resource = unit_in_the_way(*mount);
@@ -153,6 +158,11 @@ class MountType final : public ResourceType {
   }
 
   std::vector<Step> steps(const StepsInput& input) const override { return mount_steps(input, info_); }
+
+  std::vector<Ineffective> foresee(const ChangesAhead& ahead, const NodeReader& node) const override {
+    const auto wanted = ahead.find(info_.name);
+    return wanted == ahead.end() || !node.live() ? std::vector<Ineffective>() : foresee_ways(wanted->second, node);
+  }
 
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
     if (artifact.kind == directory_artifact({}).kind) return observe_directory(artifact.name, node);
@@ -199,6 +209,16 @@ class MountType final : public ResourceType {
                                        const std::vector<MountedFileSystem>& mounts, const NodeReader& node) {
     if (!mount.mounted() && mounted_at(mounts, path) == nullptr) return observe_directory(path, node);
     return Present{Value::map({{"directory", true}}), {}};
+  }
+
+  /// The directories of a target inside another one become visible with the mount of that one.
+  static void look_at_way_to(const std::string& target, const std::vector<std::string>& names, const NodeReader& node,
+                             ObservedType& observed) {
+    const bool nested = std::ranges::any_of(
+        names, [&](const std::string& other) { return other != target && is_within(target, other); });
+    Observation& resource = observed.resources[target];
+    if (nested || std::holds_alternative<Error>(resource)) return;
+    if (auto objection = objection_to_way(target, node)) resource = *std::move(objection);
   }
 
   static void look_at_directories(const std::string& target, const MountState& mount,

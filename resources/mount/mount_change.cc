@@ -10,6 +10,7 @@
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
+#include "resources/mount/mount_way.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -105,10 +106,18 @@ class MountChange {
     SPARK_CHECK(check_device(parse_unit(*wanted_.content), Patience::kWaits, node_));
     // After too many failed starts, systemd refuses to try again.
     static_cast<void>(systemctl("reset-failed", unit_, node_));
+    return mount_by("start");
+  }
+
+  /// A new mount by systemd. Nobody else can put a link on the way to the target, and a mount that went elsewhere does
+  /// not stay.
+  Result<void> mount_by(const std::string& verb) {
+    SPARK_CHECK(make_way(target_, node_));
+    SPARK_TRY(const auto before, mounted_file_systems(node_));
     const std::string since = journal_time(node_);
-    if (Result<void> started = systemctl("start", unit_, node_); !started) {
-      return failure(with_messages(unit_, since, std::move(started).error(), node_));
-    }
+    Result<void> started = systemctl(verb, unit_, node_);
+    SPARK_CHECK(detach_strays(parse_unit(*wanted_.content), target_, before, node_));
+    if (!started) return failure(with_messages(unit_, since, std::move(started).error(), node_));
     return verify();
   }
 
@@ -126,11 +135,7 @@ class MountChange {
           "the options of " + target_ + " cannot be changed while it is mounted, and " + obstacle->message;
       return failure(*std::move(obstacle));
     }
-    const std::string since = journal_time(node_);
-    if (Result<void> restarted = systemctl("restart", unit_, node_); !restarted) {
-      return failure(with_messages(unit_, since, std::move(restarted).error(), node_));
-    }
-    return verify();
+    return mount_by("restart");
   }
 
   Result<void> verify() {

@@ -11,6 +11,7 @@
 #include "engine/domain/storage/storage.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
+#include "resources/mount/mount_way.h"
 
 namespace sparkplan::mount {
 namespace {
@@ -20,6 +21,8 @@ constexpr std::chrono::milliseconds kPause{100};
 constexpr int kPauses = 100;  ///< Ten seconds; a namespace appears within one.
 constexpr std::size_t kMostUsersNamed = 4;
 constexpr std::size_t kMostFilesCounted = 1000;
+/// A user can fill a tmpfs with millions of directories, and each costs the agent a look.
+constexpr std::size_t kMostDirectoriesCounted = 10'000;
 
 Error absent_device(const MountUnit& unit) {
   Error error{ErrorCode::kNotFound, "there is no " + unit.what, {}, {}, ""};
@@ -122,12 +125,19 @@ Error used_by(const std::string& target, std::vector<std::string> users) {
       "sparkplan never unmounts a mount in use: stop its users first (`fuser -vm " + target + "`)");
 }
 
-/// Without files of mounts inside it. It stops after the directory in which the count exceeds kMostFilesCounted.
-Result<std::size_t> count_files(const std::string& top, const std::vector<MountedFileSystem>& mounts,
-                                const NodeReader& node) {
+/// What a directory holds, without the mounts inside it. The count ends when one of the numbers exceeds its bound.
+struct Contents {
   std::size_t files = 0;
+  std::size_t directories = 0;
+
+  bool beyond_bounds() const { return files > kMostFilesCounted || directories > kMostDirectoriesCounted; }
+};
+
+Result<Contents> contents_of(const std::string& top, const std::vector<MountedFileSystem>& mounts,
+                             const NodeReader& node) {
+  Contents found;
   std::vector<std::string> directories{top};
-  while (!directories.empty() && files <= kMostFilesCounted) {
+  while (!directories.empty() && !found.beyond_bounds()) {
     const std::string directory = std::move(directories.back());
     directories.pop_back();
     SPARK_TRY(const auto names, node.list_directory(directory));
@@ -136,13 +146,22 @@ Result<std::size_t> count_files(const std::string& top, const std::vector<Mounte
       if (mounted_at(mounts, path) != nullptr) continue;
       SPARK_TRY(const FileStatus status, node.status(path));
       if (status.kind == FileStatus::Kind::kDirectory) {
+        ++found.directories;
         directories.push_back(path);
       } else {
-        ++files;
+        ++found.files;
       }
+      if (found.beyond_bounds()) break;
     }
   }
-  return files;
+  return found;
+}
+
+Error too_many_directories(const std::string& target) {
+  return make_error(ErrorCode::kRefused,
+                    target + " holds more than " + std::to_string(kMostDirectoriesCounted) +
+                        " directories, so its files, which are in memory only, were not counted",
+                    "copy the files that you need elsewhere, and empty it first");
 }
 
 bool mounts(const Observation& observation) { return unit_state_in(observation).starts_with(state::kMounted); }
@@ -182,11 +201,13 @@ std::optional<Error> objection_to_mounting(const Step& step, std::span<const Ste
     }
     // Our own earlier mount is replaced, unless it is in use, would lose files, or the new device is unusable.
     if (!is_own_mount(step.before)) return occupied(target, *how);
+    if (auto objection = objection_to_way(target, node)) return objection;
     if (auto busy = in_use(target, {}, node)) return busy;
     if (auto files = files_in_memory(target, node)) return files;
     return objection_to_device(unit, node);
   }
   if (is_nested(step, steps)) return std::nullopt;
+  if (auto objection = objection_to_way(target, node)) return objection;
   if (auto files = target_has_files(target, node)) return files;
   return objection_to_device(unit, node);
 }
@@ -270,12 +291,17 @@ std::optional<Error> files_in_memory(const std::string& target, const NodeReader
   const bool elsewhere = std::ranges::any_of(
       *all, [&](const MountedFileSystem& other) { return other.device == there->device && other.target != target; });
   if (elsewhere) return std::nullopt;
-  const auto files = count_files(target, *all, node);
-  if (!files) return files.error();
-  if (*files == 0) return std::nullopt;
-  const std::string number = *files <= kMostFilesCounted ? std::to_string(*files) : "more than a thousand";
+  const auto found = contents_of(target, *all, node);
+  if (!found) return found.error();
+  if (found->files == 0) {
+    return found->beyond_bounds() ? std::optional(too_many_directories(target)) : std::nullopt;
+  }
+  const bool known = !found->beyond_bounds();
+  const std::string number = known                               ? std::to_string(found->files)
+                             : found->files <= kMostFilesCounted ? "at least " + std::to_string(found->files)
+                                                                 : "more than a thousand";
   return make_error(ErrorCode::kRefused,
-                    target + " holds " + number + (*files == 1 ? " file, which is" : " files, which are") +
+                    target + " holds " + number + (found->files == 1 ? " file, which is" : " files, which are") +
                         " in memory only and would be lost",
                     "copy the files that you need elsewhere, and empty it first");
 }

@@ -32,7 +32,8 @@ std::optional<Error> needed_by_units(const std::string& target, const NodeReader
 /// Files that a mount at `target` would hide.
 std::optional<Error> target_has_files(const std::string& target, const NodeReader& node);
 
-/// Files that are lost with a tmpfs at `target`; nothing for other file systems. Empty directories are no loss.
+/// Files that are lost with a tmpfs at `target`; nothing for other file systems. Empty directories are no loss, but
+/// more than ten thousand directories are refused: a search of them would take the agent too long.
 std::optional<Error> files_in_memory(const std::string& target, const NodeReader& node);
 
 /// The error for another mount at the target.

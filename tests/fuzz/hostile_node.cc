@@ -138,6 +138,7 @@ Result<void> HostileNode::write_user_file(const UserPath& path, const FileConten
   return answer(honest_.write_user_file(path, content));
 }
 Result<void> HostileNode::remove_user_file(const UserPath& path) { return answer(honest_.remove_user_file(path)); }
+Result<void> HostileNode::detach_mount(const std::filesystem::path& path) { return answer(honest_.detach_mount(path)); }
 Result<void> HostileNode::restore_link(const LinkState& state) { return answer(honest_.restore_link(state)); }
 Result<std::filesystem::path> HostileNode::make_scratch_directory() { return honest_.make_scratch_directory(); }
 Result<std::filesystem::path> HostileNode::scratch_directory(const std::string& name) {

@@ -34,6 +34,7 @@ class HostileNode final : public Node {
   Result<void> remove_empty_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
+  Result<void> detach_mount(const std::filesystem::path& path) override;
   Result<void> restore_link(const LinkState& state) override;
   Result<std::filesystem::path> make_scratch_directory() override;
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;

@@ -51,6 +51,12 @@ void FakeNode::add_directory_of_group(const std::string& path, std::uint32_t mod
   entries_[path].file.gid = gid;
 }
 
+void FakeNode::add_directory_of_user(const std::string& path, std::uint32_t mode, std::uint32_t uid,
+                                     std::uint32_t gid) {
+  add_directory_of_group(path, mode, gid);
+  entries_[path].file.uid = uid;
+}
+
 void FakeNode::add_special(const std::string& path) { entries_[path] = Entry{Kind::kSpecial, {}, {}, {}}; }
 
 void FakeNode::add_kernel_file(const std::string& path, KernelFile file) {
@@ -218,6 +224,16 @@ Result<std::vector<LinkFacts>> FakeNode::links() const {
   std::vector<LinkFacts> links;
   for (const auto& [name, link] : links_) links.push_back(link);
   return links;
+}
+
+Result<void> FakeNode::detach_mount(const std::filesystem::path& path) {
+  if (auto error = next_write("detach", path.string())) return failure(*std::move(error));
+  const std::string table = text_of("/proc/self/mountinfo").value_or("");
+  const auto at = table.rfind(" " + path.string() + " ");
+  if (at == std::string::npos) return failure(ErrorCode::kFailed, "nothing is mounted at " + path.string());
+  const auto line = table.rfind('\n', at) + 1;
+  put_file("/proc/self/mountinfo", table.substr(0, line) + table.substr(table.find('\n', at) + 1));
+  return after_write();
 }
 
 Result<void> FakeNode::restore_link(const LinkState& state) {

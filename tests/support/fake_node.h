@@ -40,6 +40,7 @@ class FakeNode final : public Node {
   void add_symlink(const std::string& path, std::string target);
   void add_directory(const std::string& path);
   void add_directory_of_group(const std::string& path, std::uint32_t mode, std::uint32_t gid);
+  void add_directory_of_user(const std::string& path, std::uint32_t mode, std::uint32_t uid, std::uint32_t gid);
   /// The ACL of a file or directory then lets `writer` write to it: "user ID 1001".
   void set_acl_writer(const std::string& path, std::string writer) { acl_writers_[path] = std::move(writer); }
   /// A device or socket.
@@ -96,6 +97,8 @@ class FakeNode final : public Node {
   Result<FileStatus> user_status(const UserPath& path) const override;
   void set_connection_address(std::string address) { connection_address_ = std::move(address); }
   std::string connection_address() const override { return connection_address_; }
+  void set_login_user(std::uint32_t uid) { login_user_ = uid; }
+  std::uint32_t login_user() const override { return login_user_; }
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override { paused_ += duration; }
   /// Total time that the node was made to wait.
@@ -112,6 +115,8 @@ class FakeNode final : public Node {
   Result<void> remove_empty_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
+  /// Removes the last line of /proc/self/mountinfo with that target.
+  Result<void> detach_mount(const std::filesystem::path& path) override;
   Result<void> restore_link(const LinkState& state) override;
   /// Below kScratch; snapshot() omits it, because it does not exist after a run.
   Result<std::filesystem::path> make_scratch_directory() override;
@@ -159,6 +164,7 @@ class FakeNode final : public Node {
   int scratch_directories_ = 0;
   std::map<std::string, std::filesystem::path> named_scratch_directories_;
   std::string connection_address_;
+  std::uint32_t login_user_ = 0;
   mutable std::chrono::milliseconds paused_{0};
   std::vector<Write> log_;
   mutable int reads_ = 0;

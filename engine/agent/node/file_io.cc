@@ -60,6 +60,41 @@ Result<std::string> read_whole(int file, const std::filesystem::path& path, std:
   return text;
 }
 
+Result<void> take_lines_of(int file, const fs::path& path, const NodeReader::LineLimits& limits,
+                           const std::function<Result<void>(std::string_view)>& take) {
+  constexpr std::size_t kPiece = std::size_t{64} << 10;
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return failure(file_error("stat", path));
+  if (!S_ISREG(status.st_mode)) return failure(ErrorCode::kUnsupported, path.string() + " is not a regular file");
+  std::string line;
+  bool too_long = false;
+  const auto add = [&](std::string_view text) {
+    too_long = too_long || text.size() > limits.line - line.size();
+    if (too_long) {
+      line.clear();
+    } else {
+      line += text;
+    }
+  };
+  std::size_t bytes = 0;
+  for (;;) {
+    SPARK_TRY(const std::string piece, read_up_to(file, kPiece, path.string()));
+    if (piece.empty()) break;
+    bytes += piece.size();
+    if (bytes > limits.all) return too_large(path, limits.all);
+    std::string_view rest = piece;
+    for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      add(rest.substr(0, end));
+      if (!too_long) SPARK_CHECK(take(line));
+      line.clear();
+      too_long = false;
+      rest.remove_prefix(end + 1);
+    }
+    add(rest);
+  }
+  return line.empty() ? Result<void>() : take(line);
+}
+
 std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
 std::string trial_name(const std::string& name) { return "." + name + ".sparkplan-trial"; }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "engine/core/result.h"
 #include "engine/node/node.h"
@@ -11,6 +13,10 @@ namespace sparkplan {
 /// The content of an open regular file; `path` is for messages only. A file whose reported size is larger is not read.
 /// Errors: kUnsupported above `max_bytes` or for a file that is not regular; kFailed.
 Result<std::string> read_whole(int file, const std::filesystem::path& path, std::size_t max_bytes);
+
+/// As NodeReader::read_lines(), for an open regular file; `path` is for messages only.
+Result<void> take_lines_of(int file, const std::filesystem::path& path, const NodeReader::LineLimits& limits,
+                           const std::function<Result<void>(std::string_view)>& take);
 
 /// The temporary name that replace_file_in() uses for a file until it is complete. A killed agent leaves it there.
 std::string temporary_name(const std::string& name);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -112,6 +113,13 @@ Result<std::string> LocalNode::read_in_place(const fs::path& path, std::size_t m
   return read_whole(file.get(), path, max_bytes);
 }
 
+Result<void> LocalNode::read_lines(const fs::path& path, const LineLimits& limits,
+                                   const std::function<Result<void>(std::string_view)>& take) const {
+  SPARK_TRY(const fs::path place, place_of(path));
+  SPARK_TRY(const FileDescriptor file, open_descriptor(place, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  return take_lines_of(file.get(), path, limits, take);
+}
+
 /// Opening a device may have side effects, so the status of the file comes first. /proc then leads to the same file,
 /// whatever another user puts at the path meanwhile.
 Result<FileContent> LocalNode::read_regular_file(const fs::path& path, std::size_t max_bytes) const {
@@ -175,6 +183,8 @@ Result<std::vector<std::string>> LocalNode::list_directory(const fs::path& path)
   if (!staged_.empty()) show_as_staged(path, names);
   return names;
 }
+
+std::uint32_t LocalNode::login_user() const { return live_ ? login_user_id() : 0; }
 
 std::string LocalNode::connection_address() const { return live_ ? ssh_server_address() : ""; }
 
@@ -288,6 +298,14 @@ Result<void> LocalNode::remove_directory(const fs::path& path) {
   if (!parent) return {};
   if (::unlinkat(parent->get(), path.filename().c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
   return failure(file_error("remove", path));
+}
+
+Result<void> LocalNode::detach_mount(const fs::path& path) {
+  if (!live_) return not_running();
+  if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return {};
+  Error error = file_error("unmount", path);
+  error.code = ErrorCode::kFailed;
+  return failure(std::move(error));
 }
 
 Result<void> LocalNode::restore_link(const LinkState& state) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
@@ -34,6 +36,8 @@ class LocalNode final : public Node {
   bool live() const override { return live_; }
   Result<std::string> read_file(const std::filesystem::path& path,
                                 std::size_t max_bytes = std::size_t{1} << 20) const override;
+  Result<void> read_lines(const std::filesystem::path& path, const LineLimits& limits,
+                          const std::function<Result<void>(std::string_view)>& take) const override;
   Result<FileStatus> status(const std::filesystem::path& path) const override;
   Result<FileContent> read_regular_file(const std::filesystem::path& path,
                                         std::size_t max_bytes = std::size_t{1} << 20) const override;
@@ -41,6 +45,7 @@ class LocalNode final : public Node {
   Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> user_status(const UserPath& path) const override;
   std::string connection_address() const override;
+  std::uint32_t login_user() const override;
   Result<std::vector<LinkFacts>> links() const override;
   void pause(std::chrono::milliseconds duration) const override;
   Result<std::vector<UnitProperties>> units(std::span<const std::string> names,
@@ -55,6 +60,7 @@ class LocalNode final : public Node {
   Result<void> remove_empty_directory(const std::filesystem::path& path) override;
   Result<void> write_user_file(const UserPath& path, const FileContent& content) override;
   Result<void> remove_user_file(const UserPath& path) override;
+  Result<void> detach_mount(const std::filesystem::path& path) override;
   Result<void> restore_link(const LinkState& state) override;
   Result<std::filesystem::path> make_scratch_directory() override;
   Result<std::filesystem::path> scratch_directory(const std::string& name) override;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/agent/kernel/kernel_file.h"
+#include "engine/core/number_format.h"
 #include "engine/core/text.h"
 
 namespace sparkplan {
@@ -39,6 +40,12 @@ std::string ssh_server_address() {
     }
   }
   return "";
+}
+
+std::uint32_t login_user_id() {
+  if (const uid_t own = ::getuid(); own != 0) return own;
+  const char* through_sudo = std::getenv("SUDO_UID");
+  return through_sudo == nullptr ? 0 : parse_number<std::uint32_t>(through_sudo).value_or(0);
 }
 
 std::string ssh_session_process() {

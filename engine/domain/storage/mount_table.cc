@@ -1,6 +1,7 @@
 #include "engine/domain/storage/mount_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/core/text.h"
 
@@ -26,6 +27,16 @@ std::vector<std::string> list_of(std::string_view options) {
   std::vector<std::string> list;
   for (const std::string_view option : split(options, ',')) list.push_back(without_octal(option));
   return list;
+}
+
+/// Bytes of the table that the mounts of users may have, and those of root.
+constexpr std::size_t kMostMountBytes = std::size_t{16} << 20;
+
+/// A user may mount FUSE, at a path of any length. Source: fuse_show_options() of fs/fuse/inode.c.
+bool is_made_by_a_user(const MountedFileSystem& mount) {
+  return mount.type.starts_with("fuse") && std::ranges::any_of(mount.super_options, [](const std::string& option) {
+           return option.starts_with("user_id=") && option != "user_id=0";
+         });
 }
 
 bool contains(const std::vector<std::string>& list, std::string_view word) {
@@ -54,8 +65,24 @@ std::vector<MountedFileSystem> parse_mountinfo(std::string_view text) {
 }
 
 Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& node) {
-  SPARK_TRY(const std::string text, node.read_file("/proc/self/mountinfo", std::size_t{16} << 20U));
-  return parse_mountinfo(text);
+  std::vector<MountedFileSystem> mounts;
+  std::size_t bytes = 0;
+  std::size_t bytes_of_users = 0;
+  SPARK_CHECK(node.read_lines("/proc/self/mountinfo", {}, [&](std::string_view line) -> Result<void> {
+    for (MountedFileSystem& mount : parse_mountinfo(line)) {
+      const bool of_user = is_made_by_a_user(mount);
+      std::size_t& sum = of_user ? bytes_of_users : bytes;
+      sum += line.size();
+      if (sum <= kMostMountBytes) {
+        mounts.push_back(std::move(mount));
+      } else if (!of_user) {
+        return failure(ErrorCode::kUnsupported,
+                       "the table of mounts has more than " + std::to_string(kMostMountBytes) + " bytes");
+      }
+    }
+    return {};
+  }));
+  return mounts;
 }
 
 const MountedFileSystem* mounted_at(const std::vector<MountedFileSystem>& mounts, std::string_view target) {

@@ -29,7 +29,9 @@ struct MountedFileSystem {
 /// Pure. In the order of the file: of two mounts at one target the later one is visible.
 std::vector<MountedFileSystem> parse_mountinfo(std::string_view text);
 
-/// I/O, read-only. Errors: as NodeReader::read_file().
+/// I/O, read-only. A user can mount FUSE at paths of any length, so lines above 64 KiB are left out. So are mounts of
+/// users above 16 MiB of lines.
+/// Errors: as NodeReader::read_lines(); kUnsupported if all other mounts have more than 16 MiB.
 Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& node);
 
 /// The visible mount at `target`; null if nothing is mounted there.

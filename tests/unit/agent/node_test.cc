@@ -4,7 +4,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "engine/agent/node/local_node.h"
+#include "engine/agent/node/ssh_session.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
 #include "tests/unit/agent/scratch_node.h"
@@ -41,6 +44,45 @@ TEST_CASE("a file is written with the requested mode, whatever the umask") {
       CHECK(root.mode("/file") == mode);
     }
   }
+}
+
+TEST_CASE("the login user is the one who became root through sudo, and in a directory tree root") {
+  const auto login_through = [](const char* uid) {
+    ::setenv("SUDO_UID", uid, 1);
+    const std::uint32_t found = login_user_id();
+    ::unsetenv("SUDO_UID");
+    return found;
+  };
+  const bool is_root = ::getuid() == 0;
+  CHECK(login_user_id() == ::getuid());
+  CHECK(login_through("1000") == (is_root ? 1000 : ::getuid()));
+  for (const char* const text : {"", "x", "-1", "1000x", "99999999999"}) CHECK(login_through(text) == ::getuid());
+  const ScratchDirectory root;
+  CHECK(node_at(root).login_user() == 0);
+}
+
+TEST_CASE("lines of a file are read in turn, and those that are too long are left out") {
+  const ScratchDirectory root;
+  const auto node = node_at(root);
+  const auto lines_of = [&](const std::string& text, NodeReader::LineLimits limits) {
+    root.write("/file", text);
+    std::string lines;
+    const auto read = node.read_lines("/file", limits, [&](std::string_view line) -> Result<void> {
+      lines += "[" + std::string(line) + "]";
+      return line == "stop" ? failure(ErrorCode::kRefused, "stopped") : Result<void>();
+    });
+    return lines + (read ? "" : " " + read.error().message.substr(read.error().message.rfind('/') + 1));
+  };
+  CHECK(lines_of("", {}).empty());
+  CHECK(lines_of("a\n\nb", {}) == "[a][][b]");
+  CHECK(lines_of("one\nfour\nthree\nsix\n", {.line = 4}) == "[one][four][six]");
+  CHECK(lines_of("three", {.line = 4}).empty());
+  CHECK(lines_of("a\nstop\nb\n", {}) == "[a][stop] stopped");
+  CHECK(lines_of("a\nb\n", {.all = 3}) == " file has more than 3 bytes");
+  const std::string piece(std::size_t{65'536} - 2, 'x');
+  CHECK(lines_of(piece + "\na\nbc\n", {}) == "[" + piece + "][a][bc]");
+  CHECK(lines_of(piece + "yyy\na\n" + piece + piece + "\nb\n", {}) == "[a][b]");
+  CHECK_FALSE(node.read_lines("/", {}, [](std::string_view) { return Result<void>(); }));
 }
 
 TEST_CASE("missing parent directories are created with mode 0755, whatever the umask") {

@@ -233,6 +233,23 @@ TEST_CASE("a bind's source is read from the kernel's table, because its server m
   CHECK(bound_from("/mnt/ab", "/exportb") == "mounted from 10.0.0.9:/export (nfs4)");
 }
 
+TEST_CASE("no FUSE mounts of a user, at paths of any length, hide the other mounts of a node", "[storage]") {
+  constexpr std::size_t kKiB = 1024;
+  const auto of_user = [](std::size_t length) {
+    return "50 1 0:60 / /home/alice/" + std::string(length, 'x') +
+           " rw,nosuid,nodev - fuse.sshfs server:/ rw,user_id=1000,group_id=1000\n";
+  };
+  FakeNode node;
+  std::string table = of_user(20 * kKiB * kKiB) + of_user(4);
+  for (int i = 0; i < 300; ++i) table += of_user(60 * kKiB);
+  node.put_file("/proc/self/mountinfo", table + "36 1 259:1 / /mnt/a rw - ext4 /dev/sdb rw\n");
+  const auto mounts = mounted_file_systems(node);
+  REQUIRE(mounts);
+  CHECK(mounts->size() < 300);
+  CHECK(mounted_at(*mounts, "/mnt/a") != nullptr);
+  CHECK(mounted_at(*mounts, "/home/alice/xxxx") != nullptr);
+}
+
 TEST_CASE("a subsystem connected to another address by hand is taken over", "[storage]") {
   FakeNode node;
   install_fake_storage(node);

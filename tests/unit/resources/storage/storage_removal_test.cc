@@ -115,6 +115,21 @@ TEST_CASE("exactly a thousand files in a tmpfs are a thousand, and not more", "[
   CHECK(objection("/mnt/fast", large, Absent{}, node).starts_with("/mnt/fast holds more than a thousand files, "));
 }
 
+TEST_CASE("a tmpfs with millions of empty directories costs a removal ten thousand looks, and is not unmounted",
+          "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  const Observation large = mounted_as(memory("/mnt/fast", 65536));
+  REQUIRE(mount::make_mount("/mnt/fast", large, node));
+  for (int i = 0; i < 10'000; ++i) node.add_directory("/mnt/fast/" + std::to_string(i));
+  CHECK(objection("/mnt/fast", large, Absent{}, node).empty());
+  for (int i = 10'000; i < 30'000; ++i) node.add_directory("/mnt/fast/" + std::to_string(i));
+  const int reads = node.reads();
+  CHECK(objection("/mnt/fast", large, Absent{}, node) ==
+        "/mnt/fast holds more than 10000 directories, so its files, which are in memory only, were not counted");
+  CHECK(node.reads() - reads < 10'100);
+}
+
 TEST_CASE("a volume mounted writable by a container counts as written", "[storage]") {
   FakeNode node = client();
   const auto written = [&] { return display(*builtin_registry().find("mount")->exports(Value::list(), node)); };
