@@ -5,6 +5,7 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
+#include "engine/domain/storage/served_directory.h"
 #include "engine/resource/accounts.h"
 
 namespace sparkplan::ssh_trust {
@@ -91,7 +92,10 @@ Result<Account> look_up(const std::string& user, const NodeReader& node) {
   }
   if (!line) return no_such_user(user);
   SPARK_TRY(Account account, parse_account(user, *line));
+  // The agent would wait for a silent server as long as it likes, and with it all other changes of this node.
+  account.served_by = served_by(account.home, node);
   const Result<FileStatus> home = node.user_status(account.in_home(""));
+  if (!home && home.error().code == ErrorCode::kUnreachable) return failure(home.error());
   if (!home && home.error().code == ErrorCode::kNotFound) {
     return failure(ErrorCode::kNotFound, "the home of " + user + ", " + account.home.string() + ", does not exist",
                    "create it, for example with mkhomedir_helper");
@@ -109,7 +113,9 @@ Result<UserPath> checked_path(const Account& account, std::string_view below, co
   UserPath keys = account.in_home(kAuthorizedKeys);
   keys.checked = CheckedDirectory{directory};
   if (directory) SPARK_CHECK(check_place(account, keys, node));
-  return UserPath{account.home, std::filesystem::path(below), keys.checked};
+  UserPath path = account.in_home(below);
+  path.checked = std::move(keys.checked);
+  return path;
 }
 
 Result<void> check_home(const Account& account, const NodeReader& node) {

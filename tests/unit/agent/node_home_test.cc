@@ -45,6 +45,29 @@ TEST_CASE("home: missing directories are created for their owner alone") {
   CHECK(node.remove_user_file(home.keys));
 }
 
+TEST_CASE("home: one on another file system is read and written by another process, with the same result") {
+  const Home home;
+  home.root.make_directory("/home/nvidia");
+  auto node = home.node();
+  UserPath keys = home.keys;
+  keys.served_by = "nfs4 10.0.0.11:/home";
+  CHECK(node.read_user_file(keys).error().code == ErrorCode::kNotFound);
+  REQUIRE(node.write_user_file(keys, kContent));
+  CHECK(home.root.read("/home/nvidia/.ssh/authorized_keys") == "key\n");
+  CHECK(home.root.mode("/home/nvidia/.ssh") == 0700);
+  CHECK(*node.read_user_file(keys) == "key\n");
+  CHECK(*node.read_regular_user_file(keys) == *node.read_regular_user_file(home.keys));
+  CHECK(node.user_status(keys)->inode == node.user_status(home.keys)->inode);
+  CHECK(node.user_status(keys)->changed_at_nanos == node.user_status(home.keys)->changed_at_nanos);
+  home.root.make_link("/home/nvidia/.ssh/other", "authorized_keys");
+  keys.below = ".ssh/other";
+  CHECK(node.read_user_file(keys).error().describe() ==
+        node.read_user_file({home.keys.home, keys.below}).error().describe());
+  keys.below = home.keys.below;
+  REQUIRE(node.remove_user_file(keys));
+  CHECK(node.read_user_file(home.keys).error().code == ErrorCode::kNotFound);
+}
+
 TEST_CASE("home: an existing directory keeps its mode") {
   const Home home;
   home.root.make_directory("/home/nvidia/.ssh");
