@@ -157,9 +157,6 @@ class NodeReader {
   virtual Result<FileContent> read_regular_user_file(const UserPath& path,
                                                      std::size_t max_bytes = std::size_t{1} << 20) const {
     SPARK_TRY(const FileStatus found, user_status(path));
-    if (found.kind != FileStatus::Kind::kRegular) {
-      return failure(no_regular_file(path.path(), found.kind == FileStatus::Kind::kSymlink));
-    }
     SPARK_TRY(std::string bytes, read_user_file(path, max_bytes));
     return FileContent{std::move(bytes), found.mode, found.uid, found.gid};
   }

@@ -77,12 +77,6 @@ Result<std::optional<FileStatus>> check_place(const Account& account, const User
   return not_accepted(path, "is writable by its group", "chmod g-w it");
 }
 
-/// A rename also changes the time.
-bool is_same_file(const FileStatus& a, const FileStatus& b) {
-  return a.device == b.device && a.inode == b.inode && a.changed_at_nanos == b.changed_at_nanos && a.uid == b.uid &&
-         a.gid == b.gid && a.mode == b.mode;
-}
-
 }  // namespace
 
 Result<Account> look_up(const std::string& user, const NodeReader& node) {
@@ -123,16 +117,12 @@ Result<void> check_home(const Account& account, const NodeReader& node) {
   return {};
 }
 
-Result<std::optional<UserFile>> read_with_status(const UserPath& path, std::size_t max_bytes, const NodeReader& node) {
-  SPARK_TRY(const auto before, if_there(node.user_status(path)));
-  if (!before) return std::optional<UserFile>();
-  SPARK_TRY(std::string bytes, node.read_user_file(path, max_bytes));
-  // The home's owner could swap in another user's file, and get its text written into a file of their own.
-  SPARK_TRY(const FileStatus after, node.user_status(path));
-  if (!is_same_file(*before, after)) {
-    return failure(ErrorCode::kStalePlan, path.path().string() + " was replaced while it was read", "plan again");
-  }
-  return std::optional<UserFile>(UserFile{std::move(bytes), after});
+Result<std::optional<FileContent>> read_with_status(const UserPath& path, std::size_t max_bytes,
+                                                    const NodeReader& node) {
+  constexpr std::uint32_t kPermissions = 0777;
+  SPARK_TRY(std::optional<FileContent> file, if_there(node.read_regular_user_file(path, max_bytes)));
+  if (file) file->mode &= kPermissions;
+  return file;
 }
 
 }  // namespace sparkplan::ssh_trust

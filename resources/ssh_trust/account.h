@@ -46,14 +46,9 @@ Result<void> check_home(const Account& account, const NodeReader& node);
 /// fails. For one write, which may create the directory. Errors: as check_home().
 Result<UserPath> checked_path(const Account& account, std::string_view below, const NodeReader& node);
 
-/// A file in a home and the status of that same file.
-struct UserFile {
-  std::string bytes;
-  FileStatus status;
-};
-
-/// Nothing if the file does not exist. Errors: as NodeReader::read_user_file(); kStalePlan if the file was replaced
-/// while it was read.
-Result<std::optional<UserFile>> read_with_status(const UserPath& path, std::size_t max_bytes, const NodeReader& node);
+/// A file in a home as it is to be replaced: without the set-user-ID bit and its like, which no file here needs.
+/// Nothing if the file does not exist. Errors: as NodeReader::read_regular_user_file().
+Result<std::optional<FileContent>> read_with_status(const UserPath& path, std::size_t max_bytes,
+                                                    const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

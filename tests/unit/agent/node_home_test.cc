@@ -186,6 +186,38 @@ TEST_CASE("home: a missing directory is created, and one that appeared after the
   }
 }
 
+TEST_CASE("home: while a file is swapped all the time, its text and its mode are of one file") {
+  const Home home;
+  home.root.write("/home/nvidia/.ssh/authorized_keys", "his");
+  home.root.write("/home/nvidia/.ssh/other", "theirs");
+  const auto here = home.root / "/home/nvidia/.ssh/authorized_keys";
+  const auto there = home.root / "/home/nvidia/.ssh/other";
+  std::filesystem::permissions(here, std::filesystem::perms(0600));
+  std::filesystem::permissions(there, std::filesystem::perms(0640));
+  const auto node = home.node();
+  std::atomic<bool> stop = false;
+  std::thread swapper([&] {
+    while (!stop) ::renameat2(AT_FDCWD, here.c_str(), AT_FDCWD, there.c_str(), RENAME_EXCHANGE);
+  });
+  int his = 0;
+  int theirs = 0;
+  int mixed = 0;
+  // Ends after both files have been read often enough; each round takes less than a millisecond.
+  for (int i = 0; i < 200'000 && (his < 200 || theirs < 200); ++i) {
+    const auto file = node.read_regular_user_file(home.keys);
+    if (!file || (file->bytes == "his") != (file->mode == 0600)) {
+      ++mixed;
+    } else {
+      (file->bytes == "his" ? his : theirs) += 1;
+    }
+  }
+  stop = true;
+  swapper.join();
+  CHECK(mixed == 0);
+  CHECK(his >= 200);
+  CHECK(theirs >= 200);
+}
+
 TEST_CASE("home: while a directory is swapped all the time, nothing is written into the wrong one") {
   const Home home;
   home.root.write("/home/nvidia/.ssh/authorized_keys", "his");
