@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kLongestSource = 200;
 
 /// A user who mounts something may choose its source.
-std::string in_words(const MountedFileSystem& mount) {
+std::string shown_mount(const MountedFileSystem& mount) {
   return shown_text(mount.type + " " + mount.source, kLongestSource);
 }
 
@@ -31,7 +31,7 @@ std::string served_by(const std::filesystem::path& directory, const NodeReader& 
     if (is_of_system || !is_within(path.string(), mount.target)) continue;
     if (found == nullptr || mount.target.size() >= found->target.size()) found = &mount;
   }
-  if (found != nullptr) return in_words(*found);
+  if (found != nullptr) return shown_mount(*found);
   // All names up to `path` are in the system's own file system, unless one of them is a link. The look begins at
   // the top, because a name below a link may be anywhere.
   std::filesystem::path above = "/";
