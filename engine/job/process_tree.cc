@@ -88,6 +88,20 @@ bool was_started_by_us(pid_t pid) {
   return parse_number<uid_t>(rest.substr(0, rest.find('\t'))) == ::geteuid();
 }
 
+/// The user of the login that a process comes from; empty where the kernel keeps none. Source: proc_pid_loginuid(5).
+std::string login_of(const std::string& process) {
+  return std::string(trim(beginning_of("/proc/" + process + "/loginuid", kStatBytes)));
+}
+
+/// True unless it comes from another user's login. A setuid program such as sudo makes root its real user too, and
+/// still has the environment of the user who started it; that login stays, and no user can change it. A daemon has
+/// none.
+bool is_of_our_login(pid_t pid, const std::string& own) {
+  constexpr std::string_view kNoLogin = "4294967295";
+  const std::string login = login_of(std::to_string(pid));
+  return login.empty() || login == own || login == kNoLogin || login == "0";
+}
+
 bool has_mark(std::string_view rest, const std::string& mark) {
   while (!rest.empty()) {
     const auto end = rest.find('\0');
@@ -142,16 +156,20 @@ std::vector<pid_t> marked_with(const std::string& id, const std::vector<ProcessE
   const std::string mark = std::string(kJobVariable) + "=" + id;
   // A user's own processes can have other numbers in a container. The kernel shows that user no others.
   const bool sees_all_users = ::geteuid() == 0;
+  const std::string own_login = login_of("self");
+  const auto is_ours = [&](pid_t pid) {
+    return runs_as_we_do(pid) && was_started_by_us(pid) && is_of_our_login(pid, own_login);
+  };
   std::vector<pid_t> found;
   for (const auto& entry : all) {
     if (has_ended(entry)) continue;
     // Before the environment is read: those of other users' programs would use up the bytes.
-    if (sees_all_users && (!runs_as_we_do(entry.pid) || !was_started_by_us(entry.pid))) continue;
+    if (sees_all_users && !is_ours(entry.pid)) continue;
     const auto environment = beginning_of(path_of(entry.pid, "environ"), std::min(most, kMostEnvironment));
     most -= std::min(most, environment.size());
     if (!has_mark(environment, mark)) continue;
     // Meanwhile another process may have got the number.
-    if (!sees_all_users || was_started_by_us(entry.pid)) found.push_back(entry.pid);
+    if (!sees_all_users || is_ours(entry.pid)) found.push_back(entry.pid);
   }
   return found;
 }

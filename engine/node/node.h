@@ -66,6 +66,9 @@ struct UserPath {
   /// The file's directory at the time of the check. If it is now another directory, or has another owner or mode, reads
   /// and writes fail with kStalePlan. Without a value any directory is accepted.
   std::optional<CheckedDirectory> checked = {};
+  /// The file system of the home, if each access to it could wait without end: "nfs4 10.0.0.11:/home". Such an access
+  /// fails with kUnreachable at a deadline, and the error has this text. After one of them, further ones fail at once.
+  std::string served_by = {};
 
   std::filesystem::path path() const { return below.empty() ? home : home / below; }
 };
@@ -168,6 +171,15 @@ class NodeReader {
   virtual Result<std::string> read_user_file(const UserPath& path,
                                              std::size_t max_bytes = std::size_t{1} << 20) const = 0;
   virtual Result<FileStatus> user_status(const UserPath& path) const = 0;
+
+  /// As read_regular_file(), for a file in a user's home. The default is for nodes without other users.
+  /// Errors: as read_user_file() and user_status().
+  virtual Result<FileContent> read_regular_user_file(const UserPath& path,
+                                                     std::size_t max_bytes = std::size_t{1} << 20) const {
+    SPARK_TRY(const FileStatus found, user_status(path));
+    SPARK_TRY(std::string bytes, read_user_file(path, max_bytes));
+    return FileContent{std::move(bytes), found.mode, found.uid, found.gid};
+  }
 
   /// The node's address of our SSH connection, as sshd reports it ("10.0.0.11", "fe80::1%eth0"); empty without one.
   virtual std::string connection_address() const = 0;

@@ -8,6 +8,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
+#include "engine/domain/storage/served_directory.h"
 #include "engine/resource/accounts.h"
 
 namespace sparkplan::limits {
@@ -35,10 +36,16 @@ bool is_real_shell(const std::string& shell, const NodeReader& node) {
   return !name.empty() && name != "nologin" && name != "false" && name != "sync" && node.status(shell).has_value();
 }
 
-bool is_directory(std::string_view path, const NodeReader& node) {
-  const Result<FileStatus> status = node.status(path);
-  // A home may be a link to a larger disk.
-  return status && (status->kind == FileStatus::Kind::kDirectory || status->kind == FileStatus::Kind::kSymlink);
+/// A home may be a link to a larger disk: for a link, user_status() fails with kRefused. So it does for a file in the
+/// place of a directory above the home, where su fails. Errors: kUnreachable.
+Result<bool> has_home(std::string_view path, const NodeReader& node) {
+  std::filesystem::path home = std::filesystem::path(path).lexically_normal();
+  if (!home.has_filename()) home = home.parent_path();
+  if (home == "/" || !home.is_absolute()) return home == "/";
+  const Result<FileStatus> status = node.user_status({home, {}, {}, served_by(home, node)});
+  if (status) return status->kind == FileStatus::Kind::kDirectory;
+  if (status.error().code == ErrorCode::kUnreachable) return failure(status.error());
+  return status.error().code == ErrorCode::kRefused;
 }
 
 /// Nothing for an unknown user, for whom su prints a better error.
@@ -98,7 +105,7 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
     if (fields.size() != kFieldsOfPasswd || !is_user_name(fields[0])) continue;
     const auto uid = parse_number<int>(fields[2]);
     if (!uid || *uid < kFirstOrdinaryUid || *uid > kLastOrdinaryUid) continue;
-    if (!is_directory(fields[kHomeField], node)) continue;
+    if (!has_home(fields[kHomeField], node).value_or(false)) continue;
     if (is_real_shell(std::string(fields[6]), node)) return std::string(fields[0]);
   }
   return std::nullopt;
@@ -106,8 +113,11 @@ std::optional<std::string> first_ordinary_user(std::string_view passwd, const No
 
 Result<std::map<std::string, ShownLimit>> limits_of_login(const std::string& user, const NodeReader& node) {
   const std::optional<std::string> home = home_of(user, node);
-  if (home && !is_directory(*home, node)) {
-    return failure(ErrorCode::kNotFound, "there is no home " + printable(*home) + ", and a login might create it");
+  if (home) {
+    SPARK_TRY(const bool is_there, has_home(*home, node));
+    if (!is_there) {
+      return failure(ErrorCode::kNotFound, "there is no home " + printable(*home) + ", and a login might create it");
+    }
   }
   // With "-c" the shell would get its own session and survive a su that is killed at the deadline. The user follows
   // "--", after which nothing is an option.

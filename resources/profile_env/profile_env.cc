@@ -1,6 +1,7 @@
 #include "resources/profile_env/profile_env.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "engine/core/diagnostic.h"
@@ -22,6 +23,9 @@ constexpr const char* kUsers = "users";
 /// Fields of each user's file in kSecretField.
 constexpr const char* kSecretValue = "value";
 constexpr const char* kUid = "uid";
+/// In the place of a value whose file cannot be read. The user owns the file, and can keep others from reading it: by a
+/// lease, for example. Source: fcntl(2), F_SETLEASE.
+constexpr std::string_view kNotReadable = "not readable";
 constexpr std::uint32_t kSecretMode = 0400;
 constexpr std::int64_t kLargestOwner = 0xFFFFFFFF;
 /// A file has at most 64, and lines of earlier runs or of a person may add some.
@@ -53,6 +57,10 @@ std::vector<SecretFile> secret_files(const Resource& resource) {
 
 bool is_secret_file(const ArtifactId& artifact) {
   return artifact.name.starts_with(std::string(kSecretDirectory) + "/");
+}
+
+std::string user_of(const ArtifactId& artifact) {
+  return std::filesystem::path(artifact.name).parent_path().filename().string();
 }
 
 std::string variable_of(const ArtifactId& artifact) {
@@ -147,6 +155,8 @@ class ProfileEnvType final : public TextEntriesType {
       for (const char* field : {kUid, kSecretValue}) {
         const Value then = file_field(before, user, field);
         const Value wanted = file_field(after, user, field);
+        // It stays as it is, and a claim says so.
+        if (!wanted.is_null() && then == Value(kNotReadable)) continue;
         const bool listed = field == kSecretValue || !(then.is_null() || wanted.is_null());
         if (then == wanted || !listed) continue;
         changes.push_back({std::string(kSecretField) + "." + user + "." + field, then, wanted});
@@ -230,6 +240,8 @@ class ProfileEnvType final : public TextEntriesType {
           artifact, std::nullopt, kSecretMode, {}, [variable = variable_of(artifact)](const Change& change) {
             return change.id.name == variable;
           }};
+      // A user who has this file replaced or locked meanwhile keeps no other user's from being written or removed.
+      text.group = info_.name + "/" + user_of(artifact);
       if (file != nullptr) {
         text.content = file->token;
         text.uid = file->uid;
@@ -240,6 +252,7 @@ class ProfileEnvType final : public TextEntriesType {
       for (const SecretFile& file : secret_files(resource)) {
         // A node reads each of its values from a file that it lists: without the file, the value is invented.
         if (!changed.contains(resource.id.name) && input.seen(file.artifact) == nullptr) continue;
+        if (is_not_readable(file.artifact, input.observed)) continue;
         wanted.insert(file.artifact);
         add(file.artifact, &file);
       }
@@ -259,24 +272,38 @@ class ProfileEnvType final : public TextEntriesType {
     std::set<std::string> users(with_files.begin(), with_files.end());
     users.insert(readers.begin(), readers.end());
     Value files = Value::map();
-    std::optional<Error> unreadable;
     for (const std::string& user : users) {
       const ArtifactId artifact = file_artifact(secret_path(user, name));
       Observation file = sealed(sparkplan::read_artifact(artifact, *this, node), node);
       const bool is_read = readers.contains(user);
       if (!is_read && std::holds_alternative<Absent>(file)) continue;
+      if (const auto* error = std::get_if<Error>(&file)) {
+        // An error of the variable would keep the values of all other users from being written or removed.
+        if (is_read) files.set(user, Value::map({{kSecretValue, kNotReadable}}));
+        observed.foreign.push_back({{info_.name, name},
+                                    kSecretField,
+                                    Value(),
+                                    artifact.name,
+                                    "cannot be read and stays as it is (" + error->describe() + ")"});
+        continue;
+      }
       const auto* found = std::get_if<Present>(&file);
       if (is_read && found == nullptr) files.set(user, Value::map());
       if (is_read && found != nullptr) {
         files.set(user, Value::map({{kSecretValue, found->value.text_or("content", "")},
                                     {kUid, found->value.integer_or(kUid, 0)}}));
       }
-      if (const auto* error = std::get_if<Error>(&file)) unreadable = *error;
       observed.artifacts[artifact] = std::move(file);
     }
     auto* present = std::get_if<Present>(&variable);
     if (present != nullptr && in_script != nullptr) present->value.set(kSecretField, std::move(files));
-    if (unreadable) variable = *unreadable;
+  }
+
+  static bool is_not_readable(const ArtifactId& artifact, const ObservedType& observed) {
+    const auto variable = observed.resources.find(variable_of(artifact));
+    if (variable == observed.resources.end()) return false;
+    const Value* files = present_value(variable->second).find(kSecretField);
+    return file_field(files, user_of(artifact), kSecretValue) == Value(kNotReadable);
   }
 
   static Value file_field(const Value* files, const std::string& user, const char* field) {

@@ -5,6 +5,7 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
+#include "engine/domain/storage/served_directory.h"
 #include "engine/resource/accounts.h"
 
 namespace sparkplan::ssh_trust {
@@ -76,12 +77,6 @@ Result<std::optional<FileStatus>> check_place(const Account& account, const User
   return not_accepted(path, "is writable by its group", "chmod g-w it");
 }
 
-/// A rename also changes the time.
-bool is_same_file(const FileStatus& a, const FileStatus& b) {
-  return a.device == b.device && a.inode == b.inode && a.changed_at_nanos == b.changed_at_nanos && a.uid == b.uid &&
-         a.gid == b.gid && a.mode == b.mode;
-}
-
 }  // namespace
 
 Result<Account> look_up(const std::string& user, const NodeReader& node) {
@@ -91,7 +86,10 @@ Result<Account> look_up(const std::string& user, const NodeReader& node) {
   }
   if (!line) return no_such_user(user);
   SPARK_TRY(Account account, parse_account(user, *line));
+  // The agent would wait for a silent server as long as it likes, and with it all other changes of this node.
+  account.served_by = served_by(account.home, node);
   const Result<FileStatus> home = node.user_status(account.in_home(""));
+  if (!home && home.error().code == ErrorCode::kUnreachable) return failure(home.error());
   if (!home && home.error().code == ErrorCode::kNotFound) {
     return failure(ErrorCode::kNotFound, "the home of " + user + ", " + account.home.string() + ", does not exist",
                    "create it, for example with mkhomedir_helper");
@@ -109,7 +107,9 @@ Result<UserPath> checked_path(const Account& account, std::string_view below, co
   UserPath keys = account.in_home(kAuthorizedKeys);
   keys.checked = CheckedDirectory{directory};
   if (directory) SPARK_CHECK(check_place(account, keys, node));
-  return UserPath{account.home, std::filesystem::path(below), keys.checked};
+  UserPath path = account.in_home(below);
+  path.checked = std::move(keys.checked);
+  return path;
 }
 
 Result<void> check_home(const Account& account, const NodeReader& node) {
@@ -117,16 +117,12 @@ Result<void> check_home(const Account& account, const NodeReader& node) {
   return {};
 }
 
-Result<std::optional<UserFile>> read_with_status(const UserPath& path, std::size_t max_bytes, const NodeReader& node) {
-  SPARK_TRY(const auto before, if_there(node.user_status(path)));
-  if (!before) return std::optional<UserFile>();
-  SPARK_TRY(std::string bytes, node.read_user_file(path, max_bytes));
-  // The home's owner could swap in another user's file, and get its text written into a file of their own.
-  SPARK_TRY(const FileStatus after, node.user_status(path));
-  if (!is_same_file(*before, after)) {
-    return failure(ErrorCode::kStalePlan, path.path().string() + " was replaced while it was read", "plan again");
-  }
-  return std::optional<UserFile>(UserFile{std::move(bytes), after});
+Result<std::optional<FileContent>> read_with_status(const UserPath& path, std::size_t max_bytes,
+                                                    const NodeReader& node) {
+  constexpr std::uint32_t kPermissions = 0777;
+  SPARK_TRY(std::optional<FileContent> file, if_there(node.read_regular_user_file(path, max_bytes)));
+  if (file) file->mode &= kPermissions;
+  return file;
 }
 
 }  // namespace sparkplan::ssh_trust

@@ -18,8 +18,9 @@ struct Account {
   std::uint32_t gid = 0;  ///< Of the primary group.
   std::filesystem::path home;
   std::string shell;
+  std::string served_by = {};  ///< As UserPath::served_by.
 
-  UserPath in_home(std::string_view below) const { return {home, std::filesystem::path(below)}; }
+  UserPath in_home(std::string_view below) const { return {home, std::filesystem::path(below), {}, served_by}; }
 };
 
 inline constexpr std::string_view kSshDirectory = ".ssh";
@@ -29,7 +30,7 @@ inline constexpr std::string_view kPublicKey = ".ssh/sparkplan_ed25519.pub";
 
 /// An account whose home exists. Errors: kNotFound for a missing user or home; kUnsupported for a home that cannot hold
 /// keys ("/", "/nonexistent"). With these two codes, the account has no files of sparkplan. All other errors mean that
-/// the look-up failed.
+/// the look-up failed: kUnreachable for a home whose file system does not answer.
 Result<Account> look_up(const std::string& user, const NodeReader& node);
 
 /// True for errors of look_up() that mean: the account has no files of sparkplan.
@@ -45,14 +46,9 @@ Result<void> check_home(const Account& account, const NodeReader& node);
 /// fails. For one write, which may create the directory. Errors: as check_home().
 Result<UserPath> checked_path(const Account& account, std::string_view below, const NodeReader& node);
 
-/// A file in a home and the status of that same file.
-struct UserFile {
-  std::string bytes;
-  FileStatus status;
-};
-
-/// Nothing if the file does not exist. Errors: as NodeReader::read_user_file(); kStalePlan if the file was replaced
-/// while it was read.
-Result<std::optional<UserFile>> read_with_status(const UserPath& path, std::size_t max_bytes, const NodeReader& node);
+/// A file in a home as it is to be replaced: without the set-user-ID bit and its like, which no file here needs.
+/// Nothing if the file does not exist. Errors: as NodeReader::read_regular_user_file().
+Result<std::optional<FileContent>> read_with_status(const UserPath& path, std::size_t max_bytes,
+                                                    const NodeReader& node);
 
 }  // namespace sparkplan::ssh_trust

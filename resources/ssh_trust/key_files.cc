@@ -29,19 +29,17 @@ std::uint32_t number_of(std::string_view text, int base) {
   return number;
 }
 
-/// A private key and its file's status.
 struct PrivateKey {
-  std::string bytes;
+  FileContent file;
   std::string public_part;
-  FileStatus status;
 };
 
 Result<std::optional<PrivateKey>> read_private_key(const UserPath& path, const NodeReader& node) {
-  SPARK_TRY(std::optional<UserFile> file, read_with_status(path, kLargestKeyFile, node));
+  SPARK_TRY(std::optional<FileContent> file, read_with_status(path, kLargestKeyFile, node));
   if (!file) return std::optional<PrivateKey>();
   Result<std::string> part = public_part(file->bytes);
   if (!part) return failure(std::move(part).error().within(path.path().string()));
-  return PrivateKey{std::move(file->bytes), *std::move(part), file->status};
+  return PrivateKey{*std::move(file), *std::move(part)};
 }
 
 Result<std::optional<std::string>> read_public_file(const UserPath& path, const NodeReader& node) {
@@ -80,7 +78,7 @@ Owner owner_of(const Value& value, const Account& account, const std::optional<P
   const std::string text = value.text_or("owner", account.name);
   Owner owner{account.uid, account.gid};
   if (text.starts_with(kOtherOwner)) owner.uid = number_of(std::string_view(text).substr(kOtherOwner.size()), 10);
-  if (now && now->status.uid == owner.uid) owner.gid = now->status.gid;
+  if (now && now->file.uid == owner.uid) owner.gid = now->file.gid;
   return owner;
 }
 
@@ -106,14 +104,14 @@ Result<void> write_key(const Account& account, const Value& value, Node& node) {
   SPARK_TRY(std::optional<PrivateKey> key, read_private_key(path, node));
   const Owner owner = owner_of(value, account, key);
   const std::uint32_t mode = number_of(value.text_or("mode", kPrivateMode), 8);
-  const bool in_place = key && key->status.mode == mode && key->status.uid == owner.uid;
+  const bool in_place = key && key->file.mode == mode && key->file.uid == owner.uid;
   if (!key) {
     SPARK_TRY(std::string bytes, make_private_key(value.text_or(kComment, ""), node));
     SPARK_TRY(std::string part, public_part(bytes));
-    key = PrivateKey{std::move(bytes), std::move(part), {}};
+    key = PrivateKey{private_file(std::move(bytes)), std::move(part)};
   }
   if (!in_place) {
-    SPARK_CHECK(node.write_user_file(path, {key->bytes, mode, owner.uid, owner.gid}));
+    SPARK_CHECK(node.write_user_file(path, {key->file.bytes, mode, owner.uid, owner.gid}));
   }
   return write_public_file(account, value, key->public_part, node);
 }
@@ -153,11 +151,11 @@ Observation read_key(const Account& account, const NodeReader& node) {
   if (!*key) return Absent{};
   const Result<std::optional<std::string>> file = read_public_file(account.in_home(kPublicKey), node);
   if (!file) return file.error();
-  const FileStatus& status = (*key)->status;
-  const bool own = status.uid == account.uid;
+  const FileContent& private_key = (*key)->file;
+  const bool own = private_key.uid == account.uid;
   Value value = Value::map({{"type", kKeyType},
-                            {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(status.uid)},
-                            {"mode", file_mode_text(status.mode)}});
+                            {"owner", own ? account.name : std::string(kOtherOwner) + std::to_string(private_key.uid)},
+                            {"mode", file_mode_text(private_key.mode)}});
   if (*file && !is_one_public_key(**file)) {
     value.set(kNoPublicKey, true);
   } else if (*file && parse_public_key(**file) == (*key)->public_part) {
@@ -214,7 +212,7 @@ Result<std::optional<std::string>> public_key_of(const Account& account, const N
 
 Observation read_authorized_keys(const Account& account, const NodeReader& node) {
   const UserPath path = account.in_home(kAuthorizedKeys);
-  const Result<std::optional<UserFile>> file = read_with_status(path, kLargestFileWithBlock, node);
+  const Result<std::optional<FileContent>> file = read_with_status(path, kLargestFileWithBlock, node);
   if (!file) return file.error();
   if (!*file) return Absent{};
   Result<std::optional<std::string>> block = find_block((*file)->bytes);
@@ -226,7 +224,7 @@ Observation read_authorized_keys(const Account& account, const NodeReader& node)
 Result<void> apply_authorized_keys(const Account& account, const Observation& after, Node& node) {
   SPARK_TRY(const UserPath path, checked_path(account, kAuthorizedKeys, node));
   const std::optional<std::string> body = content_of(after);
-  SPARK_TRY(const std::optional<UserFile> now, read_with_status(path, kLargestFileWithBlock, node));
+  SPARK_TRY(const std::optional<FileContent> now, read_with_status(path, kLargestFileWithBlock, node));
   if (!now && !body) return {};
   Result<std::string> text = replace_block(now ? std::string_view(now->bytes) : std::string_view(), body);
   if (!text) return failure(in_file(std::move(text).error(), account));
@@ -235,9 +233,9 @@ Result<void> apply_authorized_keys(const Account& account, const Observation& af
   SPARK_CHECK(check_file_with_block(path.path(), now ? std::optional(now->bytes.size()) : std::nullopt, text->size()));
   FileContent content{*std::move(text), kModeOfNewFile, account.uid, account.gid};
   if (now) {
-    content.mode = now->status.mode;
-    content.uid = now->status.uid;
-    content.gid = now->status.gid;
+    content.mode = now->mode;
+    content.uid = now->uid;
+    content.gid = now->gid;
   }
   return node.write_user_file(path, content);
 }

@@ -157,6 +157,7 @@ Result<void> FakeNode::after_write() const {
 }
 
 Result<std::string> FakeNode::read_file(const std::filesystem::path& path, std::size_t max_bytes) const {
+  SPARK_CHECK(check_answers(path));
   if (auto error = next_read()) return failure(*std::move(error));
   const std::string real = resolve(path, true);
   const auto found = entries_.find(real);
@@ -175,6 +176,7 @@ Result<std::string> FakeNode::read_file(const std::filesystem::path& path, std::
 }
 
 Result<FileStatus> FakeNode::status(const std::filesystem::path& path) const {
+  SPARK_CHECK(check_answers(path));
   if (auto error = next_read()) return failure(*std::move(error));
   const std::string real = resolve(path, false);
   const auto found = entries_.find(real);
@@ -200,6 +202,7 @@ Result<FileStatus> FakeNode::status(const std::filesystem::path& path) const {
 }
 
 Result<std::vector<std::string>> FakeNode::list_directory(const std::filesystem::path& path) const {
+  SPARK_CHECK(check_answers(path));
   if (auto error = next_read()) return failure(*std::move(error));
   const std::string real = resolve(path, true);
   if (!is_directory(real)) return not_found(path);

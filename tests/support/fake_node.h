@@ -43,6 +43,9 @@ class FakeNode final : public Node {
   void add_directory_of_user(const std::string& path, std::uint32_t mode, std::uint32_t uid, std::uint32_t gid);
   /// The ACL of a file or directory then lets `writer` write to it: "user ID 1001".
   void set_acl_writer(const std::string& path, std::string writer) { acl_writers_[path] = std::move(writer); }
+  /// The server of that directory answers no more. An access fails with kUnreachable if its UserPath::served_by names
+  /// the server. Any other access would wait without end: it fails with kBug.
+  void set_silent(const std::string& directory) { silent_.insert(directory); }
   /// A device or socket.
   void add_special(const std::string& path);
   void add_kernel_file(const std::string& path, KernelFile file);
@@ -152,10 +155,13 @@ class FakeNode final : public Node {
   Result<CommandOutput> command(std::span<const std::string> argv, FakeNode* writable) const;
   /// kRefused when a link is in the path below the home; kStalePlan when the directory is not the checked one.
   Result<void> check_way(const UserPath& path) const;
+  /// `path` as the call has it, or without its links.
+  Result<void> check_answers(const std::filesystem::path& path, const std::string& served_by = {}) const;
 
   bool live_ = true;
   std::map<std::string, Entry> entries_;
   std::map<std::string, std::string> acl_writers_;
+  std::set<std::string> silent_;
   std::map<std::string, CommandOutput> commands_;
   std::map<std::string, Program> programs_;
   std::map<std::string, UnitProperties> units_;

@@ -7,7 +7,18 @@
 
 namespace sparkplan::test {
 
+Result<void> FakeNode::check_answers(const std::filesystem::path& path, const std::string& served_by) const {
+  for (const std::string& directory : silent_) {
+    const std::string real = resolve(path, false) + "/";
+    if (!real.starts_with(directory + "/")) continue;
+    if (served_by.empty()) return failure(ErrorCode::kBug, "an access to " + path.string() + " waits without end");
+    return failure(ErrorCode::kUnreachable, path.string() + " is on " + served_by + ", which does not answer");
+  }
+  return {};
+}
+
 Result<void> FakeNode::check_way(const UserPath& path) const {
+  SPARK_CHECK(check_answers(path.path(), path.served_by));
   std::filesystem::path at = path.home;
   const auto is_link = [&] {
     const auto found = entries_.find(at.string());

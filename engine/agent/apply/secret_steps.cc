@@ -70,10 +70,11 @@ Result<void> SecretSteps::keep_copy(const Step& step) {
   const std::string token = token_of(step.before);
   if (token.empty()) return {};
   // If it cannot be read, or is too large, the comparison refuses this step and no other one.
-  const auto bytes = node_.read_file(step.artifact.name, kLargestTextFile);
-  if (!bytes || secret_token(key_, *bytes) != token) return {};
+  // A user may own the directory, and put a link to another file or a device there.
+  auto file = node_.read_regular_file(step.artifact.name, kLargestTextFile);
+  if (!file || secret_token(key_, file->bytes) != token) return {};
   SPARK_CHECK(node_.make_directories(kSecretBackups, 0700));
-  return node_.write_file(backup_of(token), private_file(*bytes));
+  return node_.write_file(backup_of(token), private_file(std::move(file->bytes)));
 }
 
 Result<void> SecretSteps::prepare(const std::vector<Step>& steps) {

@@ -5,6 +5,7 @@
 #include "engine/agent/facts/extended_facts.h"
 #include "engine/agent/facts/node_text.h"
 #include "engine/core/text.h"
+#include "engine/domain/storage/served_directory.h"
 
 namespace sparkplan {
 namespace {
@@ -111,7 +112,9 @@ void read_login(const NodeReader& node, const std::string& process, ExtendedFact
     if (sane) read_linger(node, facts);
   }
   const auto home = home_of(node, facts.login.user);
-  if (!home.empty()) read_nccl_file(home + "/.nccl.conf", node.read_user_file({home, ".nccl.conf"}), facts);
+  if (home.empty()) return;
+  const UserPath file{home, ".nccl.conf", {}, served_by(home, node)};
+  read_nccl_file(home + "/.nccl.conf", node.read_user_file(file), facts);
 }
 
 }  // namespace sparkplan

@@ -20,7 +20,8 @@ ProbeReply probe(const ProbeRequest& request);
 Result<GpuErrorsReply> gpu_errors_in_kernel_log();
 
 /// Pure. Adds the Xid of a record of /dev/kmsg, if the kernel itself logged it and it has one.
-/// Source: NVIDIA, Xid Errors: "NVRM: Xid (PCI:0000:01:00): 79, pid=1234, name=python3, GPU has fallen off the bus."
+/// Source: NVIDIA, Xid Errors: "NVRM: Xid (PCI:0000:01:00): 79, pid=1234, name=python3, GPU has fallen off the bus.";
+/// open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/rc/kernel_rc.c, for the instances of a GPU.
 void note_record(std::string_view record, GpuErrorsReply& into);
 
 /// Tries the logins one after the other, as the user, with this node's ssh and its settings. After a stop, the

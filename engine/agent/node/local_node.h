@@ -1,16 +1,19 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
+#include "engine/agent/node/separate_access.h"
 #include "engine/node/node.h"
 
 namespace sparkplan {
@@ -44,6 +47,8 @@ class LocalNode final : public Node {
   Result<std::vector<std::string>> list_directory(const std::filesystem::path& path) const override;
   Result<std::string> read_user_file(const UserPath& path, std::size_t max_bytes = std::size_t{1} << 20) const override;
   Result<FileStatus> user_status(const UserPath& path) const override;
+  Result<FileContent> read_regular_user_file(const UserPath& path,
+                                             std::size_t max_bytes = std::size_t{1} << 20) const override;
   std::string connection_address() const override;
   std::uint32_t login_user() const override;
   Result<std::vector<LinkFacts>> links() const override;
@@ -81,10 +86,15 @@ class LocalNode final : public Node {
   void unstage() { staged_.clear(); }
 
   /// While it lives, links() returns the result of its first call, until run() or pause(). A reply then describes one
-  /// moment, and the kernel is asked once.
+  /// moment, and the kernel is asked once. It asks file systems that were silent before again, and all of them together
+  /// have 20 s.
   class OneMoment {
    public:
-    explicit OneMoment(const LocalNode& node) : node_(node) { node_.links_.emplace(); }
+    explicit OneMoment(const LocalNode& node) : node_(node) {
+      node_.links_.emplace();
+      node_.silent_.clear();
+      node_.waited_ = {};
+    }
     OneMoment(const OneMoment&) = delete;
     OneMoment& operator=(const OneMoment&) = delete;
     ~OneMoment() { node_.links_.reset(); }
@@ -117,6 +127,10 @@ class LocalNode final : public Node {
   Result<FileDescriptor> open_checked_directory_of(const UserPath& file, int flags) const;
   Result<FileDescriptor> open_user_file(const UserPath& path, int flags) const;
   Result<FileDescriptor> open_or_make_directory_of(const UserPath& file, const FileContent& owner);
+  Result<HomeAnswer> access_home(const UserPath& path, std::chrono::milliseconds deadline,
+                                 const std::function<Result<HomeAnswer>()>& access) const;
+  Result<HomeAnswer> open_and_read(const UserPath& path, std::size_t max_bytes) const;
+  Result<HomeAnswer> open_and_look(const UserPath& path) const;
 
   const StagedFile* staged(const std::filesystem::path& path) const;
   bool twin_exists(const StagedFile& file) const;
@@ -138,6 +152,10 @@ class LocalNode final : public Node {
   /// Only within a OneMoment; empty before the first read. It never contains the loopback, but each agent has another
   /// interface.
   mutable std::optional<std::vector<LinkFacts>> links_;
+  /// UserPath::served_by of the homes that did not answer.
+  mutable std::set<std::string> silent_;
+  /// For homes with a UserPath::served_by, in this OneMoment.
+  mutable std::chrono::milliseconds waited_{0};
 };
 
 }  // namespace sparkplan

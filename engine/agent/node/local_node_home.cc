@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "engine/agent/kernel/file_descriptor.h"
@@ -21,6 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t kModeOfNewDirectory = 0700;
+constexpr std::chrono::seconds kLongestLook{10};
+constexpr std::chrono::seconds kLongestChange{30};
+/// The controller waits 60 s for the facts.
+constexpr std::chrono::seconds kLongestOfAllHomes{20};
 
 tl::unexpected<Error> link_in_the_way(const fs::path& path) {
   return failure(ErrorCode::kRefused, "a symbolic link or a non-directory is in the path " + path.string(),
@@ -31,6 +38,18 @@ tl::unexpected<Error> another_directory(const UserPath& file) {
   return failure(ErrorCode::kStalePlan,
                  file.path().parent_path().string() + " is no longer the directory that was checked",
                  "find out what replaces it while sparkplan writes there, then plan again");
+}
+
+tl::unexpected<Error> is_silent(const UserPath& path) {
+  return failure(ErrorCode::kUnreachable, path.home.string() + " is on " + path.served_by + ", which does not answer",
+                 "check its server, or move the home of that user");
+}
+
+tl::unexpected<Error> has_no_time_left(const UserPath& path) {
+  return failure(ErrorCode::kUnreachable,
+                 path.home.string() + " is on " + path.served_by + ", and homes have taken " +
+                     std::to_string(kLongestOfAllHomes.count()) + " s already",
+                 "check the servers of the homes on this node");
 }
 
 /// Opens a path below an open directory. It follows no link and never leaves the directory.
@@ -141,16 +160,59 @@ Result<FileDescriptor> LocalNode::open_user_file(const UserPath& path, int flags
   return open_beneath(directory.get(), path.below.filename(), flags, path.path());
 }
 
+/// An open or a read of a file system whose server is silent ends only with its process, so another process does it.
+Result<HomeAnswer> LocalNode::access_home(const UserPath& path, std::chrono::milliseconds deadline,
+                                          const std::function<Result<HomeAnswer>()>& access) const {
+  if (path.served_by.empty()) return access();
+  if (silent_.contains(path.served_by)) return is_silent(path);
+  if (links_) deadline = std::min(deadline, kLongestOfAllHomes - waited_);
+  if (deadline <= std::chrono::milliseconds(0)) return has_no_time_left(path);
+  const auto begin = std::chrono::steady_clock::now();
+  auto answer = in_separate_process(access, root_.get(), deadline);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  if (links_) waited_ += std::chrono::duration_cast<std::chrono::milliseconds>(took);
+  if (answer || answer.error().code != ErrorCode::kUnreachable) return answer;
+  silent_.insert(path.served_by);
+  return is_silent(path);
+}
+
+/// The bytes and the status are of the same file, whatever its owner puts at the path meanwhile. Opening a device may
+/// have side effects, so the status comes first. /proc then leads to the same file.
+Result<HomeAnswer> LocalNode::open_and_read(const UserPath& path, std::size_t max_bytes) const {
+  const fs::path whole = path.path();
+  SPARK_TRY(const FileDescriptor there, open_user_file(path, O_PATH));
+  SPARK_TRY(FileStatus status, status_of(there.get(), whole));
+  if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(whole);
+  if (status.kind != FileStatus::Kind::kRegular) {
+    return failure(ErrorCode::kUnsupported, whole.string() + " is not a regular file");
+  }
+  const auto same = "/proc/self/fd/" + std::to_string(there.get());
+  const FileDescriptor file(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0) return failure(file_error("open", whole));
+  SPARK_TRY(std::string bytes, read_whole(file.get(), whole, max_bytes));
+  return HomeAnswer{std::move(status), std::move(bytes)};
+}
+
+Result<HomeAnswer> LocalNode::open_and_look(const UserPath& path) const {
+  SPARK_TRY(const FileDescriptor file, open_user_file(path, O_PATH));
+  SPARK_TRY(FileStatus status, status_of(file.get(), path.path()));
+  if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(path.path());
+  return HomeAnswer{std::move(status), {}};
+}
+
 Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
-  SPARK_TRY(const FileDescriptor file, open_user_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  return read_whole(file.get(), path.path(), max_bytes);
+  SPARK_TRY(HomeAnswer answer, access_home(path, kLongestLook, [&] { return open_and_read(path, max_bytes); }));
+  return std::move(answer.bytes);
 }
 
 Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
-  SPARK_TRY(const FileDescriptor file, open_user_file(path, O_PATH));
-  SPARK_TRY(const FileStatus status, status_of(file.get(), path.path()));
-  if (status.kind == FileStatus::Kind::kSymlink) return link_in_the_way(path.path());
-  return status;
+  SPARK_TRY(HomeAnswer answer, access_home(path, kLongestLook, [&] { return open_and_look(path); }));
+  return std::move(answer.status);
+}
+
+Result<FileContent> LocalNode::read_regular_user_file(const UserPath& path, std::size_t max_bytes) const {
+  SPARK_TRY(HomeAnswer answer, access_home(path, kLongestLook, [&] { return open_and_read(path, max_bytes); }));
+  return FileContent{std::move(answer.bytes), answer.status.mode, answer.status.uid, answer.status.gid};
 }
 
 Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file, const FileContent& owner) {
@@ -169,16 +231,26 @@ Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file
 }
 
 Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent& content) {
-  SPARK_TRY(const FileDescriptor directory, open_or_make_directory_of(path, content));
-  return replace_file_in(directory.get(), path.path(), content);
+  const auto write = [&]() -> Result<HomeAnswer> {
+    SPARK_TRY(const FileDescriptor directory, open_or_make_directory_of(path, content));
+    SPARK_CHECK(replace_file_in(directory.get(), path.path(), content));
+    return HomeAnswer{};
+  };
+  SPARK_CHECK(access_home(path, kLongestChange, write));
+  return {};
 }
 
 Result<void> LocalNode::remove_user_file(const UserPath& path) {
-  SPARK_TRY(const auto directory,
-            if_there(open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY)));
-  if (!directory) return {};
-  SPARK_CHECK(check_is_the_same(directory->get(), path));
-  return remove_file_in(directory->get(), path.path());
+  const auto remove = [&]() -> Result<HomeAnswer> {
+    SPARK_TRY(const auto directory,
+              if_there(open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY)));
+    if (!directory) return HomeAnswer{};
+    SPARK_CHECK(check_is_the_same(directory->get(), path));
+    SPARK_CHECK(remove_file_in(directory->get(), path.path()));
+    return HomeAnswer{};
+  };
+  SPARK_CHECK(access_home(path, kLongestChange, remove));
+  return {};
 }
 
 }  // namespace sparkplan

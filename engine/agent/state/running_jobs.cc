@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -123,6 +124,21 @@ std::string start_time_of(std::int64_t pid) {
   return utc_time(boot_time() + ticks / per_second);
 }
 
+/// A process starter with a record.
+struct Starter {
+  std::int64_t pid = 0;
+  std::string uid;
+  JobRecord record;
+};
+
+/// Who counts as the owner of a job. A user may have the numbers of thousands of other users in a namespace, but only
+/// one login, which the kernel keeps. Source: proc_pid_loginuid(5), subuid(5).
+std::string owner_of(const std::string& process, const std::string& uid) {
+  constexpr std::string_view kNoLogin = "4294967295";
+  std::string login = kernel_line(process + "/loginuid");
+  return login.empty() || login == kNoLogin ? uid : login;
+}
+
 }  // namespace
 
 std::string user_named(std::string_view passwd, std::string_view uid) {
@@ -133,8 +149,22 @@ std::string user_named(std::string_view passwd, std::string_view uid) {
   return "uid " + std::string(uid);
 }
 
+std::vector<std::size_t> fair_share(const std::vector<std::string>& owners, std::size_t most) {
+  std::map<std::string_view, std::size_t> seen;
+  std::vector<std::pair<std::size_t, std::size_t>> by_turn;
+  for (std::size_t place = 0; place < owners.size(); ++place) by_turn.emplace_back(seen[owners[place]]++, place);
+  std::sort(by_turn.begin(), by_turn.end());
+  by_turn.resize(std::min(by_turn.size(), most));
+  std::vector<std::size_t> places;
+  for (const auto& [turn, place] : by_turn) places.push_back(place);
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
 std::vector<RunningJob> running_jobs(const std::string& starter) {
-  std::vector<RunningJob> jobs;
+  std::vector<Starter> starters;
+  std::vector<std::string> owners;
+  std::map<std::string, std::size_t> jobs_of;
   for (const auto pid : processes_of(starter)) {
     const std::string process = "/proc/" + std::to_string(pid);
     // The guardian has the same executable and no record.
@@ -142,11 +172,18 @@ std::vector<RunningJob> running_jobs(const std::string& starter) {
     auto record = job_record_in(command_line);
     if (!record) continue;
     // A process that has ended meanwhile has no status any more.
-    const std::string uid = uid_of(process);
+    std::string uid = uid_of(process);
     if (uid.empty()) continue;
-    jobs.push_back({std::move(record->id), user_named(kernel_file("/etc/passwd"), uid), pid, start_time_of(pid),
-                    std::move(record->who), std::move(record->command)});
-    if (jobs.size() == kMostRunningJobs) break;
+    std::string owner = owner_of(process, uid);
+    if (++jobs_of[owner] > kMostRunningJobs) continue;
+    owners.push_back(std::move(owner));
+    starters.push_back({pid, std::move(uid), *std::move(record)});
+  }
+  std::vector<RunningJob> jobs;
+  for (const std::size_t place : fair_share(owners, kMostRunningJobs)) {
+    Starter& one = starters[place];
+    jobs.push_back({std::move(one.record.id), user_named(kernel_file("/etc/passwd"), one.uid), one.pid,
+                    start_time_of(one.pid), std::move(one.record.who), std::move(one.record.command)});
   }
   return jobs;
 }

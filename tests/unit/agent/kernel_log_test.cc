@@ -16,6 +16,35 @@ TEST_CASE("kernel log: an Xid that the kernel logged is found") {
   CHECK(reply.errors[0].line == "NVRM: Xid (PCI:0000:01:00): 79, pid=1234, name=python3, GPU has fallen off the bus.");
 }
 
+TEST_CASE("kernel log: an Xid of a part of a GPU, and in any PCI domain, is found") {
+  GpuErrorsReply reply;
+  note_record("3,1,2,-;NVRM: Xid (PCI:000f:01:00): 119, pid='<unknown>', name=<unknown>, Timeout after 45s", reply);
+  note_record("3,2,2,-;NVRM: Xid (PCI:10000:C1:00): 13, Graphics Exception", reply);
+  note_record("3,3,2,-;NVRM: Xid (PCI:0000:c1:00 GPU-I:05): 43, pid=7, name=a, Ch 00000008", reply);
+  note_record("3,4,2,-;NVRM: Xid (PCI:0000:c1:00 GPU-I:05 GPU-CI:00): 45, pid=7, name=a, Ch 00000008", reply);
+  CHECK(reply.count == 4);
+}
+
+TEST_CASE("kernel log: the name of a process or of a file makes no Xid of the kernel's words about it") {
+  GpuErrorsReply reply;
+  for (const char* record : {
+           // The names "NVRM: Xid (): 7" and "NVRM: Xid (PCI:", the latter with a file named "0): 79".
+           "6,1,2,-;NVRM: Xid (): 7[19154]: segfault at 0 ip 0000 sp 0000 error 4 in k[400000+1000]",
+           "6,1,2,-;NVRM: Xid (PCI:[19153]: segfault at 0 ip 0000 sp 0000 error 6 in 0): 79[1182,1000]",
+           "6,1,2,-;NVRM: Xid (PCI:0[19153]: segfault at 0 ip 0000 sp 0000 error 6 in 0:0:0): 79, x[1182]",
+           "6,1,2,-;NVRM: Xid (PCI:: 0:0:0): 79, x",
+           "6,1,2,-;NVRM: Xid (PCI:0:0): 79, x",
+           "6,1,2,-;NVRM: Xid (PCI:0000:01:00 x): 79, x",
+           "6,1,2,-;NVRM: Xid (PCI:0000:01:00): 79[19153], x",
+           "6,1,2,-;NVRM: Xid (PCI:0000:01:00): 79",
+       }) {
+    INFO(record);
+    note_record(record, reply);
+    CHECK(reply.errors.empty());
+  }
+  CHECK(reply.count == 0);
+}
+
 TEST_CASE("kernel log: other records and records of programs have no Xid") {
   GpuErrorsReply reply;
   for (const char* record : {

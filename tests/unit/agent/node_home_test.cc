@@ -45,6 +45,29 @@ TEST_CASE("home: missing directories are created for their owner alone") {
   CHECK(node.remove_user_file(home.keys));
 }
 
+TEST_CASE("home: one on another file system is read and written by another process, with the same result") {
+  const Home home;
+  home.root.make_directory("/home/nvidia");
+  auto node = home.node();
+  UserPath keys = home.keys;
+  keys.served_by = "nfs4 10.0.0.11:/home";
+  CHECK(node.read_user_file(keys).error().code == ErrorCode::kNotFound);
+  REQUIRE(node.write_user_file(keys, kContent));
+  CHECK(home.root.read("/home/nvidia/.ssh/authorized_keys") == "key\n");
+  CHECK(home.root.mode("/home/nvidia/.ssh") == 0700);
+  CHECK(*node.read_user_file(keys) == "key\n");
+  CHECK(*node.read_regular_user_file(keys) == *node.read_regular_user_file(home.keys));
+  CHECK(node.user_status(keys)->inode == node.user_status(home.keys)->inode);
+  CHECK(node.user_status(keys)->changed_at_nanos == node.user_status(home.keys)->changed_at_nanos);
+  home.root.make_link("/home/nvidia/.ssh/other", "authorized_keys");
+  keys.below = ".ssh/other";
+  CHECK(node.read_user_file(keys).error().describe() ==
+        node.read_user_file({home.keys.home, keys.below}).error().describe());
+  keys.below = home.keys.below;
+  REQUIRE(node.remove_user_file(keys));
+  CHECK(node.read_user_file(home.keys).error().code == ErrorCode::kNotFound);
+}
+
 TEST_CASE("home: an existing directory keeps its mode") {
   const Home home;
   home.root.make_directory("/home/nvidia/.ssh");
@@ -161,6 +184,38 @@ TEST_CASE("home: a missing directory is created, and one that appeared after the
     CHECK(is_stale(node.write_user_file(path, kContent)));
     CHECK_FALSE(home.root.exists("/home/nvidia/.ssh/authorized_keys"));
   }
+}
+
+TEST_CASE("home: while a file is swapped all the time, its text and its mode are of one file") {
+  const Home home;
+  home.root.write("/home/nvidia/.ssh/authorized_keys", "his");
+  home.root.write("/home/nvidia/.ssh/other", "theirs");
+  const auto here = home.root / "/home/nvidia/.ssh/authorized_keys";
+  const auto there = home.root / "/home/nvidia/.ssh/other";
+  std::filesystem::permissions(here, std::filesystem::perms(0600));
+  std::filesystem::permissions(there, std::filesystem::perms(0640));
+  const auto node = home.node();
+  std::atomic<bool> stop = false;
+  std::thread swapper([&] {
+    while (!stop) ::renameat2(AT_FDCWD, here.c_str(), AT_FDCWD, there.c_str(), RENAME_EXCHANGE);
+  });
+  int his = 0;
+  int theirs = 0;
+  int mixed = 0;
+  // Ends after both files have been read often enough; each round takes less than a millisecond.
+  for (int i = 0; i < 200'000 && (his < 200 || theirs < 200); ++i) {
+    const auto file = node.read_regular_user_file(home.keys);
+    if (!file || (file->bytes == "his") != (file->mode == 0600)) {
+      ++mixed;
+    } else {
+      (file->bytes == "his" ? his : theirs) += 1;
+    }
+  }
+  stop = true;
+  swapper.join();
+  CHECK(mixed == 0);
+  CHECK(his >= 200);
+  CHECK(theirs >= 200);
 }
 
 TEST_CASE("home: while a directory is swapped all the time, nothing is written into the wrong one") {

@@ -120,6 +120,20 @@ TEST_CASE("a job goes on under its earlier build when a new build replaces the s
   CHECK(Starter::jobs_when(false, installed).empty());
 }
 
+TEST_CASE("the jobs of one user, however many, do not hide those of another one") {
+  std::vector<std::string> owners(kMostRunningJobs, "1001");
+  owners.insert(owners.end(), {"1002", "1003", "1002"});
+  const auto shown = fair_share(owners, kMostRunningJobs);
+  REQUIRE(shown.size() == kMostRunningJobs);
+  CHECK(std::is_sorted(shown.begin(), shown.end()));
+  for (const std::size_t place : {kMostRunningJobs, kMostRunningJobs + 1, kMostRunningJobs + 2})
+    CHECK(std::binary_search(shown.begin(), shown.end(), place));
+  CHECK(shown.front() == 0);
+  CHECK(fair_share({"a", "a", "b"}, 2) == std::vector<std::size_t>{0, 2});
+  CHECK(fair_share({"a", "a", "b"}, 9) == std::vector<std::size_t>{0, 1, 2});
+  CHECK(fair_share({}, 9).empty());
+}
+
 TEST_CASE("a user is named from the text of /etc/passwd") {
   constexpr const char* kText =
       "root:x:0:0:root:/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\nbroken\n::1\n";

@@ -121,6 +121,16 @@ TEST_CASE("secret steps: a value that does not fit its token is stale, and nothi
   CHECK_FALSE(bench.root.exists(kFile));
 }
 
+TEST_CASE("secret steps: no copy is kept of the file to which a link in the place of a secret leads") {
+  SecretBench bench;
+  bench.root.write("/srv/theirs", kOld);
+  bench.root.make_link(kFile, "/srv/theirs");
+  const auto reply = bench.apply({bench.step(bench.file(kOld), bench.file(kNew))}, {kNew});
+  REQUIRE(reply);
+  CHECK(ExecutorBench::outcomes(*reply) == "failed");
+  CHECK(bench.files_with(kOld) == Names{"/srv/theirs"});
+}
+
 TEST_CASE("secret steps: a step without its value fails, and leaves the file as it was") {
   SecretBench bench;
   bench.root.write(kFile, kOld);

@@ -194,4 +194,18 @@ TEST_CASE("a login over SSH gives its limits, environment, user and sudo rights"
   CHECK(facts.nccl_files == std::vector<NcclFileFacts>{{"/home/nvidia/.nccl.conf", {{"NCCL_NET", "Socket"}}}});
 }
 
+TEST_CASE("a home whose server is silent leaves its file out of the facts, with the server as the reason") {
+  FakeNode node;
+  node.add_file("/proc/77/environ", std::string("USER=nvidia\0", 12));
+  node.add_file("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/bash\n");
+  node.add_file("/proc/self/mountinfo",
+                "22 1 259:2 / / rw shared:1 - ext4 /dev/nvme0n1p2 rw\n"
+                "31 22 0:50 / /home rw shared:9 - nfs4 10.0.0.11:/home rw\n");
+  node.set_silent("/home");
+  ExtendedFacts facts;
+  read_login(node, "/proc/77", facts);
+  CHECK(facts.login.user == "nvidia");
+  CHECK(facts.unreadable["nccl_files"].find("nfs4 10.0.0.11:/home") != std::string::npos);
+}
+
 }  // namespace sparkplan

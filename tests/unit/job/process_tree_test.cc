@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <string>
 
@@ -22,7 +23,11 @@ bool contains(const std::vector<pid_t>& pids, pid_t pid) {
 }
 
 /// How a process of another user runs.
-enum class RunsAs : bool { kItsUser, kSetuidRoot };
+enum class RunsAs : std::uint8_t {
+  kItsUser,
+  kSetuidRoot,  ///< With root as its effective user alone.
+  kSudo,        ///< With root as each of its users, from a login of its user.
+};
 
 /// A process that has the job's mark, and that the user has started; 0: ours.
 class MarkedProcess {
@@ -30,7 +35,11 @@ class MarkedProcess {
   explicit MarkedProcess(const char* mark, uid_t user = 0, RunsAs runs_as = RunsAs::kItsUser) : pid_(::fork()) {
     if (pid_ == 0) {
       const uid_t effective = runs_as == RunsAs::kItsUser ? user : 0;
-      if (user != 0 && ::setresuid(user, effective, effective) != 0) ::_exit(126);
+      if (runs_as == RunsAs::kSudo) {
+        std::ofstream("/proc/self/loginuid") << user << std::flush;
+      } else if (user != 0 && ::setresuid(user, effective, effective) != 0) {
+        ::_exit(126);
+      }
       ::execl("/usr/bin/env", "env", "-i", mark, "/bin/sleep", "1000", nullptr);
       ::_exit(127);
     }
@@ -55,6 +64,11 @@ class MarkedProcess {
       if (name == "sleep" && std::getline(std::ifstream(folder + "/environ"), environment)) return true;
     }
     return false;
+  }
+  std::string login() const {
+    std::string user;
+    std::getline(std::ifstream("/proc/" + std::to_string(pid_) + "/loginuid"), user);
+    return user;
   }
   ProcessEntry entry() const {
     for (const auto& one : job::all_processes()) {
@@ -140,6 +154,23 @@ TEST_CASE("another user's setuid programs use up no bytes of root's search for a
   REQUIRE(own.comes_up());
   // One environment is read.
   const auto found = job::marked_with("mark-setuid", {other.entry(), own.entry()}, 1);
+  CHECK(found == std::vector<pid_t>{own.pid()});
+}
+
+TEST_CASE("sudo that waits for another user's password uses up no bytes of root's search for a mark") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root searches beside the programs of other users");
+    return;
+  }
+  const MarkedProcess other("SPARKPLAN_JOB=mark-sudo", 12'345, RunsAs::kSudo);
+  const MarkedProcess own("SPARKPLAN_JOB=mark-sudo");
+  REQUIRE(other.comes_up());
+  REQUIRE(own.comes_up());
+  if (other.login() != "12345") {
+    WARN("SKIPPED: this kernel lets no process set the user of its login");
+    return;
+  }
+  const auto found = job::marked_with("mark-sudo", {other.entry(), own.entry()}, 1);
   CHECK(found == std::vector<pid_t>{own.pid()});
 }
 

@@ -226,4 +226,31 @@ TEST_CASE("limits effect: names that resemble an option are no user names") {
   for (const char* bad : {"", "-c", ".x", "@staff", "*", "500:600", "a b", "%g", "a/b"}) CHECK_FALSE(is_user_name(bad));
 }
 
+TEST_CASE("limits effect: a home whose server is silent is a login that could not be read, and holds no other one") {
+  Machine machine;
+  machine.passwd(
+      "root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:Alice:/home/alice:/bin/bash\n"
+      "bob:x:1001:1001:Bob:/local/bob:/bin/bash\n");
+  machine.node.add_file("/local/bob/.profile", "");
+  machine.node.add_file("/proc/self/mountinfo",
+                        "22 1 259:2 / / rw shared:1 - ext4 /dev/nvme0n1p2 rw\n"
+                        "31 22 0:50 / /home rw shared:9 - nfs4 10.0.0.11:/home rw\n");
+  machine.node.set_silent("/home");
+  const std::vector<Ineffective> found = machine.check("alice:memlock", "8192", "8192");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].code == "limits.not_checked");
+  CHECK(contains(found[0].message, "nfs4 10.0.0.11:/home"));
+  CHECK(first_ordinary_user("alice:x:1000:1000::/home/alice:/bin/bash\nbob:x:1001:1001::/local/bob:/bin/bash\n",
+                            machine.node) == "bob");
+}
+
+TEST_CASE("limits effect: a home that is a link, or the root directory, is one") {
+  Machine machine;
+  machine.node.add_symlink("/home/carol", "/data/carol");
+  CHECK(first_ordinary_user("carol:x:1000:1000::/home/carol/:/bin/bash\n", machine.node) == "carol");
+  CHECK(first_ordinary_user("dave:x:1000:1000::/:/bin/bash\n", machine.node) == "dave");
+  CHECK_FALSE(first_ordinary_user("erin:x:1000:1000:::/bin/bash\n", machine.node));
+  CHECK_FALSE(first_ordinary_user("erin:x:1000:1000::home/alice:/bin/bash\n", machine.node));
+}
+
 }  // namespace sparkplan::limits

@@ -247,6 +247,60 @@ TEST_CASE("secret: a user who is no longer named loses the file and the line") {
   CHECK(content_of(steps[1].after).value_or("").find("root") == std::string::npos);
 }
 
+TEST_CASE("secret: a file that its user keeps from being read leaves the files of the others to be removed") {
+  Value three = variable();
+  three.find("HF_TOKEN")->set("users", Value::list({"nvidia", "root", "bob"}));
+  const ResourceType& type = type_named("profile_env");
+  const auto add_bob = [](World& world) {
+    world.node.add_file("/etc/passwd",
+                        "root:x:0:0::/root:/bin/sh\nnvidia:x:1000:1000::/home/nvidia:/bin/sh\n"
+                        "bob:x:1001:1001::/home/bob:/bin/sh\n");
+  };
+  World all("profile_env", three);
+  add_bob(all);
+  const auto first = World::steps(type, all.desired(type), {});
+  REQUIRE(first.size() == 4);
+  Value two = variable();
+  two.find("HF_TOKEN")->set("users", Value::list({"nvidia", "root"}));
+  World world("profile_env", two);
+  add_bob(world);
+  const Desired desired = world.desired(type);
+  world.node.add_file("/etc/profile.d/sparkplan-env.sh", content_of(first[3].after).value_or(""));
+  world.node.add_file("/etc/sparkplan/secrets/root/HF_TOKEN", "canary-7f3a", 0400, 0);
+  world.node.add_file("/etc/sparkplan/secrets/bob/HF_TOKEN", "canary-7f3a", 0400, 1001);
+  world.node.add_kernel_file(kPath, {"", {}, {}, ErrorCode::kBusy});
+
+  const auto observed = type.observe({{"HF_TOKEN"}, {"HF_TOKEN"}}, world.node);
+  REQUIRE(std::holds_alternative<Present>(observed.resources.at("HF_TOKEN")));
+  CHECK_FALSE(observed.artifacts.contains(file_artifact(kPath)));
+  REQUIRE(observed.foreign.size() == 1);
+  CHECK(observed.foreign[0].field == "secret");
+  CHECK(observed.foreign[0].source == kPath);
+  CHECK_FALSE(observed.foreign[0].harmless);
+  const auto fields = type.diff(desired.resources.front(), std::get<Present>(observed.resources.at("HF_TOKEN")));
+  REQUIRE(fields.size() == 1);
+  CHECK(fields.front().path == "secret.bob.value");
+  StepsInput input{{}, observed, {}, {}};
+  const Change change{{"profile_env", "HF_TOKEN"}, Action::kUpdate, Origin::kConfig, fields, {}, {}, {}, {}};
+  input.changes.emplace_back(change);
+  input.target.emplace_back(desired.resources.front());
+  input.originals.emplace(file_artifact("/etc/sparkplan/secrets/bob/HF_TOKEN"), Absent{});
+  const auto steps = type.steps(input);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].artifact == file_artifact("/etc/sparkplan/secrets/bob/HF_TOKEN"));
+  CHECK(std::holds_alternative<Absent>(steps[0].after));
+  const auto script = content_of(steps[1].after).value_or("");
+  CHECK(script.find("/bob/") == std::string::npos);
+  CHECK(script.find("/nvidia/") != std::string::npos);
+  CHECK(steps[0].group != steps[1].group);
+
+  World without("profile_env", variable());
+  without.cluster.nodes.front().sections.at("profile_env").find("HF_TOKEN")->set("users", Value::list({"root"}));
+  const auto of_nvidia =
+      type.diff(without.desired(type).resources.front(), std::get<Present>(observed.resources.at("HF_TOKEN")));
+  CHECK(of_nvidia.size() == 2);
+}
+
 TEST_CASE("secret: a command that reads no secrets marks the value as not read") {
   World world("profile_env", variable());
   const Desired desired = world.desired(type_named("profile_env"), false);

@@ -48,6 +48,18 @@ TEST_CASE("ssh_trust: a full file gets no more lines, and lines can be removed f
   CHECK(std::holds_alternative<Absent>(read_authorized_keys(account, node)));
 }
 
+TEST_CASE("ssh_trust: a file that is written again has no set-user-ID bit") {
+  const ssh_trust::Account account{"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"};
+  FakeNode node;
+  install_fake_accounts(node, {{"nvidia", 1000, 1000, "/home/nvidia"}});
+  node.add_file(kAuthorizedKeys, "his own\n", 06755, 0, 0);
+  REQUIRE(apply_authorized_keys(account, block_present("b\n"), node));
+  const auto written = node.status(kAuthorizedKeys);
+  REQUIRE(written);
+  CHECK(written->mode == 0755);
+  CHECK(written->uid == 0);
+}
+
 TEST_CASE("ssh_trust: foreign text between the markers is removed, and never sent to other nodes") {
   const std::string filler =
       GENERATE(std::string(std::size_t{20} << 20, 'x') + "\n", std::string(9000, '\n'), std::string("\x01\x02\n"),

@@ -2,10 +2,13 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <variant>
 
+#include "engine/resource/registry.h"
 #include "resources/ssh_trust/account.h"
 #include "resources/ssh_trust/addresses.h"
 #include "resources/ssh_trust/exports.h"
+#include "resources/ssh_trust/key_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_ssh.h"
 
@@ -147,6 +150,36 @@ TEST_CASE("ssh_trust: a path from which sshd would not read keys is refused, wit
   }
   node.script("getent group -- 1000", {0, "nvidia:x:1000:somebody\n", ""});
   CHECK(with_file(0664, 1000, 1000).find("/home/nvidia/.ssh/authorized_keys") != std::string::npos);
+}
+
+TEST_CASE("ssh_trust: a home whose server is silent is the error of that user alone, and the server is named") {
+  FakeNode node;
+  const test::FakeUser root{"root", 0, 0, "/root"};
+  const test::FakeUser alice{"alice", 1001, 1001, "/home/alice"};
+  test::install_fake_accounts(node, {root, alice});
+  test::add_fake_key(node, root, "sparkplan:lab:spark-02");
+  test::add_fake_key(node, alice, "sparkplan:lab:spark-02");
+  node.add_file("/proc/self/mountinfo",
+                "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n"
+                "31 22 0:50 / /home rw,relatime shared:9 - nfs4 10.0.0.11:/home rw,vers=4.2\n");
+  node.set_silent("/home");
+  const ResourceType& type = *builtin_registry().find("ssh_trust");
+  const ObservedType observed = type.observe({{"alice", "root"}}, node);
+  const auto* error = std::get_if<Error>(&observed.resources.at("alice"));
+  REQUIRE(error != nullptr);
+  CHECK(error->code == ErrorCode::kUnreachable);
+  CHECK(error->message.find("nfs4 10.0.0.11:/home") != std::string::npos);
+  CHECK(std::holds_alternative<Present>(observed.resources.at("root")));
+
+  const Result<Value> exported = type.exports(Value::map({{"users", Value::list({"alice", "root"})}}), node);
+  REQUIRE(exported);
+  CHECK(*exported->find("users")->find("alice") == Value::map());
+  CHECK(exported->find("users")->find("root")->find("public_key") != nullptr);
+
+  const ArtifactId keys = authorized_keys_artifact("alice");
+  CHECK(std::get<Error>(type.read_artifact(keys, node)).code == ErrorCode::kUnreachable);
+  CHECK(type.apply(keys, Absent{}, node).error().code == ErrorCode::kUnreachable);
+  CHECK(type.apply(authorized_keys_artifact("root"), Absent{}, node));
 }
 
 }  // namespace sparkplan::ssh_trust

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// What an access to a file in a home brings; an access that writes leaves it empty.
+struct HomeAnswer {
+  FileStatus status = {};
+  std::string bytes = {};
+};
+
+/// Has a copy of this process do the work, and returns its answer. A system call that waits for a server without an
+/// answer ends only with its process: at the deadline the copy is killed, and so it makes no later change. It has the
+/// descriptor `needed`, and no other one: a copy that the kernel does not let end holds neither the lock nor the
+/// connection of this process.
+/// Errors: those of the work; kUnreachable (deadline); kFailed (no process could be made, or it ended early).
+Result<HomeAnswer> in_separate_process(const std::function<Result<HomeAnswer>()>& work, int needed,
+                                       std::chrono::milliseconds deadline);
+
+}  // namespace sparkplan
