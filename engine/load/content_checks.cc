@@ -8,6 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/hub/hub_cache.h"
+#include "engine/load/node_names.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/model/cluster.h"
 #include "engine/model/directory_path.h"
@@ -29,12 +30,10 @@ bool leads_up(const Value& path, Findings& findings) {
   return true;
 }
 
-void check_from(const Value& from, const std::string& section, const std::vector<std::string>& nodes,
-                Findings& findings) {
+void check_from(const Value& from, const std::string& section, NodeNames& nodes, Findings& findings) {
   const std::string& name = text_of(&from);
-  const bool is_here = name == kControllerName;
-  if (name.empty() || is_here || std::find(nodes.begin(), nodes.end(), name) != nodes.end()) return;
-  const auto near = nearest(name, nodes);
+  if (name.empty() || name == kControllerName || nodes.has(name)) return;
+  const auto near = nodes.meant_by(name);
   findings.error(from.where, section + ".from", "there is no node " + in_quotes(name),
                  near ? "did you mean " + *near + "?" : "name a node of this file, or leave \"from\" out");
 }
@@ -98,7 +97,7 @@ bool share_directory(const std::set<std::string>& some, const std::set<std::stri
   });
 }
 
-void check_models(const UnresolvedCluster& draft, const std::vector<std::string>& nodes, Findings& findings) {
+void check_models(const UnresolvedCluster& draft, NodeNames& nodes, Findings& findings) {
   std::vector<CoveredEntry> earlier;
   for (const Value& record : items_of(draft.root->find("models"))) {
     if (!record.is_map()) continue;
@@ -115,7 +114,7 @@ void check_models(const UnresolvedCluster& draft, const std::vector<std::string>
   }
 }
 
-void check_images(const UnresolvedCluster& draft, const std::vector<std::string>& nodes, Findings& findings) {
+void check_images(const UnresolvedCluster& draft, NodeNames& nodes, Findings& findings) {
   std::map<std::pair<std::string, std::string>, SourceRange> earlier;
   for (const Value& record : items_of(draft.root->find("images"))) {
     if (const Value* from = record.find("from")) check_from(*from, "images", nodes, findings);
@@ -132,8 +131,7 @@ void check_images(const UnresolvedCluster& draft, const std::vector<std::string>
 }  // namespace
 
 void check_content(const UnresolvedCluster& draft, Findings& findings) {
-  std::vector<std::string> nodes;
-  for (const UnresolvedNode& node : draft.nodes) nodes.push_back(node.name);
+  NodeNames nodes(draft.nodes);
   check_models(draft, nodes, findings);
   check_images(draft, nodes, findings);
 }

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <functional>
 #include <iostream>
+#include <tuple>
 
 #include "engine/load/load.h"
 #include "engine/resource/registry.h"
@@ -186,6 +187,46 @@ TEST_CASE("a file with 24000 wrong entries has 1000 findings, and one that count
     REQUIRE(loaded.diagnostics[i].code == "schema.unknown-key");
     REQUIRE(loaded.diagnostics[i].hint.starts_with("allowed here: "));
   }
+}
+
+TEST_CASE("two hundred misspelt ends of cables cost less than five seconds") {
+  const std::string long_tail(190, 'a');
+  const std::string short_tail(54, 'a');
+  for (const auto& [nodes, cables, tail] : {std::tuple{200, 200, long_tail}, std::tuple{1000, 1000, short_tail}}) {
+    INFO(nodes << " nodes, names of " << tail.size() << " letters");
+    std::string text = "version: 1\nname: lab\nnodes: [";
+    for (int i = 0; i < nodes; ++i) {
+      text += "{name: n" + number(static_cast<std::size_t>(i)) + tail + ", address: h" +
+              number(static_cast<std::size_t>(i)) + "}, ";
+    }
+    text += "]\nfabric: {topology: ring, cables: [";
+    for (int i = 0; i < cables; ++i) {
+      const std::string end = number(static_cast<std::size_t>(i)) + tail;
+      text += "[\"m" + end + ":0\", \"k" + end + ":1\"], ";
+    }
+    CHECK(seconds_to_load(text + "]}\n") < 5);
+  }
+}
+
+TEST_CASE("a thousand misspelt sources of images cost less than five seconds") {
+  const std::string tail(54, 'a');
+  std::string text = "version: 1\nname: lab\nnodes: [";
+  for (std::size_t i = 0; i < 1000; ++i) text += "{name: n" + number(i) + tail + ", address: h" + number(i) + "}, ";
+  text += "]\nimages: [";
+  for (std::size_t i = 0; i < 2000; ++i) text += "{name: i" + number(i) + ", from: m" + number(i) + tail + "}, ";
+  CHECK(seconds_to_load(text + "]\n") < 5);
+}
+
+TEST_CASE("each of the first misspelt names of nodes has a suggestion, and the same word has the same one") {
+  std::string text =
+      "version: 1\nname: lab\nnodes: [{name: spark-01, address: a}, {name: spark-02, address: b}]\nimages: [";
+  for (std::size_t i = 0; i < 40; ++i) text += "{name: i" + number(i) + ", from: spark-0" + number(i % 2) + "x}, ";
+  for (std::size_t i = 0; i < 40; ++i) text += "{name: j" + number(i) + ", from: spark-01" + number(i + 10) + "}, ";
+  const auto loaded = load_cluster(text + "]\n", "cluster.yaml", builtin_registry());
+  std::size_t suggested = 0;
+  for (const auto& diagnostic : loaded.diagnostics) suggested += diagnostic.hint.starts_with("did you mean spark-0");
+  CHECK(loaded.diagnostics.size() == 80);
+  CHECK(suggested == 40 + 30);
 }
 
 // Figures, not a check: load_test "[.measure]".
