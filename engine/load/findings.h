@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/bounded_text.h"
 #include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 
@@ -15,6 +16,9 @@ namespace sparkplan {
 /// The most errors that one pass over the file keeps, and the most other findings. Many checks repeat for each node,
 /// and a message that names the node differs each time.
 inline constexpr std::size_t kMostKeptFindings = 30'000;
+
+/// The longest message of a finding or of its note, in bytes. A "name" of a megabyte can be in thousands of them.
+inline constexpr std::size_t kLongestFinding = 1000;
 
 /// The findings of one pass over a file, in the order of discovery. Of findings with the same place and text, the first
 /// one is kept.
@@ -36,6 +40,9 @@ class Findings {
   void add(Diagnostic diagnostic) {
     // Errors have a count of their own: no number of warnings hides the first error.
     std::size_t& kept = diagnostic.severity == Severity::kError ? errors_ : others_;
+    diagnostic.message = cut_text(std::move(diagnostic.message), kLongestFinding);
+    diagnostic.hint = cut_text(std::move(diagnostic.hint), kLongestFinding);
+    for (DiagnosticNote& note : diagnostic.notes) note.message = cut_text(std::move(note.message), kLongestFinding);
     all_.push_back(std::move(diagnostic));
     const auto [place, is_new] = order_.insert(all_.size() - 1);
     if (is_new && kept < kMostKeptFindings) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "engine/core/digest.h"
+#include "engine/core/tree.h"
 #include "engine/load/fabric.h"
 #include "engine/load/files_beside.h"
 #include "engine/load/findings.h"
@@ -110,6 +111,11 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   }
   Findings schema;
   const SchemaOutcome outcome = check_schema(document.root, registry, schema);
+  // Many checks compare each node with others, or each record for each node.
+  if (items_of(document.root.find("nodes")).size() > kMostNodes) {
+    loaded.diagnostics = tidy({&yaml, &schema}, file_name);
+    return loaded;
+  }
   Findings semantic;
   Findings merged;
   UnresolvedCluster draft = unresolved_cluster(document.root, registry, merged);

@@ -5,15 +5,12 @@
 namespace sparkplan {
 namespace {
 
-// As in the schema.
-constexpr std::size_t kLongestNodeName = 63;
-constexpr std::size_t kMostNodes = 1000;
+constexpr std::size_t kLongestNodeName = 63;  // As in the schema.
 
 }  // namespace
 
 NodeNames::NodeNames(const std::vector<UnresolvedNode>& nodes) {
   for (const UnresolvedNode& node : nodes) names_.insert(node.name);
-  if (names_.size() > kMostNodes) return;
   for (const std::string& name : names_) {
     if (name.size() <= kLongestNodeName) candidates_.push_back(name);
   }

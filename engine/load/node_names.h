@@ -20,8 +20,7 @@ class NodeNames {
   explicit NodeNames(const std::vector<UnresolvedNode>& nodes);
 
   bool has(const std::string& name) const { return names_.contains(name); }
-  /// As nearest(). Nothing for a word that no node can be called, after kMostCompared other words, or in a file with
-  /// more nodes than a cluster can have.
+  /// As nearest(). Nothing for a word that no node can be called, or after kMostCompared other words.
   std::optional<std::string> meant_by(const std::string& word);
 
  private:
