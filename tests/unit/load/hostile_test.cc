@@ -3,6 +3,7 @@
 #include <ctime>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <tuple>
 
 #include "engine/load/load.h"
@@ -187,6 +188,39 @@ TEST_CASE("a file with 24000 wrong entries has 1000 findings, and one that count
     REQUIRE(loaded.diagnostics[i].code == "schema.unknown-key");
     REQUIRE(loaded.diagnostics[i].hint.starts_with("allowed here: "));
   }
+}
+
+TEST_CASE("256 models of the hub on a thousand nodes with different users cost less than five seconds") {
+  std::string text = "version: 1\nname: lab\nnodes: [";
+  for (std::size_t i = 0; i < 1000; ++i) {
+    text += "{name: n" + number(i) + ", address: h" + number(i) + ", ssh: {user: u" + number(i) + "}}, ";
+  }
+  text += "]\nmodels: [";
+  for (std::size_t i = 0; i < 256; ++i) text += "{hub: org/m" + number(i) + "}, ";
+  CHECK(seconds_to_load(text + "]\n") < 5);
+  const auto loaded = load_cluster(text + "]\n", "cluster.yaml", builtin_registry());
+  CHECK(loaded.cluster);
+}
+
+TEST_CASE("two models overlap if one is in the other, in whatever order they are, and each names an earlier one") {
+  const std::string head = "version: 1\nname: lab\nnodes: [{name: a, address: b}]\nmodels:\n";
+  const auto places = [&](const std::string& models) {
+    std::map<int, int> others;
+    const auto loaded = load_cluster(head + models, "cluster.yaml", builtin_registry());
+    for (const auto& diagnostic : loaded.diagnostics) {
+      CHECK(diagnostic.code == "models.overlap");
+      others[diagnostic.where.line - 4] = diagnostic.notes.front().where.line - 4;
+    }
+    return others;
+  };
+  const auto path = [](const std::string& text) { return "- {path: " + text + "}\n"; };
+  using Others = std::map<int, int>;
+  CHECK(places(path("/a/b") + path("/a/bc") + path("/a-b") + path("/a.b")).empty());
+  CHECK(places(path("/a/b") + path("/a/b")) == Others{{2, 1}});
+  CHECK(places(path("/a") + path("/a-b") + path("/a/b/c")) == Others{{3, 1}});
+  CHECK(places(path("/a/b/c") + path("/a-b") + path("/a")) == Others{{3, 1}});
+  CHECK(places(path("/a/y") + path("/a/x") + path("/a") + path("/a/x/z")) == Others{{3, 1}, {4, 3}});
+  CHECK(places(path("/a/b") + path("/b") + path("/a//b/.") + path("/c")) == Others{{3, 1}});
 }
 
 TEST_CASE("two hundred misspelt ends of cables cost less than five seconds") {
