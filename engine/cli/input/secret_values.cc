@@ -28,7 +28,13 @@ bool may_run(const std::vector<std::string>& commands, const Cluster& cluster, c
 SecretsInput read_secrets(const SecretsReading& reading, LoadedCluster& loaded, const std::stop_token& stop,
                           Console& console) {
   const Cluster& cluster = *loaded.cluster;
-  const auto needed = needed_secrets(cluster, Selection(reading.selection.only, reading.selection.exclude));
+  const Selection selection(reading.selection.only, reading.selection.exclude);
+  // Checked before the question: those of a saved plan are another person's.
+  if (const auto checked = selection.check(cluster, builtin_registry()); !checked) {
+    console.error(checked.error());
+    return {nullptr, ExitCode::kUsage};
+  }
+  const auto needed = needed_secrets(cluster, selection);
   if (needed.empty()) return {};
   const auto commands = secret_commands(needed);
   if (reading.asks_before_commands && !commands.empty() && !may_run(commands, cluster, stop, console)) {

@@ -9,6 +9,7 @@
 #include <valijson/validator.hpp>
 
 #include "engine/core/json.h"
+#include "engine/core/name_list.h"
 #include "engine/plan/saved_plan.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
@@ -190,6 +191,18 @@ TEST_CASE("a plan with inconsistent parts is refused, even with a matching diges
     auto plan = plan_of_one_node();
     edit(plan);
     CHECK(is_refused(plan, words));
+  }
+}
+
+TEST_CASE("a plan with more patterns than a command takes is refused") {
+  for (const auto& patterns : {std::vector<std::string>(100'000, "a[1-4096]"),
+                               std::vector<std::string>{std::string(kMostPatternBytes + 1, 'a')}}) {
+    auto plan = plan_of_one_node();
+    plan.only = patterns;
+    CHECK_FALSE(decode_saved_plan(test::saved_text(plan)));
+    plan.only.clear();
+    plan.exclude = patterns;
+    CHECK_FALSE(decode_saved_plan(test::saved_text(plan)));
   }
 }
 
