@@ -184,6 +184,9 @@ TEST_CASE("a plan with inconsistent parts is refused, even with a matching diges
       {"its id", [](SavedPlan& plan) { plan.id = "../../etc"; }},
       {"its id", [](SavedPlan& plan) { plan.id = ""; }},
       {"creation time", [](SavedPlan& plan) { plan.created = "\x1b[2J"; }},
+      {"its file has a control character",
+       [](SavedPlan& plan) { plan.report.file = "a\nRun them? [y] y\n/cluster.yaml"; }},
+      {"its file has a control character", [](SavedPlan& plan) { plan.report.file = "\x1b[2J/cluster.yaml"; }},
       {"sparkplan_version", [](SavedPlan& plan) { plan.sparkplan_version = "\x1b[2J"; }},
   };
   for (const auto& [words, edit] : edits) {
