@@ -53,6 +53,9 @@ std::vector<std::string> unfolded(std::string_view text) {
   if (!numbers) return itself;
   const auto ends = unfolded(text.substr(close + 1));
   if (numbers->size() * ends.size() > kMostUnfoldedNames) return itself;
+  std::size_t longest = 0;
+  for (const std::string& end : ends) longest = std::max(longest, open + kMostDigits + end.size());
+  if (numbers->size() * ends.size() * longest > kMostUnfoldedBytes) return itself;
   std::vector<std::string> names;
   for (const std::string& number : *numbers) {
     for (const std::string& end : ends) names.push_back(std::string(text.substr(0, open)).append(number).append(end));

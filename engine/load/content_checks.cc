@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/hub/hub_cache.h"
+#include "engine/load/node_names.h"
 #include "engine/load/semantic_checks.h"
 #include "engine/model/cluster.h"
 #include "engine/model/directory_path.h"
@@ -15,10 +18,48 @@
 namespace sparkplan {
 namespace {
 
-/// An entry that has passed its own checks, and the directories that it covers on the nodes.
-struct CoveredEntry {
-  SourceRange where;
-  std::set<std::string> directories;
+/// The schema refuses more entries. Each may have a directory of its own for each node.
+constexpr std::size_t kMostModels = 256;
+
+/// A cache of the hub, and the login user of its nodes.
+using HubCaches = std::set<std::pair<std::string, std::string>>;
+
+/// The directories of all earlier entries. Of those that contain each other, only the outermost is kept: whatever
+/// shares a directory with an inner one shares it with the outer one, too.
+class CoveredDirectories {
+ public:
+  /// The first earlier entry that covers the directory, one above it or one below it. `directory` is a plain_path().
+  std::optional<std::size_t> first_sharing(const std::string& directory) const {
+    if (const auto above = outer_of(directory); above != outermost_.end()) return above->second;
+    std::optional<std::size_t> first;
+    for (auto below = outermost_.lower_bound(directory); is_below(below, directory); ++below) {
+      first = first ? std::min(*first, below->second) : below->second;
+    }
+    return first;
+  }
+
+  void add(const std::string& directory, std::size_t entry) {
+    if (outer_of(directory) != outermost_.end()) return;
+    auto below = outermost_.lower_bound(directory);
+    while (is_below(below, directory)) below = outermost_.erase(below);
+    outermost_.emplace(directory, entry);
+  }
+
+ private:
+  using Entries = std::map<std::string, std::size_t>;  ///< By directory; none contains another one.
+
+  /// Between an outer directory and one in it, only names in the outer one are sorted, and none of them is kept.
+  Entries::const_iterator outer_of(const std::string& directory) const {
+    const auto behind = outermost_.upper_bound(directory);
+    if (behind == outermost_.begin()) return outermost_.end();
+    const auto before = std::prev(behind);
+    return directory.starts_with(before->first) ? before : outermost_.end();
+  }
+  bool is_below(Entries::const_iterator entry, const std::string& directory) const {
+    return entry != outermost_.end() && entry->first.starts_with(directory);
+  }
+
+  Entries outermost_;
 };
 
 bool leads_up(const Value& path, Findings& findings) {
@@ -29,12 +70,10 @@ bool leads_up(const Value& path, Findings& findings) {
   return true;
 }
 
-void check_from(const Value& from, const std::string& section, const std::vector<std::string>& nodes,
-                Findings& findings) {
+void check_from(const Value& from, const std::string& section, NodeNames& nodes, Findings& findings) {
   const std::string& name = text_of(&from);
-  const bool is_here = name == kControllerName;
-  if (name.empty() || is_here || std::find(nodes.begin(), nodes.end(), name) != nodes.end()) return;
-  const auto near = nearest(name, nodes);
+  if (name.empty() || name == kControllerName || nodes.has(name)) return;
+  const auto near = nodes.meant_by(name);
   findings.error(from.where, section + ".from", "there is no node " + in_quotes(name),
                  near ? "did you mean " + *near + "?" : "name a node of this file, or leave \"from\" out");
 }
@@ -44,16 +83,23 @@ const Value* login_variables(const UnresolvedNode& node) {
   return section == node.sections.end() ? nullptr : &section->second;
 }
 
+HubCaches caches_of(const UnresolvedCluster& draft) {
+  HubCaches caches;
+  for (const UnresolvedNode& node : draft.nodes) {
+    if (auto cache = hub_cache(login_variables(node))) caches.emplace(std::move(*cache), node.ssh.text_or("user", ""));
+  }
+  return caches;
+}
+
 /// The directories of a model on all nodes. A home counts by its owner, who is the login user by default.
-std::set<std::string> directories_of_hub(const Value& record, const UnresolvedCluster& draft) {
+std::set<std::string> directories_of_hub(const Value& record, const HubCaches& caches) {
   std::set<std::string> directories;
   const std::string owner = record.text_or("owner", "");
-  for (const UnresolvedNode& node : draft.nodes) {
-    const auto cache = hub_cache(login_variables(node));
-    if (!cache) continue;
-    const std::string user = owner.empty() ? node.ssh.text_or("user", "") : owner;
-    const std::string cached = cache->starts_with("~/") ? "~" + user + cache->substr(1) : *cache;
-    directories.insert(plain_path(cached + "/" + hub_folder(record.text_or("hub", ""))));
+  const std::string folder = hub_folder(record.text_or("hub", ""));
+  for (const auto& [cache, login] : caches) {
+    const std::string& user = owner.empty() ? login : owner;
+    const std::string cached = cache.starts_with("~/") ? "~" + user + cache.substr(1) : cache;
+    directories.insert(plain_path(cached + "/" + folder));
   }
   return directories;
 }
@@ -74,7 +120,8 @@ void check_hub(const Value& hub, const UnresolvedCluster& draft, Findings& findi
 }
 
 /// The directories of one entry; none if it is not valid.
-std::set<std::string> check_model(const Value& record, const UnresolvedCluster& draft, Findings& findings) {
+std::set<std::string> check_model(const Value& record, const UnresolvedCluster& draft, const HubCaches& caches,
+                                  Findings& findings) {
   const Value* path = record.find("path");
   const Value* hub = record.find("hub");
   if ((path == nullptr) == (hub == nullptr)) {
@@ -89,33 +136,34 @@ std::set<std::string> check_model(const Value& record, const UnresolvedCluster& 
   }
   if (!hub->is_string()) return {};
   check_hub(*hub, draft, findings);
-  return directories_of_hub(record, draft);
+  return directories_of_hub(record, caches);
 }
 
-bool share_directory(const std::set<std::string>& some, const std::set<std::string>& others) {
-  return std::any_of(some.begin(), some.end(), [&](const std::string& one) {
-    return std::ranges::any_of(others, [&](const std::string& other) { return nested_or_same(one, other); });
-  });
-}
-
-void check_models(const UnresolvedCluster& draft, const std::vector<std::string>& nodes, Findings& findings) {
-  std::vector<CoveredEntry> earlier;
-  for (const Value& record : items_of(draft.root->find("models"))) {
+void check_models(const UnresolvedCluster& draft, NodeNames& nodes, Findings& findings) {
+  const Value::List& records = items_of(draft.root->find("models"));
+  if (records.size() > kMostModels) return;
+  const HubCaches caches = caches_of(draft);
+  CoveredDirectories covered;
+  std::vector<SourceRange> places;
+  for (const Value& record : records) {
     if (!record.is_map()) continue;
     if (const Value* from = record.find("from")) check_from(*from, "models", nodes, findings);
-    CoveredEntry entry{record.where, check_model(record, draft, findings)};
-    const Value* name = record.find("path") != nullptr ? record.find("path") : record.find("hub");
-    for (const CoveredEntry& other : earlier) {
-      if (!share_directory(entry.directories, other.directories)) continue;
-      findings.error(name->where, "models.overlap", in_quotes(text_of(name)) + " is in another entry already",
-                     "two entries cannot share a directory", {{"the other entry", other.where}});
+    const auto directories = check_model(record, draft, caches, findings);
+    std::optional<std::size_t> other;
+    for (const std::string& directory : directories) {
+      if (const auto one = covered.first_sharing(directory)) other = std::min(other.value_or(*one), *one);
     }
-    if (name != nullptr) entry.where = name->where;
-    earlier.push_back(std::move(entry));
+    const Value* name = record.find("path") != nullptr ? record.find("path") : record.find("hub");
+    if (other) {
+      findings.error(name->where, "models.overlap", in_quotes(text_of(name)) + " is in another entry already",
+                     "two entries cannot share a directory", {{"the other entry", places[*other]}});
+    }
+    for (const std::string& directory : directories) covered.add(directory, places.size());
+    places.push_back(name != nullptr ? name->where : record.where);
   }
 }
 
-void check_images(const UnresolvedCluster& draft, const std::vector<std::string>& nodes, Findings& findings) {
+void check_images(const UnresolvedCluster& draft, NodeNames& nodes, Findings& findings) {
   std::map<std::pair<std::string, std::string>, SourceRange> earlier;
   for (const Value& record : items_of(draft.root->find("images"))) {
     if (const Value* from = record.find("from")) check_from(*from, "images", nodes, findings);
@@ -132,8 +180,7 @@ void check_images(const UnresolvedCluster& draft, const std::vector<std::string>
 }  // namespace
 
 void check_content(const UnresolvedCluster& draft, Findings& findings) {
-  std::vector<std::string> nodes;
-  for (const UnresolvedNode& node : draft.nodes) nodes.push_back(node.name);
+  NodeNames nodes(draft.nodes);
   check_models(draft, nodes, findings);
   check_images(draft, nodes, findings);
 }

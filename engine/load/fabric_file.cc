@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "engine/core/tree.h"
 #include "engine/load/fabric.h"
+#include "engine/load/node_names.h"
 
 namespace sparkplan {
 namespace {
@@ -39,15 +39,14 @@ void read_subnet(const Value& value, FabricFile& fabric, Findings& findings) {
   fabric.subnets.push_back({network, value.where});
 }
 
-std::optional<CableEnd> read_cable_end(const Value& value, const std::set<std::string>& names, Findings& findings) {
+std::optional<CableEnd> read_cable_end(const Value& value, NodeNames& names, Findings& findings) {
   const auto* text = value.string();
   const auto colon = text == nullptr ? std::string::npos : text->rfind(':');
   if (colon == std::string::npos || colon + 2 != text->size()) return std::nullopt;
   CableEnd end{text->substr(0, colon), (*text)[colon + 1] - '0', value.where};
   if (end.port != 0 && end.port != 1) return std::nullopt;
-  if (!names.contains(end.node)) {
-    const std::vector<std::string> candidates(names.begin(), names.end());
-    const auto near = nearest(end.node, candidates);
+  if (!names.has(end.node)) {
+    const auto near = names.meant_by(end.node);
     findings.error(value.where, "fabric.unknown-node", "no node is called " + in_quotes(end.node),
                    near ? "did you mean \"" + *near + "\"?" : "");
     return std::nullopt;
@@ -56,8 +55,7 @@ std::optional<CableEnd> read_cable_end(const Value& value, const std::set<std::s
 }
 
 void read_cables(const Value& list, const std::vector<UnresolvedNode>& nodes, FabricFile& fabric, Findings& findings) {
-  std::set<std::string> names;
-  for (const auto& node : nodes) names.insert(node.name);
+  NodeNames names(nodes);
   std::map<std::pair<std::string, int>, SourceRange> used;
   for (const auto& item : items_of(&list)) {
     const auto* ends = item.list_items();

@@ -40,14 +40,17 @@ Error not_text(const std::string& why) {
 
 class FilesBeside {
  public:
-  FilesBeside(const ReadBeside& read, Findings& findings) : read_(read), findings_(findings) {}
+  FilesBeside(UnresolvedCluster& draft, const ReadBeside& read, Findings& findings)
+      : draft_(draft), read_(read), findings_(findings) {}
 
-  void put_in(Value& record, const FileBeside& fields) {
+  /// Each record has a copy of the text. False: with this one, all nodes together are too large, which is a finding.
+  bool put_in(Value& record, const FileBeside& fields) {
     const Value* given = record.find(fields.name_field);
     // Another check reports records with both.
-    if (given == nullptr || !given->is_string() || record.find(fields.text_field) != nullptr) return;
+    if (given == nullptr || !given->is_string() || record.find(fields.text_field) != nullptr) return true;
     const Value name = *given;
     const Result<std::string>& text = text_of_file(*name.string());
+    if (text && !has_room(name, text->size())) return false;
     record.erase(fields.name_field);
     Value content(text ? *text : std::string());
     content.where = name.where;
@@ -57,6 +60,7 @@ class FilesBeside {
                       "cannot use " + in_quotes(*name.string()) + ": " + printable(text.error().describe()),
                       text.error().hint);
     }
+    return true;
   }
 
   TextsByName texts() const {
@@ -68,6 +72,16 @@ class FilesBeside {
   }
 
  private:
+  bool has_room(const Value& name, std::size_t bytes) {
+    draft_.merged_bytes += bytes;
+    if (!draft_.is_too_large()) return true;
+    findings_.error(name.where, "nodes.too-large",
+                    "cannot use " + in_quotes(*name.string()) + ": with it, the merged sections of all nodes are " +
+                        too_large_when_merged(),
+                    "each node counts its copy of the text: put it into a package or on a shared file system");
+    return false;
+  }
+
   const Result<std::string>& text_of_file(const std::string& name) {
     const auto known = texts_.find(name);
     if (known != texts_.end()) return known->second;
@@ -96,6 +110,7 @@ class FilesBeside {
     return text;
   }
 
+  UnresolvedCluster& draft_;
   const ReadBeside& read_;
   Findings& findings_;
   std::map<std::string, Result<std::string>> texts_;
@@ -106,7 +121,7 @@ class FilesBeside {
 
 TextsByName put_in_files_beside(UnresolvedCluster& draft, const Registry& registry, const ReadBeside& read_beside,
                                 Findings& findings) {
-  FilesBeside files(read_beside, findings);
+  FilesBeside files(draft, read_beside, findings);
   for (const auto& type : registry.types()) {
     const TypeInfo& info = type->info();
     if (!info.file_beside) continue;
@@ -114,7 +129,7 @@ TextsByName put_in_files_beside(UnresolvedCluster& draft, const Registry& regist
       const auto section = node.sections.find(info.section);
       if (section == node.sections.end() || section->second.list_items() == nullptr) continue;
       for (Value& record : *section->second.list_items()) {
-        if (record.is_map()) files.put_in(record, *info.file_beside);
+        if (record.is_map() && !files.put_in(record, *info.file_beside)) return {};
       }
     }
   }

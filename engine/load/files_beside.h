@@ -12,7 +12,8 @@
 namespace sparkplan {
 
 /// Replaces file names in records (TypeInfo::file_beside) by the files' texts. A file that is refused for its place or
-/// its content is a finding at its name.
+/// its content is a finding at its name. Above kMostMergedBytes, the first text that is too much is a finding, and no
+/// further text is put in.
 TextsByName put_in_files_beside(UnresolvedCluster& draft, const Registry& registry, const ReadBeside& read_beside,
                                 Findings& findings);
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "engine/core/digest.h"
+#include "engine/core/tree.h"
 #include "engine/load/fabric.h"
 #include "engine/load/files_beside.h"
 #include "engine/load/findings.h"
@@ -20,7 +21,6 @@ namespace {
 // A type's validate() gets only sections that match its schema, so invalid ones are skipped.
 void validate_types(const UnresolvedCluster& draft, const Registry& registry, const SchemaOutcome& outcome,
                     Findings& findings) {
-  std::set<std::tuple<std::string, std::string, SourceRange>> said;
   for (const auto& node : draft.nodes) {
     const std::string node_pointer = "/nodes/" + std::to_string(node.index) + "/";
     for (const auto& [key, body] : node.sections) {
@@ -28,9 +28,7 @@ void validate_types(const UnresolvedCluster& draft, const Registry& registry, co
       for (const auto* type : registry.of_section(key)) {
         for (auto& diagnostic : type->validate(body)) {
           if (!diagnostic.where.known()) diagnostic.where = body.where;
-          if (said.emplace(diagnostic.code, diagnostic.message, diagnostic.where).second) {
-            findings.add(std::move(diagnostic));
-          }
+          findings.add(std::move(diagnostic));
         }
       }
     }
@@ -41,8 +39,9 @@ bool by_place(const Diagnostic& a, const Diagnostic& b) {
   return std::tie(a.where.line, a.where.column, a.severity) < std::tie(b.where.line, b.where.column, b.severity);
 }
 
-/// The first kMostFindings of one file, errors before all others, and how many more there are.
-std::vector<Diagnostic> first_of(std::vector<Diagnostic> findings) {
+/// The first kMostFindings of one file, errors before all others, and how many more there are. `is_cut`: there are more
+/// than `findings` has.
+std::vector<Diagnostic> first_of(std::vector<Diagnostic> findings, bool is_cut) {
   if (findings.size() <= kMostFindings) return findings;
   std::stable_partition(findings.begin(), findings.end(),
                         [](const Diagnostic& one) { return one.severity == Severity::kError; });
@@ -51,7 +50,8 @@ std::vector<Diagnostic> first_of(std::vector<Diagnostic> findings) {
   findings.resize(kMostFindings);
   std::stable_sort(findings.begin(), findings.end(), by_place);
   last.code = "file.more-findings";
-  last.message = "and " + std::to_string(more) + " more findings; the first of them is here";
+  last.message = std::string(is_cut ? "and at least " : "and ") + std::to_string(more) +
+                 " more findings; the first of them is here";
   last.hint = "correct the others first";
   last.notes.clear();
   findings.push_back(std::move(last));
@@ -60,13 +60,16 @@ std::vector<Diagnostic> first_of(std::vector<Diagnostic> findings) {
 
 // Errors of an earlier pass (YAML, schema) are the cause, so later findings about the same place are dropped. All
 // errors of one pass about one place are kept.
-std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const std::string& file) {
+std::vector<Diagnostic> tidy(const std::vector<Findings*>& passes, const std::string& file) {
   std::vector<Diagnostic> kept;
   std::set<SourceRange> errors;
   std::set<std::tuple<SourceRange, std::string, std::string>> said;
-  for (auto& pass : passes) {
+  bool is_cut = false;
+  for (Findings* pass : passes) {
+    is_cut = is_cut || pass->is_cut();
+    std::vector<Diagnostic> findings = pass->take();
     std::set<SourceRange> of_this_pass;
-    for (auto& diagnostic : pass) {
+    for (Diagnostic& diagnostic : findings) {
       if (errors.contains(diagnostic.where)) continue;
       if (diagnostic.severity == Severity::kError) of_this_pass.insert(diagnostic.where);
       diagnostic.file = file;
@@ -79,7 +82,7 @@ std::vector<Diagnostic> tidy(std::vector<std::vector<Diagnostic>> passes, const 
     return diagnostic.severity != Severity::kError && errors.contains(diagnostic.where);
   });
   std::stable_sort(kept.begin(), kept.end(), by_place);
-  return first_of(std::move(kept));
+  return first_of(std::move(kept), is_cut);
 }
 
 /// The digest also covers the texts of the files that cluster.yaml names.
@@ -103,14 +106,23 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
                "run sparkplan init to write one; the smallest has version, name and nodes");
   }
   if (!document.usable || document.root.is_null()) {
-    loaded.diagnostics = tidy({yaml.take()}, file_name);
+    loaded.diagnostics = tidy({&yaml}, file_name);
     return loaded;
   }
   Findings schema;
   const SchemaOutcome outcome = check_schema(document.root, registry, schema);
+  // Many checks compare each node with others, or each record for each node.
+  if (items_of(document.root.find("nodes")).size() > kMostNodes) {
+    loaded.diagnostics = tidy({&yaml, &schema}, file_name);
+    return loaded;
+  }
   Findings semantic;
   Findings merged;
-  UnresolvedCluster draft = unresolved_cluster(document.root, registry);
+  UnresolvedCluster draft = unresolved_cluster(document.root, registry, merged);
+  if (draft.is_too_large()) {
+    loaded.diagnostics = tidy({&yaml, &schema, &merged}, file_name);
+    return loaded;
+  }
   check_nodes(draft, outcome, semantic);
   check_sections(draft, semantic);
   FabricFile fabric = read_fabric(document.root, draft.nodes, semantic);
@@ -122,8 +134,8 @@ LoadedCluster load_cluster(std::string_view text, std::string file_name, const R
   check_content(draft, semantic);
   check_owned_paths(draft, merged);
   loaded.beside = put_in_files_beside(draft, registry, read_beside, merged);
-  validate_types(draft, registry, outcome, merged);
-  loaded.diagnostics = tidy({yaml.take(), schema.take(), semantic.take(), merged.take()}, file_name);
+  if (!draft.is_too_large()) validate_types(draft, registry, outcome, merged);
+  loaded.diagnostics = tidy({&yaml, &schema, &semantic, &merged}, file_name);
   if (has_errors(loaded.diagnostics)) return loaded;
   auto cables = cabled_nodes(fabric, draft.nodes);
   loaded.cluster = Cluster{document.root.text_or("name", ""),       std::move(file_name),

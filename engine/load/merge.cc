@@ -11,7 +11,10 @@ namespace {
 
 Value merge_maps(const Value& base, const Value& over, const RecordList* records) {
   std::unordered_map<std::string, std::size_t> places;
-  Value::Map entries = entries_of(base);
+  Value::Map entries;
+  // Exactly as long as needed: a growing list takes up to twice the memory, and each node has one.
+  entries.reserve(entries_of(base).size() + entries_of(over).size());
+  entries = entries_of(base);
   for (std::size_t i = 0; i < entries.size(); ++i) places.emplace(entries[i].key, i);
   for (const auto& entry : entries_of(over)) {
     const auto [place, is_new] = places.try_emplace(entry.key, entries.size());
@@ -40,6 +43,7 @@ Value merge_records(const Value& base, const Value& over, const RecordList& reco
     }
   }
   Value::List merged;
+  merged.reserve(items_of(base).size() + items_of(over).size());
   for (const auto& record : items_of(base)) {
     const auto identity = records.identity_of(record);
     if (identity && replaced.contains(*identity)) continue;

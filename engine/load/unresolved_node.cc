@@ -1,6 +1,9 @@
 #include "engine/load/unresolved_node.h"
 
+#include <utility>
+
 #include "engine/core/number_format.h"
+#include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/load/merge.h"
 #include "engine/load/profile.h"
@@ -10,6 +13,9 @@ namespace sparkplan {
 namespace {
 
 constexpr int kLargestId = 16'777'215;  // As in the schema.
+
+/// What a std::map adds to an entry: three links, a color, and the key.
+constexpr std::size_t kBytesOfAMapNode = 4 * sizeof(void*) + sizeof(std::string);
 
 const Value& value_or_null(const Value& map, std::string_view key) {
   static const Value null;
@@ -35,22 +41,77 @@ void read_names(UnresolvedNode& draft, const Value& record) {
   if (record.text_or("transport", "ssh") == "local") draft.transport = TransportKind::kLocal;
 }
 
-void merge_sections(UnresolvedNode& draft, const Value& root, const Value& profile, const Registry& registry) {
-  for (const std::string& key : registry.sections()) {
-    const RecordList* records = registry.records_of(key);
-    Value merged = value_or_null(profile, key);
-    if (const Value* shared = root.find(key)) merged = merge(merged, *shared, records);
-    if (const Value* own = draft.record->find(key)) merged = merge(merged, *own, records);
-    if (merged.is_null()) continue;
-    // A null below nccl drops a variable that the mode would set, so the type needs the null.
-    draft.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
+/// Merges the nodes of one file, and counts the memory that they take together.
+class NodeMerger {
+ public:
+  NodeMerger(UnresolvedCluster& draft, Findings& findings) : draft_(draft), findings_(findings) {}
+
+  /// False: all nodes together are too large, which is a finding.
+  bool merge_ssh(UnresolvedNode& node) {
+    const Value& shared = value_or_null(*draft_.root, "ssh");
+    const Value* own = node.record->find("ssh");
+    Value merged = own != nullptr ? merge(shared, *own) : shared;
+    const bool fits = has_room(node, "ssh", merged);
+    node.ssh = without_nulls(std::move(merged));
+    return fits;
   }
-  for (const std::string_view key : kSectionsWithoutType) {
-    if (const Value* body = root.find(key); body != nullptr && !body->is_null()) {
-      draft.sections.emplace(key, without_nulls(*body));
+
+  bool merge_sections(UnresolvedNode& node, const Value& profile) {
+    for (const std::string& key : draft_.registry->sections()) {
+      const RecordList* records = draft_.registry->records_of(key);
+      Value merged = value_or_null(profile, key);
+      if (const Value* shared = draft_.root->find(key)) merged = merge(merged, *shared, records);
+      if (const Value* own = node.record->find(key)) merged = merge(merged, *own, records);
+      if (merged.is_null()) continue;
+      if (!has_room(node, key, merged)) return false;
+      // A null below nccl drops a variable that the mode would set, so the type needs the null.
+      node.sections.emplace(key, key == "nccl" ? std::move(merged) : without_nulls(std::move(merged)));
     }
+    for (const std::string_view key : kSectionsWithoutType) {
+      const Value* body = draft_.root->find(key);
+      if (body == nullptr || body->is_null()) continue;
+      if (!has_room(node, key, *body)) return false;
+      node.sections.emplace(key, without_nulls(*body));
+    }
+    return true;
   }
-}
+
+  /// A secret variable without `users` is for the login user.
+  bool name_readers_of_secrets(UnresolvedNode& node) {
+    const std::string login = node.ssh.text_or("user", "");
+    const auto section = node.sections.find("profile_env");
+    if (login.empty() || section == node.sections.end() || !section->second.is_map()) return true;
+    for (MapEntry& entry : *section->second.entries()) {
+      const Value* secret = entry.value.find("secret");
+      if (secret == nullptr || entry.value.find("users") != nullptr) continue;
+      Value users = Value::list({Value(login)});
+      users.where = secret->where;
+      if (!has_room(node, section->first, users)) return false;
+      entry.value.set("users", std::move(users));
+    }
+    return true;
+  }
+
+ private:
+  /// Counts a section before without_nulls(): a list keeps the memory of the entries that it loses.
+  bool has_room(const UnresolvedNode& node, std::string_view key, const Value& section) {
+    draft_.merged_bytes += kBytesOfAMapNode + key.size() + memory_of(section);
+    if (!draft_.is_too_large()) return true;
+    findings_.error(section.where.known() ? section.where : node.name_where, "nodes.too-large",
+                    "with " + in_quotes(key) + " of " + shown_name(node) + ", the merged sections of all nodes are " +
+                        too_large_when_merged(),
+                    "each node counts its copy of a shared section: put long texts into a package or on a shared file "
+                    "system");
+    return false;
+  }
+
+  static std::string shown_name(const UnresolvedNode& node) {
+    return node.name.empty() ? "node " + std::to_string(node.index + 1) : in_quotes(node.name);
+  }
+
+  UnresolvedCluster& draft_;
+  Findings& findings_;
+};
 
 SshSettings ssh_settings(const UnresolvedNode& draft) {
   SshSettings settings;
@@ -65,20 +126,6 @@ SshSettings ssh_settings(const UnresolvedNode& draft) {
   return settings;
 }
 
-/// A secret variable without `users` is for the login user.
-void name_readers_of_secrets(UnresolvedNode& node) {
-  const std::string login = node.ssh.text_or("user", "");
-  const auto section = node.sections.find("profile_env");
-  if (login.empty() || section == node.sections.end() || !section->second.is_map()) return;
-  for (MapEntry& entry : *section->second.entries()) {
-    const Value* secret = entry.value.find("secret");
-    if (secret == nullptr || entry.value.find("users") != nullptr) continue;
-    Value users = Value::list({Value(login)});
-    users.where = secret->where;
-    entry.value.set("users", std::move(users));
-  }
-}
-
 }  // namespace
 
 int id_from_name(std::string_view name) {
@@ -89,13 +136,16 @@ int id_from_name(std::string_view name) {
   return id > 0 && id <= kLargestId ? id : 0;
 }
 
-UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry) {
+std::string too_large_when_merged() { return "larger than " + std::to_string(kMostMergedBytes >> 20) + " MiB"; }
+
+UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry, Findings& findings) {
   UnresolvedCluster draft;
   draft.root = &root;
   draft.registry = &registry;
   draft.profile = root.text_or("profile", "");
   if (const Value* profile = root.find("profile")) draft.profile_where = profile->where;
   const Value::List& nodes = items_of(root.find("nodes"));
+  NodeMerger merger(draft, findings);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Value& record = nodes[i];
     if (!record.is_map()) continue;
@@ -103,12 +153,10 @@ UnresolvedCluster unresolved_cluster(const Value& root, const Registry& registry
     node.record = &record;
     node.index = i;
     read_names(node, record);
-    const Value& cluster_ssh = value_or_null(root, "ssh");
-    const Value* own_ssh = record.find("ssh");
-    node.ssh = without_nulls(own_ssh != nullptr ? merge(cluster_ssh, *own_ssh) : cluster_ssh);
+    draft.merged_bytes += sizeof(UnresolvedNode);
+    if (!merger.merge_ssh(node)) break;
     const Value profile = profile_sections(draft.profile, node.ssh.text_or("user", ""), draft.profile_where);
-    merge_sections(node, root, profile, registry);
-    name_readers_of_secrets(node);
+    if (!merger.merge_sections(node, profile) || !merger.name_readers_of_secrets(node)) break;
     draft.nodes.push_back(std::move(node));
   }
   return draft;

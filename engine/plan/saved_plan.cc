@@ -4,6 +4,7 @@
 
 #include "engine/core/digest.h"
 #include "engine/core/json.h"
+#include "engine/core/name_list.h"
 #include "engine/core/text.h"
 #include "engine/plan/saved_plan_check.h"
 
@@ -74,8 +75,8 @@ void list_fields(FieldVisitor& field, SavedPlan& plan) {
   field("cluster", heading.cluster);
   field("file", heading.file);
   field("config_digest", heading.config_digest);
-  field("only", plan.only, kPlanList);
-  field("exclude", plan.exclude, kPlanList);
+  field("only", plan.only, kOptional.no_longer_than(kMostPatternBytes).at_most(kMostPatterns));
+  field("exclude", plan.exclude, kOptional.no_longer_than(kMostPatternBytes).at_most(kMostPatterns));
   field("machines", plan.machines, kPlanList);
   field("plan", plan.report, kRequired);
   field("source", plan.source, kRequired.no_longer_than(kMostPlanBytes));

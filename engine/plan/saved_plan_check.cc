@@ -22,6 +22,8 @@ bool consists_of(std::string_view text, std::string_view characters, std::size_t
   return !text.empty() && text.size() <= longest && text.find_first_not_of(characters) == std::string_view::npos;
 }
 
+bool is_control(char byte) { return (byte >= 0 && byte < ' ') || byte == '\x7f'; }
+
 std::set<ResourceId> displayed(const NodePlan& plan) {
   std::set<ResourceId> ids;
   for (const Change& change : plan.changes) {
@@ -30,15 +32,28 @@ std::set<ResourceId> displayed(const NodePlan& plan) {
   return ids;
 }
 
-/// An Unknown is a sufficient reason. Otherwise the note must name another waiting resource.
-bool has_reason_to_wait(const Change& change, const std::vector<ResourceId>& waiting) {
-  const auto& fields = change.fields;
-  if (std::any_of(fields.begin(), fields.end(), [](const auto& one) { return one.after.contains_unknown(); }))
-    return true;
-  return std::any_of(waiting.begin(), waiting.end(), [&](const ResourceId& other) {
-    return other != change.id && change.note == "waits for " + other.str();
-  });
-}
+/// The changes of a node that wait. A plan can have a hundred thousand, so each is looked up.
+class WaitingChanges {
+ public:
+  explicit WaitingChanges(const std::vector<ResourceId>& waiting) : ids_(waiting.begin(), waiting.end()) {
+    for (const ResourceId& id : ids_) notes_.insert(note_of(id));
+  }
+
+  bool contains(const ResourceId& id) const { return ids_.contains(id); }
+  /// An Unknown is a sufficient reason. Otherwise the note must name another waiting resource.
+  bool have_reason_for(const Change& change) const {
+    const auto& fields = change.fields;
+    if (std::any_of(fields.begin(), fields.end(), [](const auto& one) { return one.after.contains_unknown(); }))
+      return true;
+    return change.note != note_of(change.id) && notes_.contains(change.note);
+  }
+
+ private:
+  static std::string note_of(const ResourceId& id) { return "waits for " + id.str(); }
+
+  std::set<ResourceId> ids_;
+  std::set<std::string> notes_;
+};
 
 /// True if the plan displays the node without changes.
 bool is_left_alone(const NodeReport& node) {
@@ -83,11 +98,10 @@ Result<void> check_node(const NodeReport& node) {
     if (ids.count(id) == 0)
       return contradicts("a value of " + id.words() + " on " + node.name + " belongs to no change that is shown");
   }
+  const WaitingChanges waiting(node.plan.waiting);
   for (const Change& change : node.plan.changes) {
-    const auto& waiting = node.plan.waiting;
-    const bool waits =
-        change.origin != Origin::kForeign && std::find(waiting.begin(), waiting.end(), change.id) != waiting.end();
-    if (waits && !has_reason_to_wait(change, waiting))
+    const bool waits = change.origin != Origin::kForeign && waiting.contains(change.id);
+    if (waits && !waiting.have_reason_for(change))
       return contradicts(change.id.words() + " waits on " + node.name + ", but nothing is shown that it waits for");
     const bool empty = change.fields.empty() && change.origin != Origin::kForeign;
     if (empty) return contradicts("the change of " + change.id.words() + " on " + node.name + " shows nothing");
@@ -137,6 +151,9 @@ Result<void> check_consistency(const SavedPlan& plan) {
   if (!consists_of(plan.created, "0123456789TZ:.+-", 40)) return contradicts("its creation time is invalid");
   if (printable(plan.sparkplan_version) != plan.sparkplan_version || plan.sparkplan_version.size() > 80)
     return contradicts("its sparkplan_version is invalid");
+  // Questions name its directory. A line break there would forge a part of the question.
+  const std::string& file = plan.report.file;
+  if (std::any_of(file.begin(), file.end(), is_control)) return contradicts("its file has a control character");
   std::set<std::string_view> names;
   for (const NodeReport& node : plan.report.nodes) {
     if (!NodeName::parse(node.name)) return contradicts(node.name + " is not a node name");

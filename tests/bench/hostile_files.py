@@ -46,6 +46,8 @@ def filled(head, piece, tail=""):
         number += 1
 
 
+NODES = "".join(f"{{name: n{i}, address: h{i}}}," for i in range(1000))
+
 SHAPES = {
     "nothing: a cluster of one node, to compare": "version: 1\nname: lab\nnodes: [{name: a, address: 10.0.0.1}]\n",
     "lists in lists, 60 deep, many times": filled("x: [", "[" * 60 + "]" * 60 + ",", "]"),
@@ -87,6 +89,13 @@ SHAPES = {
     "one integer": filled("x: ", "1"),
     "nodes": filled("{version: 1, name: lab, nodes: [", lambda i: f"{{name: n{i}, address: h{i}}},", "]}"),
     "48,000 nodes that are only names": "{version: 1, name: lab, nodes: [" + "a," * 48_000 + "]}",
+    "a text that a thousand nodes share": "{version: 1, name: lab, files: [{path: /etc/f, content: " + "a" * 900_000 +
+                                          "}], nodes: [" + NODES + "]}",
+    "20,000 nodes of a profile": "{version: 1, name: lab, profile: dgx-spark, nodes: [" + "{}," * 20_000 + "]}",
+    "a finding about each file of a thousand nodes": "{version: 1, name: lab, storage: [{target: /m, source: "
+                                                     "{tmpfs: {size: 1GiB}}}], files: [" +
+                                                     "".join(f"{{path: /m/{i}}}," for i in range(200)) +
+                                                     "], nodes: [" + NODES + "]}",
     "kernel parameters": "{version: 1, name: lab, nodes: [{name: a, address: b}], sysctl: {" +
                          "".join(f"net.core.x{i}: 1," for i in range(49_000)) + "}}",
 }

@@ -154,6 +154,9 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
   }
   auto hosts_agreed_on = agreed(found, interrupts, console);
   if (!hosts_agreed_on) return std::nullopt;
+  const bool has_choice =
+      std::any_of(found.begin(), found.end(), [](const Found& one) { return one.addresses.size() > 1; });
+  if (has_choice) console.remark("Trying the addresses of these machines ...");
   go_where_they_answer(found, *hosts_agreed_on, global, interrupts);
   return each_place_once(*hosts_agreed_on);
 }

@@ -6,34 +6,38 @@
 #include <vector>
 
 #include "engine/cli/input/load_command.h"
+#include "engine/core/text.h"
 
 namespace sparkplan {
-namespace {
 
-/// False: the user does not want the commands of this plan to run.
-bool may_run(const std::vector<std::string>& commands, const Cluster& cluster, const std::stop_token& stop,
-             const Console& console) {
+std::string commands_of_plan(const std::vector<std::string>& commands, const std::string& cluster_file) {
   // A plan that was edited may name another directory, and a relative command then is another program.
   std::error_code gone;  // Of the working directory. A relative name is shown as it is then.
-  const auto whole = std::filesystem::absolute(cluster.file, gone);
-  const auto directory = (gone ? std::filesystem::path(cluster.file) : whole).parent_path();
-  std::string text = "To read its secrets, this plan runs on this machine, in " + directory.string() + ":\n";
-  for (const std::string& command : commands) text += "  " + command + "\n";
-  console.question(text);
-  return console.confirm("Run them?", stop);
+  const auto whole = std::filesystem::absolute(cluster_file, gone);
+  const auto directory = (gone ? std::filesystem::path(cluster_file) : whole).parent_path();
+  std::string text = "To read its secrets, this plan runs on this machine, in " + printable(directory.string()) + ":\n";
+  for (const std::string& command : commands) text += "  " + printable(command) + "\n";
+  return text;
 }
-
-}  // namespace
 
 SecretsInput read_secrets(const SecretsReading& reading, LoadedCluster& loaded, const std::stop_token& stop,
                           Console& console) {
   const Cluster& cluster = *loaded.cluster;
-  const auto needed = needed_secrets(cluster, Selection(reading.selection.only, reading.selection.exclude));
+  const Selection selection(reading.selection.only, reading.selection.exclude);
+  // Checked before the question: those of a saved plan are another person's.
+  if (const auto checked = selection.check(cluster, builtin_registry()); !checked) {
+    console.error(checked.error());
+    return {nullptr, ExitCode::kUsage};
+  }
+  const auto needed = needed_secrets(cluster, selection);
   if (needed.empty()) return {};
   const auto commands = secret_commands(needed);
-  if (reading.asks_before_commands && !commands.empty() && !may_run(commands, cluster, stop, console)) {
-    console.remark("Nothing was changed.");
-    return {nullptr, ExitCode::kUsage};
+  if (reading.asks_before_commands && !commands.empty()) {
+    console.question(commands_of_plan(commands, cluster.file));
+    if (!console.confirm("Run them?", stop)) {
+      console.remark("Nothing was changed.");
+      return {nullptr, ExitCode::kUsage};
+    }
   }
   auto secrets = std::make_shared<ClusterSecrets>();
   const auto findings = secrets->read(needed, cluster, {.stop = stop, .progress = [&](const std::string& command) {

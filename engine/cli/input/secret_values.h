@@ -4,6 +4,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "engine/cli/input/options.h"
 #include "engine/cli/terminal/console.h"
@@ -28,6 +29,9 @@ struct SecretsReading {
   /// yes.
   bool asks_before_commands = false;
 };
+
+/// What a user has to know before the commands of a saved plan run: the directory, and each command on its own line.
+std::string commands_of_plan(const std::vector<std::string>& commands, const std::string& cluster_file);
 
 /// Reads every secret once, before a node is contacted. Prints the findings, and adds them to those of `loaded`.
 SecretsInput read_secrets(const SecretsReading& reading, LoadedCluster& loaded, const std::stop_token& stop,

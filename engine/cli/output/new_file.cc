@@ -19,11 +19,13 @@ mode_t usual_mode() {
   return 0666 & ~mask;
 }
 
-/// The mode of the replaced file: a file that was closed to other users stays closed.
+/// The mode of the replaced file: a file that was closed to other users stays closed. If another user made it, it gets
+/// no more than the usual mode: that user may have left it open to all.
 mode_t mode_for(const std::string& path, bool replace) {
   struct stat status {};
   const bool there = replace && ::stat(path.c_str(), &status) == 0;
-  return there ? status.st_mode & 0777 : usual_mode();
+  if (!there) return usual_mode();
+  return status.st_mode & (status.st_uid == ::geteuid() ? 0777 : usual_mode());
 }
 
 }  // namespace

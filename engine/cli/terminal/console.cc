@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,6 +138,8 @@ bool Console::confirm(std::string_view question, const std::stop_token& stop) co
   if (stop.stop_requested()) return false;
   std::string prompt = wrapped(std::string(question) + " [y/N]", 0, question_style());
   prompt.back() = ' ';  // The answer follows on the last line.
+  // What was typed before is no answer to a question that nobody had seen.
+  ::tcflush(STDIN_FILENO, TCIFLUSH);
   screen_->print(prompt);
   const auto answer = typed_line(STDIN_FILENO, stop);
   if (!answer) screen_->print("\n");  // What follows begins below the prompt and the "^C".

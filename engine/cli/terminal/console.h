@@ -54,8 +54,8 @@ class Console {
   /// Logs a step of the work, for -v and the log file.
   void trace(std::string_view text) const;
 
-  /// Asks on the terminal; false for anything but "yes" or "y". A stop ends the question at once; after a stop, nothing
-  /// is asked. Call only when interactive().
+  /// Asks on the terminal; false for anything but "yes" or "y". Ignores what was typed before. A stop ends the question
+  /// at once; after a stop, nothing is asked. Call only when interactive().
   bool confirm(std::string_view question, const std::stop_token& stop) const;
   bool interactive() const { return interactive_; }
 

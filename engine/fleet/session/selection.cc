@@ -8,6 +8,9 @@
 namespace sparkplan {
 namespace {
 
+/// Sixteen patterns, each with the names of a thousand nodes.
+constexpr std::size_t kMostNameBytes = std::size_t{2} << 20;
+
 bool fits_any(const std::string& glob, const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [&](const auto& name) { return glob_match(glob, name); });
 }
@@ -32,19 +35,34 @@ Error no_such_node(const std::string& name, const Cluster& cluster) {
 }
 
 Selection::Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude) {
-  only_ = parse(only);
-  exclude_ = parse(exclude);
+  parse(only, only_);
+  parse(exclude, exclude_);
 }
 
-std::vector<Selection::Pattern> Selection::parse(const std::vector<std::string>& arguments) {
-  std::vector<Pattern> patterns;
+void Selection::parse(const std::vector<std::string>& arguments, std::vector<Pattern>& patterns) {
+  std::size_t bytes = 0;
   for (const auto& argument : arguments) {
-    const auto parts = split_name_list(argument);
-    for (const auto& text : parts) patterns.push_back(parse(text));
+    bytes += argument.size();
+    if (bytes > kMostPatternBytes) {
+      fault_ = "the patterns have more than " + std::to_string(kMostPatternBytes >> 10) + " KiB";
+      return;
+    }
+    auto parts = split_name_list(argument);
     // An empty argument matches nothing; check() reports it.
-    if (parts.empty()) patterns.push_back(parse(argument));
+    if (parts.empty()) parts.push_back(argument);
+    for (const auto& text : parts) {
+      if (patterns.size() == kMostPatterns) {
+        fault_ = "there are more than " + std::to_string(kMostPatterns) + " patterns";
+        return;
+      }
+      patterns.push_back(parse(text));
+      for (const std::string& name : patterns.back().nodes) name_bytes_ += sizeof name + name.size();
+      if (name_bytes_ > kMostNameBytes) {
+        fault_ = "the patterns stand for more than " + std::to_string(kMostNameBytes >> 20) + " MiB of names";
+        return;
+      }
+    }
   }
-  return patterns;
 }
 
 Selection::Pattern Selection::parse(const std::string& text) {
@@ -69,6 +87,7 @@ bool Selection::matches(const Pattern& pattern, std::string_view node, const Res
 }
 
 bool Selection::includes_node(std::string_view node) const {
+  if (!fault_.empty()) return false;
   const auto names_it = [&](const Pattern& pattern) { return names(pattern, node); };
   if (!only_.empty() && std::none_of(only_.begin(), only_.end(), names_it)) return false;
   return std::none_of(exclude_.begin(), exclude_.end(),
@@ -76,12 +95,17 @@ bool Selection::includes_node(std::string_view node) const {
 }
 
 bool Selection::includes(std::string_view node, const ResourceId& resource) const {
+  if (!fault_.empty()) return false;
   const auto fits = [&](const Pattern& pattern) { return matches(pattern, node, resource); };
   if (!only_.empty() && std::none_of(only_.begin(), only_.end(), fits)) return false;
   return std::none_of(exclude_.begin(), exclude_.end(), fits);
 }
 
 Result<void> Selection::check(const Cluster& cluster, const Registry& registry) const {
+  if (!fault_.empty()) {
+    return failure(ErrorCode::kInvalidInput, "--only or --exclude is too long: " + fault_,
+                   "name the nodes with * and ?, or with numbers in brackets");
+  }
   const std::vector<std::string> nodes = node_names(cluster);
   std::vector<std::string> types;
   for (const auto& type : registry.types()) types.push_back(type->info().name);
@@ -96,11 +120,11 @@ Result<void> Selection::check(const Cluster& cluster, const Registry& registry) 
         if (fits_any(glob, nodes)) continue;
         const std::string& named = pattern.nodes.size() > 1 ? glob : pattern.text;
         const std::string fault = fault_of_brackets(glob);
-        return failure(ErrorCode::kInvalidInput, "\"" + named + "\" matches no node of " + cluster.file,
+        return failure(ErrorCode::kInvalidInput, in_quotes(named) + " matches no node of " + cluster.file,
                        fault.empty() ? what_there_is(glob, nodes) : fault);
       }
       if (!fits_any(pattern.type, types)) {
-        return failure(ErrorCode::kInvalidInput, "\"" + pattern.text + "\" matches no resource type",
+        return failure(ErrorCode::kInvalidInput, in_quotes(pattern.text) + " matches no resource type",
                        what_there_is(pattern.type, types));
       }
     }

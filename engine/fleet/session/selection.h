@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,13 +23,14 @@ class Selection {
   Selection() = default;
   Selection(const std::vector<std::string>& only, const std::vector<std::string>& exclude);
 
-  bool everything() const { return only_.empty() && exclude_.empty(); }
+  bool everything() const { return fault_.empty() && only_.empty() && exclude_.empty(); }
   /// False only if nothing of the node can be selected. Such a node is not contacted.
   bool includes_node(std::string_view node) const;
   bool includes(std::string_view node, const ResourceId& resource) const;
   /// A pattern that matches nothing is probably a typing error, and its run would look like a node in sync. Resource
   /// names are not checked, because only the nodes know all of them.
-  /// Errors: kInvalidInput for the first pattern whose node or type does not exist.
+  /// Errors: kInvalidInput for the first pattern whose node or type does not exist, and for patterns that are too many
+  /// or too long. Those include nothing.
   Result<void> check(const Cluster& cluster, const Registry& registry) const;
 
  private:
@@ -39,11 +41,13 @@ class Selection {
     std::string name = "*";
     bool whole_node = true;
   };
-  static std::vector<Pattern> parse(const std::vector<std::string>& arguments);
+  void parse(const std::vector<std::string>& arguments, std::vector<Pattern>& patterns);
   static Pattern parse(const std::string& text);
   static bool names(const Pattern& pattern, std::string_view node);
   static bool matches(const Pattern& pattern, std::string_view node, const ResourceId& resource);
 
+  std::string fault_;           ///< Why the patterns were not read to their end.
+  std::size_t name_bytes_ = 0;  ///< Of the names of nodes in all patterns.
   std::vector<Pattern> only_;
   std::vector<Pattern> exclude_;
 };

@@ -222,6 +222,21 @@ TEST_CASE("Ctrl-C at a question for yes or no is a no, also behind a part of an 
   }
 }
 
+TEST_CASE("what was typed before a question for yes or no is no answer to it") {
+  const ScratchDirectory root;
+  const auto file = cluster_in(root);
+  const auto before = content_of(file);
+  OnTerminal program({"init", "-o", file, "localhost:1"});
+  program.type("y\n");
+  REQUIRE(program.shows("[y/N] "));
+  program.type("n\n");
+  const auto code = program.finish();
+  INFO(program.shown());
+  CHECK(code == 1);
+  CHECK(contains(program.shown(), "The file was not changed."));
+  CHECK(content_of(file) == before);
+}
+
 TEST_CASE("after a stop, nothing is asked") {
   std::stop_source stop;
   stop.request_stop();

@@ -42,6 +42,12 @@ TEST_CASE("a text with more than 8 brackets is one name") {
   }
 }
 
+TEST_CASE("a text whose names have more than 1 MiB together is one name") {
+  const std::string long_text = std::string(100'000, 'a') + "[1-4096]";
+  CHECK(unfold_names(long_text) == Names{long_text});
+  CHECK(unfold_names(std::string(200, 'a') + "[1-4096]").size() == kMostUnfoldedNames);
+}
+
 TEST_CASE("brackets that are no numbers have a fault in words") {
   CHECK(fault_of_brackets("spark-[03-01]") == "the range 03-01 is reversed: write 01-03");
   CHECK(fault_of_brackets("spark-[01,09-07]-a") == "the range 09-07 is reversed: write 07-09");

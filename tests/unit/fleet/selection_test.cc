@@ -1,5 +1,8 @@
 #include "engine/fleet/session/selection.h"
+
+#include "engine/core/name_list.h"
 #include "tests/support/catch.h"
+#include "tests/unit/process/cost.h"
 
 namespace sparkplan {
 namespace {
@@ -205,6 +208,45 @@ TEST_CASE("a pattern with 20000 brackets is refused with its reason") {
   }
   // Brackets in the name of a resource have no meaning.
   CHECK(Selection({"a/file/" + text}, {}).check(cluster_of({"a"}), builtin_registry()));
+}
+
+TEST_CASE("long patterns and a hundred thousand patterns with a range cost less than 85 MB, and are refused") {
+  const std::string range = "[1-4096]";
+  const std::vector<std::string> many(100'000, "a" + range);
+  std::string list;
+  for (int i = 0; i < 20'000; ++i) list += "a" + range + ",";
+  for (const auto& patterns :
+       {std::vector<std::string>{std::string(100'000, 'a') + range}, many, std::vector<std::string>{list},
+        std::vector<std::string>(100'000, std::string(1000, 'a')),
+        std::vector<std::string>(100, std::string(2'000, '*') + "[1-500]")}) {
+    const auto cost = test::cost_of([&] {
+      const Selection only(patterns, {});
+      const Selection exclude({}, patterns);
+      const auto cluster = cluster_of({"a1", "a2"});
+      return !only.check(cluster, builtin_registry()) && !exclude.check(cluster, builtin_registry()) &&
+             only.check(cluster, builtin_registry()).error().describe().size() < 400 && !only.includes_node("a1");
+    });
+    CHECK(cost.exit_status == 0);
+    CHECK(cost.megabytes < 85);
+    CHECK(cost.seconds < 5);
+  }
+}
+
+TEST_CASE("patterns that are too many include nothing, and a thousand names are not too many") {
+  const std::vector<std::string> many(kMostPatterns + 1, "a");
+  const Selection excluded({}, many);
+  CHECK_FALSE(excluded.everything());
+  CHECK_FALSE(excluded.includes_node("b"));
+  CHECK_FALSE(excluded.includes("b", kHome));
+  CHECK(excluded.check(cluster_of({"a"}), builtin_registry()).error().message ==
+        "--only or --exclude is too long: there are more than 4096 patterns");
+
+  std::vector<std::string> names;
+  for (int i = 1000; i < 2000; ++i) names.push_back("spark-" + std::to_string(i) + std::string(50, 'a'));
+  const auto cluster = cluster_of(names);
+  std::vector<std::string> patterns = names;
+  for (int i = 0; i < 14; ++i) patterns.push_back("spark-[1000-1999]" + std::string(50, 'a') + "/sysctl");
+  CHECK(Selection(patterns, {}).check(cluster, builtin_registry()));
 }
 
 }  // namespace sparkplan

@@ -3,6 +3,8 @@
 #include <ctime>
 #include <functional>
 #include <iostream>
+#include <map>
+#include <tuple>
 
 #include "engine/load/load.h"
 #include "engine/resource/registry.h"
@@ -186,6 +188,79 @@ TEST_CASE("a file with 24000 wrong entries has 1000 findings, and one that count
     REQUIRE(loaded.diagnostics[i].code == "schema.unknown-key");
     REQUIRE(loaded.diagnostics[i].hint.starts_with("allowed here: "));
   }
+}
+
+TEST_CASE("256 models of the hub on a thousand nodes with different users cost less than five seconds") {
+  std::string text = "version: 1\nname: lab\nnodes: [";
+  for (std::size_t i = 0; i < 1000; ++i) {
+    text += "{name: n" + number(i) + ", address: h" + number(i) + ", ssh: {user: u" + number(i) + "}}, ";
+  }
+  text += "]\nmodels: [";
+  for (std::size_t i = 0; i < 256; ++i) text += "{hub: org/m" + number(i) + "}, ";
+  CHECK(seconds_to_load(text + "]\n") < 5);
+  const auto loaded = load_cluster(text + "]\n", "cluster.yaml", builtin_registry());
+  CHECK(loaded.cluster);
+}
+
+TEST_CASE("two models overlap if one is in the other, in whatever order they are, and each names an earlier one") {
+  const std::string head = "version: 1\nname: lab\nnodes: [{name: a, address: b}]\nmodels:\n";
+  const auto places = [&](const std::string& models) {
+    std::map<int, int> others;
+    const auto loaded = load_cluster(head + models, "cluster.yaml", builtin_registry());
+    for (const auto& diagnostic : loaded.diagnostics) {
+      CHECK(diagnostic.code == "models.overlap");
+      others[diagnostic.where.line - 4] = diagnostic.notes.front().where.line - 4;
+    }
+    return others;
+  };
+  const auto path = [](const std::string& text) { return "- {path: " + text + "}\n"; };
+  using Others = std::map<int, int>;
+  CHECK(places(path("/a/b") + path("/a/bc") + path("/a-b") + path("/a.b")).empty());
+  CHECK(places(path("/a/b") + path("/a/b")) == Others{{2, 1}});
+  CHECK(places(path("/a") + path("/a-b") + path("/a/b/c")) == Others{{3, 1}});
+  CHECK(places(path("/a/b/c") + path("/a-b") + path("/a")) == Others{{3, 1}});
+  CHECK(places(path("/a/y") + path("/a/x") + path("/a") + path("/a/x/z")) == Others{{3, 1}, {4, 3}});
+  CHECK(places(path("/a/b") + path("/b") + path("/a//b/.") + path("/c")) == Others{{3, 1}});
+}
+
+TEST_CASE("two hundred misspelt ends of cables cost less than five seconds") {
+  const std::string long_tail(190, 'a');
+  const std::string short_tail(54, 'a');
+  for (const auto& [nodes, cables, tail] : {std::tuple{200, 200, long_tail}, std::tuple{1000, 1000, short_tail}}) {
+    INFO(nodes << " nodes, names of " << tail.size() << " letters");
+    std::string text = "version: 1\nname: lab\nnodes: [";
+    for (int i = 0; i < nodes; ++i) {
+      text += "{name: n" + number(static_cast<std::size_t>(i)) + tail + ", address: h" +
+              number(static_cast<std::size_t>(i)) + "}, ";
+    }
+    text += "]\nfabric: {topology: ring, cables: [";
+    for (int i = 0; i < cables; ++i) {
+      const std::string end = number(static_cast<std::size_t>(i)) + tail;
+      text += "[\"m" + end + ":0\", \"k" + end + ":1\"], ";
+    }
+    CHECK(seconds_to_load(text + "]}\n") < 5);
+  }
+}
+
+TEST_CASE("a thousand misspelt sources of images cost less than five seconds") {
+  const std::string tail(54, 'a');
+  std::string text = "version: 1\nname: lab\nnodes: [";
+  for (std::size_t i = 0; i < 1000; ++i) text += "{name: n" + number(i) + tail + ", address: h" + number(i) + "}, ";
+  text += "]\nimages: [";
+  for (std::size_t i = 0; i < 2000; ++i) text += "{name: i" + number(i) + ", from: m" + number(i) + tail + "}, ";
+  CHECK(seconds_to_load(text + "]\n") < 5);
+}
+
+TEST_CASE("each of the first misspelt names of nodes has a suggestion, and the same word has the same one") {
+  std::string text =
+      "version: 1\nname: lab\nnodes: [{name: spark-01, address: a}, {name: spark-02, address: b}]\nimages: [";
+  for (std::size_t i = 0; i < 40; ++i) text += "{name: i" + number(i) + ", from: spark-0" + number(i % 2) + "x}, ";
+  for (std::size_t i = 0; i < 40; ++i) text += "{name: j" + number(i) + ", from: spark-01" + number(i + 10) + "}, ";
+  const auto loaded = load_cluster(text + "]\n", "cluster.yaml", builtin_registry());
+  std::size_t suggested = 0;
+  for (const auto& diagnostic : loaded.diagnostics) suggested += diagnostic.hint.starts_with("did you mean spark-0");
+  CHECK(loaded.diagnostics.size() == 80);
+  CHECK(suggested == 40 + 30);
 }
 
 // Figures, not a check: load_test "[.measure]".

@@ -1,4 +1,5 @@
 // A plan as a text.
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include <valijson/validator.hpp>
 
 #include "engine/core/json.h"
+#include "engine/core/name_list.h"
 #include "engine/plan/saved_plan.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
@@ -183,6 +185,9 @@ TEST_CASE("a plan with inconsistent parts is refused, even with a matching diges
       {"its id", [](SavedPlan& plan) { plan.id = "../../etc"; }},
       {"its id", [](SavedPlan& plan) { plan.id = ""; }},
       {"creation time", [](SavedPlan& plan) { plan.created = "\x1b[2J"; }},
+      {"its file has a control character",
+       [](SavedPlan& plan) { plan.report.file = "a\nRun them? [y] y\n/cluster.yaml"; }},
+      {"its file has a control character", [](SavedPlan& plan) { plan.report.file = "\x1b[2J/cluster.yaml"; }},
       {"sparkplan_version", [](SavedPlan& plan) { plan.sparkplan_version = "\x1b[2J"; }},
   };
   for (const auto& [words, edit] : edits) {
@@ -190,6 +195,48 @@ TEST_CASE("a plan with inconsistent parts is refused, even with a matching diges
     auto plan = plan_of_one_node();
     edit(plan);
     CHECK(is_refused(plan, words));
+  }
+}
+
+TEST_CASE("forty thousand waiting changes in a saved plan cost less than five seconds") {
+  auto plan = plan_of_one_node();
+  NodePlan& node = plan.report.nodes[0].plan;
+  node = {};
+  constexpr int kCount = 40'000;
+  for (int i = 0; i < kCount; ++i) {
+    const ResourceId id{"fake", std::to_string(i)};
+    Change change = testing::change_of(id, 1, 2);
+    change.note = "waits for fake/" + std::to_string(i == kCount - 1 ? 0 : kCount - 1);
+    node.changes.push_back(std::move(change));
+    node.waiting.push_back(id);
+  }
+  plan.report.nodes[0].status = status_of(node);
+  const auto text = test::saved_text(std::move(plan));
+  const std::clock_t begun = std::clock();
+  const auto decoded = decode_saved_plan(text);
+  if (!decoded) UNSCOPED_INFO(decoded.error().describe());
+  CHECK(decoded);
+  CHECK(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC < 5);
+}
+
+TEST_CASE("a change of a saved plan does not wait for itself, nor for a change that does not wait") {
+  for (const std::string note : {"waits for fake/a", "waits for fake/b", "waits for fake/hidden"}) {
+    auto plan = plan_of_one_node();
+    plan.report.nodes[0].plan.waiting = {testing::kA};
+    plan.report.nodes[0].plan.changes[0].note = note;
+    CHECK(is_refused(plan, "nothing is shown that it waits for"));
+  }
+}
+
+TEST_CASE("a plan with more patterns than a command takes is refused") {
+  for (const auto& patterns : {std::vector<std::string>(100'000, "a[1-4096]"),
+                               std::vector<std::string>{std::string(kMostPatternBytes + 1, 'a')}}) {
+    auto plan = plan_of_one_node();
+    plan.only = patterns;
+    CHECK_FALSE(decode_saved_plan(test::saved_text(plan)));
+    plan.only.clear();
+    plan.exclude = patterns;
+    CHECK_FALSE(decode_saved_plan(test::saved_text(plan)));
   }
 }
 
