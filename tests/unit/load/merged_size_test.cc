@@ -38,7 +38,7 @@ std::string files_named(int count) {
          "]\n";
 }
 
-LoadedCluster load(const std::string& text) {
+LoadedCluster load_with_texts(const std::string& text) {
   return load_cluster(text, "cluster.yaml", builtin_registry(),
                       [](const std::string&) -> Result<std::string> { return std::string(kLargestText, 'a'); });
 }
@@ -65,7 +65,7 @@ TEST_CASE("a text beside cluster.yaml that a thousand records of a thousand node
       records_of_one_file[place + 9] = '0';
     }
     const std::string text = file_of(nodes, records_of_one_file);
-    const auto cost = test::cost_of([&] { return is_too_large(load(text)); });
+    const auto cost = test::cost_of([&] { return is_too_large(load_with_texts(text)); });
     CHECK(cost.exit_status == 0);
     CHECK(cost.megabytes < kMostMegabytes);
   }
@@ -88,7 +88,7 @@ TEST_CASE("a section that thousands of nodes share, or a profile, costs less tha
                "]\nsysctl: {net.core.a: " + std::string(150'000, 'a') + "}\n",
        }) {
     INFO(text.substr(0, 100));
-    const auto cost = test::cost_of([&] { return !load(text).cluster; });
+    const auto cost = test::cost_of([&] { return !load_with_texts(text).cluster; });
     CHECK(cost.exit_status == 0);
     CHECK(cost.megabytes < kMostMegabytes);
   }
@@ -99,7 +99,7 @@ TEST_CASE("a finding about each of a thousand shared records costs less than 150
   const std::string text =
       file_of(250, "storage: [{target: /m, source: {tmpfs: {size: 1GiB}}}]\nfiles: [" + files + "]\n");
   const auto cost = test::cost_of([&] {
-    const auto loaded = load(text);
+    const auto loaded = load_with_texts(text);
     return !loaded.cluster && loaded.diagnostics.size() >= kMostFindings;
   });
   CHECK(cost.exit_status == 0);
@@ -111,7 +111,7 @@ TEST_CASE("a name of 400 KB in the findings about ten thousand nodes costs less 
                            ", address: h.lan}, " +
                            listed(10'000, [](const std::string&) { return "{name: a, address: h.lan}"; }) + "]\n";
   const auto cost = test::cost_of([&] {
-    const auto loaded = load(text);
+    const auto loaded = load_with_texts(text);
     return !loaded.cluster && std::ranges::all_of(loaded.diagnostics, [](const Diagnostic& one) {
       return one.message.size() <= kLongestFinding && one.hint.size() <= kLongestFinding;
     });
@@ -121,14 +121,15 @@ TEST_CASE("a name of 400 KB in the findings about ten thousand nodes costs less 
 }
 
 TEST_CASE("a cluster that is too large has one error, with the section, the node and the bound") {
-  const auto shared = load(file_of(1000, "files: [{path: /etc/f, content: " + std::string(900'000, 'a') + "}]\n"));
+  const auto shared =
+      load_with_texts(file_of(1000, "files: [{path: /etc/f, content: " + std::string(900'000, 'a') + "}]\n"));
   const auto errors = errors_of(shared);
   REQUIRE(errors.size() == 1);
   CHECK(errors.front().message ==
         "with \"files\" of \"n111\", the merged sections of all nodes are larger than 96 MiB");
   CHECK(errors.front().where.line == 3);
 
-  const auto beside = errors_of(load(file_of(100, files_named(4))));
+  const auto beside = errors_of(load_with_texts(file_of(100, files_named(4))));
   REQUIRE(beside.size() == 1);
   CHECK(beside.front().message ==
         "cannot use \"f3\": with it, the merged sections of all nodes are larger than 96 MiB");
@@ -136,9 +137,9 @@ TEST_CASE("a cluster that is too large has one error, with the section, the node
 }
 
 TEST_CASE("64 nodes may each have all texts that one cluster.yaml can name, and a thousand nodes a long section") {
-  CHECK(load(file_of(64, "profile: dgx-spark\n" + files_named(4))).cluster);
+  CHECK(load_with_texts(file_of(64, "profile: dgx-spark\n" + files_named(4))).cluster);
   const std::string parameters = listed(300, [](const std::string& number) { return "net.core.x" + number + ": 1"; });
-  CHECK(load(file_of(1000, "profile: dgx-spark\nsysctl: {" + parameters + "}\n")).cluster);
+  CHECK(load_with_texts(file_of(1000, "profile: dgx-spark\nsysctl: {" + parameters + "}\n")).cluster);
 }
 
 TEST_CASE("of equal findings one is kept, and no number of warnings hides an error") {
