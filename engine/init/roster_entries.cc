@@ -8,6 +8,7 @@
 #include "engine/core/text.h"
 #include "engine/init/bare_file.h"
 #include "engine/load/address.h"
+#include "engine/load/load.h"
 #include "engine/load/yaml_text.h"
 
 namespace sparkplan {
@@ -15,7 +16,6 @@ namespace {
 
 // As in the schema.
 constexpr int kLargestIdOfANode = 16'777'215;
-constexpr std::size_t kMostNodes = 1000;
 /// Entries may fill half of a file. Their comments count, too.
 constexpr std::size_t kLongestEntries = kLongestFile / 2;
 constexpr std::size_t kLengthOfAComment = 250;

@@ -16,6 +16,9 @@
 
 namespace sparkplan {
 
+/// The most nodes of a cluster, as in the schema.
+inline constexpr std::size_t kMostNodes = 1000;
+
 /// The most findings of one file. One more names the number of all others: a file of 1 MiB can have tens of thousands.
 inline constexpr std::size_t kMostFindings = 1000;
 

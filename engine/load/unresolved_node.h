@@ -13,9 +13,6 @@
 
 namespace sparkplan {
 
-/// The most nodes of a cluster, as in the schema.
-inline constexpr std::size_t kMostNodes = 1000;
-
 /// The most memory of the merged sections of all nodes, with the texts of the files that they name. A shared section
 /// counts for each node, because each node has a copy. 64 nodes may each have all files that one cluster.yaml can name.
 inline constexpr std::size_t kMostMergedBytes = std::size_t{96} << 20;

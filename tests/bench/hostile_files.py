@@ -96,6 +96,10 @@ SHAPES = {
                                                      "{tmpfs: {size: 1GiB}}}], files: [" +
                                                      "".join(f"{{path: /m/{i}}}," for i in range(200)) +
                                                      "], nodes: [" + NODES + "]}",
+    "most packages, shared by 300 nodes": "{version: 1, name: lab, packages: &p [" +
+                                          "".join(f"p{i:03}," for i in range(256)) + "], nodes: [" +
+                                          "".join(f"{{name: n{i}, address: h{i}, packages: *p}}," for i in range(300)) +
+                                          "]}",
     "kernel parameters": "{version: 1, name: lab, nodes: [{name: a, address: b}], sysctl: {" +
                          "".join(f"net.core.x{i}: 1," for i in range(49_000)) + "}}",
 }
