@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "engine/verify/verify_run.h"
 #include "tests/support/catch.h"
 #include "tests/unit/agent/scratch.h"
+#include "tests/unit/remote/fakes.h"
 #include "tests/unit/verify/sample_context.h"
 
 namespace sparkplan {
@@ -35,6 +37,13 @@ class Lab {
     }
     options().nccl.sizes = {4096};
     options().nccl.collectives = {Collective::kAllReduce};
+    for (int i = 0; i < count; ++i) {
+      auto& agent = agents_.emplace_back();
+      agent.add(test::agent());
+      auto client = AgentClient::open(test::node(), agent.options(), {});
+      REQUIRE(client);
+      clients_.push_back(*std::move(client));
+    }
   }
   Lab(const Lab&) = delete;
   Lab& operator=(const Lab&) = delete;
@@ -51,6 +60,7 @@ class Lab {
   VerifyContext context() {
     auto made = sample_.context();
     made.registry = &builtin_registry();
+    for (std::size_t i = 0; i < made.nodes.size(); ++i) made.nodes[i].client = &clients_[i];
     return made;
   }
   std::vector<Check> verify() {
@@ -64,6 +74,8 @@ class Lab {
     names_.push_back(name);
   }
   testing::SampleContext sample_;
+  std::deque<test::Remote> agents_;
+  std::deque<AgentClient> clients_;
   std::vector<std::string> names_;
 };
 
