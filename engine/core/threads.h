@@ -1,5 +1,6 @@
 #pragma once
 
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -9,13 +10,16 @@
 
 namespace sparkplan {
 
-/// Starts `work` in a thread. Errors: those of pthread_create(3), such as a system that allows no more threads.
+/// Starts `work` in a thread. Errors: those of pthread_create(3), such as a system that allows no more threads, and
+/// kFailed without memory.
 template <class Work>
 Result<std::jthread> start_thread(Work work) {
   try {
     return std::jthread(std::move(work));
   } catch (const std::system_error& refused) {
     return failure(system_error("start a thread", refused.code().value()));
+  } catch (const std::bad_alloc&) {
+    return failure(ErrorCode::kFailed, "there is no memory for a thread");
   }
 }
 

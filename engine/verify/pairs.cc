@@ -32,6 +32,7 @@ void in_rounds(std::size_t count, std::size_t at_once, const std::function<void(
                const std::function<bool()>& stopped, const std::function<void()>& between) {
   bool first = true;
   for (auto& round : rounds_of_pairs(count)) {
+    if (stopped()) return;
     if (!std::exchange(first, false)) between();
     const auto one = [&](const NodePair& pair) {
       if (!stopped()) work(pair.first, pair.second);

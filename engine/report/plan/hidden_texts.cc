@@ -11,6 +11,8 @@ namespace sparkplan {
 namespace {
 
 constexpr std::size_t kShortestHidden = 5;
+/// A longer text is hidden piece by piece: at each place of a message, no more bytes than these are compared.
+constexpr std::size_t kLongestPiece = 256;
 
 /// The value of "password = 'x'", of "token: x  # new" and of "\"secret\": \"x\",".
 std::string_view value_in(std::string_view line) {
@@ -28,7 +30,12 @@ std::string_view value_in(std::string_view line) {
 void HiddenTexts::add(std::string_view text) {
   text = trim(text);
   if (text.size() < kShortestHidden || kHiddenChanged.find(text) != std::string_view::npos) return;
-  if (!shown_->contains(text)) texts_.try_emplace(std::string(text));
+  if (shown_->contains(text)) return;
+  for (std::size_t at = 0; at < text.size(); at += kLongestPiece) {
+    // The last piece has no fewer bytes than the others, so that no short end of a secret is looked for alone.
+    const std::size_t begin = text.size() < kLongestPiece ? 0 : std::min(at, text.size() - kLongestPiece);
+    texts_.try_emplace(std::string(text.substr(begin, kLongestPiece)));
+  }
 }
 
 void HiddenTexts::add_line(std::string_view line) {
@@ -69,7 +76,8 @@ void hide_in(std::string& message, const HiddenTexts& some, const HiddenTexts& o
   for (std::size_t at = 0; at < message.size(); ++at) {
     const std::string_view rest = std::string_view(message).substr(at);
     const std::size_t length = std::max(some.length_at(rest), others.length_at(rest));
-    if (length > 0 && at >= end) shown += kHidden;
+    const bool follows = at > 0 && at == end;  // The next piece of one text, or another hidden text.
+    if (length > 0 && at >= end && !follows) shown += kHidden;
     end = std::max(end, at + length);
     if (at >= end) shown += message[at];
   }

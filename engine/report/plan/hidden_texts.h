@@ -28,7 +28,7 @@ class HiddenTexts {
   void link();
 
   bool empty() const { return texts_.empty(); }
-  /// The length of the longest hidden text that `rest` begins with; 0 without such a text.
+  /// The length of the longest hidden text, or piece of one, that `rest` begins with; 0 without such a text.
   std::size_t length_at(std::string_view rest) const;
 
  private:
@@ -44,8 +44,8 @@ class HiddenTexts {
   Texts texts_;
 };
 
-/// Hides the texts of both in the message. Reads each place of it once: a node can report thousands of secrets and
-/// thousands of messages.
+/// Hides the texts of both in the message, hidden parts side by side as one. Compares a few hundred bytes at each
+/// place: a node can report thousands of secrets and messages, each of megabytes.
 void hide_in(std::string& message, const HiddenTexts& some, const HiddenTexts& others);
 
 }  // namespace sparkplan

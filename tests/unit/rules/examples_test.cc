@@ -1,6 +1,10 @@
 // Every example loads, and the build plans all sections that it supports.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
+#include <string>
 
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/load/load.h"
@@ -232,6 +236,21 @@ TEST_CASE("this build has a type for every section of every example") {
     const auto loaded = load_example(test::source_folder() + "/examples/" + name);
     CHECK(unsupported_sections(*loaded.cluster, builtin_registry()).empty());
   }
+}
+
+TEST_CASE("the drift service gives sparkplan more time than docs/safety.md does") {
+  std::ifstream unit(test::source_folder() + "/examples/systemd/sparkplan-drift.service");
+  std::ifstream page(test::source_folder() + "/docs/safety.md");
+  const std::string service((std::istreambuf_iterator<char>(unit)), {});
+  const std::string safety((std::istreambuf_iterator<char>(page)), {});
+  const auto minutes = [](const std::string& text, const std::string& pattern) {
+    std::smatch found;
+    REQUIRE(std::regex_search(text, found, std::regex(pattern)));
+    return std::stoi(found[1]);
+  };
+  const int usual = minutes(safety, "`plan` and `drift` end after at most ([0-9]+) minutes");
+  const int content = minutes(safety, "`models` and `images` add at most ([0-9]+) minutes");
+  CHECK(minutes(service, "TimeoutStartSec=([0-9]+)min") > usual + content);
 }
 
 }  // namespace sparkplan
