@@ -1,7 +1,9 @@
 #include "engine/agent/node/file_io.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,12 +33,21 @@ class TemporaryFile {
   std::string name_;
 };
 
+/// Opens a name of the directory. It follows no link.
+int open_name(int directory, const std::string& name, int flags, std::uint32_t mode, Mounts mounts) {
+  open_how how{};
+  how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_NOFOLLOW | O_CLOEXEC));
+  how.mode = mode;
+  how.resolve = mounts == Mounts::kRefused ? RESOLVE_NO_XDEV : 0;
+  return static_cast<int>(::syscall(SYS_openat2, directory, name.c_str(), &how, sizeof how));
+}
+
 /// A symbolic link or directory in place of our file is the administrator's decision.
-Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path) {
+Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path, Mounts mounts) {
+  const FileDescriptor there(open_name(directory, name, O_PATH, 0, mounts));
+  if (there.get() < 0) return errno == ENOENT ? Result<void>() : failure(file_error("stat", path));
   struct stat status {};
-  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Result<void>() : failure(file_error("stat", path));
-  }
+  if (::fstat(there.get(), &status) != 0) return failure(file_error("stat", path));
   if (S_ISREG(status.st_mode)) return {};
   return failure(ErrorCode::kRefused,
                  path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"),
@@ -98,13 +109,12 @@ Result<void> take_lines_of(int file, const fs::path& path, const NodeReader::Lin
 std::string temporary_name(const std::string& name) { return "." + name + ".sparkplan-new"; }
 std::string trial_name(const std::string& name) { return "." + name + ".sparkplan-trial"; }
 
-Result<void> replace_file_in(int directory, const fs::path& path, const FileContent& content) {
+Result<void> replace_file_in(int directory, const fs::path& path, const FileContent& content, Mounts mounts) {
   const auto name = path.filename().string();
-  SPARK_CHECK(refuse_what_is_no_file(directory, name, path));
+  SPARK_CHECK(refuse_what_is_no_file(directory, name, path, mounts));
   TemporaryFile temporary(directory, temporary_name(name));
   ::unlinkat(directory, temporary.name(), 0);
-  const FileDescriptor file(
-      ::openat(directory, temporary.name(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const FileDescriptor file(open_name(directory, temporary.name(), O_WRONLY | O_CREAT | O_EXCL, 0600, mounts));
   if (file.get() < 0) return failure(file_error("write", path));
   if (!write_fully(file.get(), content.bytes)) return failure(file_error("write", path));
   if (::geteuid() == 0 && ::fchown(file.get(), content.uid, content.gid) != 0) {

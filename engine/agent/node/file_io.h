@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -9,6 +10,10 @@
 #include "engine/node/node.h"
 
 namespace sparkplan {
+
+/// Whether an access may enter a file system that is mounted on a name of its path. Where a user may mount, the access
+/// may then wait without end. kRefused: the access fails with the errno EXDEV, and no file system is asked.
+enum class Mounts : std::uint8_t { kEntered, kRefused };
 
 /// The content of an open regular file; `path` is for messages only. A file whose reported size is larger is not read.
 /// Errors: kUnsupported above `max_bytes` or for a file that is not regular; kFailed.
@@ -25,10 +30,13 @@ std::string temporary_name(const std::string& name);
 std::string trial_name(const std::string& name);
 
 /// Replaces or creates the file at the end of `path` in an open directory; `path` itself is for messages only. It
-/// guarantees the same as Node::write_file(). Errors: those of Node::write_file().
-Result<void> replace_file_in(int directory, const std::filesystem::path& path, const FileContent& content);
+/// guarantees the same as Node::write_file(). Errors: those of Node::write_file(), and those of `mounts`; after an
+/// EXDEV the file is as it was.
+Result<void> replace_file_in(int directory, const std::filesystem::path& path, const FileContent& content,
+                             Mounts mounts = Mounts::kEntered);
 
-/// Removes the file; a missing file is no failure. Errors: those of Node::remove_file().
+/// Removes the file; a missing file is no failure. A mounted file system is not entered. Errors: those of
+/// Node::remove_file().
 Result<void> remove_file_in(int directory, const std::filesystem::path& path);
 
 }  // namespace sparkplan

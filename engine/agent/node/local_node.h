@@ -122,13 +122,18 @@ class LocalNode final : public Node {
   Result<FileStatus> status_of(int descriptor, const std::filesystem::path& path) const;
   Result<FileDescriptor> open_directory_of(const std::filesystem::path& file) const;
   Result<FileDescriptor> open_without_links(const std::filesystem::path& directory) const;
+  Result<FileDescriptor> open_above(const UserPath& path) const;
   Result<FileDescriptor> open_in_home(const UserPath& path, int flags) const;
   Result<void> check_is_the_same(int directory, const UserPath& file) const;
   Result<FileDescriptor> open_checked_directory_of(const UserPath& file, int flags) const;
   Result<FileDescriptor> open_user_file(const UserPath& path, int flags) const;
   Result<FileDescriptor> open_or_make_directory_of(const UserPath& file, const FileContent& owner);
+  /// Without a UserPath::served_by it enters no mounted file system, and fails with the errno EXDEV at one.
+  using HomeAccess = std::function<Result<HomeAnswer>(const UserPath&)>;
   Result<HomeAnswer> access_home(const UserPath& path, std::chrono::milliseconds deadline,
-                                 const std::function<Result<HomeAnswer>()>& access) const;
+                                 const HomeAccess& access) const;
+  Result<HomeAnswer> access_separately(const UserPath& path, const std::string& server,
+                                       std::chrono::milliseconds deadline, const HomeAccess& access) const;
   Result<HomeAnswer> open_and_read(const UserPath& path, std::size_t max_bytes) const;
   Result<HomeAnswer> open_and_look(const UserPath& path) const;
 
@@ -152,9 +157,9 @@ class LocalNode final : public Node {
   /// Only within a OneMoment; empty before the first read. It never contains the loopback, but each agent has another
   /// interface.
   mutable std::optional<std::vector<LinkFacts>> links_;
-  /// UserPath::served_by of the homes that did not answer.
+  /// UserPath::served_by of the homes that did not answer, and each home with a mount that did not.
   mutable std::set<std::string> silent_;
-  /// For homes with a UserPath::served_by, in this OneMoment.
+  /// For the accesses of separate processes, in this OneMoment.
   mutable std::chrono::milliseconds waited_{0};
 };
 

@@ -28,6 +28,9 @@ constexpr std::chrono::seconds kLongestLook{10};
 constexpr std::chrono::seconds kLongestChange{30};
 /// The controller waits 60 s for the facts.
 constexpr std::chrono::seconds kLongestOfAllHomes{20};
+/// In place of UserPath::served_by, once an access has met a mount. Its user may have made it a moment ago, and have
+/// chosen its name.
+constexpr const char* kMountOnTheWay = "another file system, or has one mounted in it";
 
 tl::unexpected<Error> link_in_the_way(const fs::path& path) {
   return failure(ErrorCode::kRefused, "a symbolic link or a non-directory is in the path " + path.string(),
@@ -42,7 +45,7 @@ tl::unexpected<Error> another_directory(const UserPath& file) {
 
 tl::unexpected<Error> is_silent(const UserPath& path) {
   return failure(ErrorCode::kUnreachable, path.home.string() + " is on " + path.served_by + ", which does not answer",
-                 "check its server, or move the home of that user");
+                 "check its server, unmount it, or move the home of that user");
 }
 
 tl::unexpected<Error> has_no_time_left(const UserPath& path) {
@@ -52,11 +55,20 @@ tl::unexpected<Error> has_no_time_left(const UserPath& path) {
                  "check the servers of the homes on this node");
 }
 
+/// A user can mount a file system of their own, such as FUSE, on each directory and file in their home. This process
+/// enters none: it would wait for its server, and nothing could end that wait. A separate process may.
+Mounts mounts_on(const UserPath& path) { return path.served_by.empty() ? Mounts::kRefused : Mounts::kEntered; }
+
+/// Another path in the same home.
+UserPath beside(const UserPath& path, fs::path below) { return {path.home, std::move(below), {}, path.served_by}; }
+
 /// Opens a path below an open directory. It follows no link and never leaves the directory.
-Result<FileDescriptor> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole) {
+Result<FileDescriptor> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole,
+                                    Mounts mounts) {
   open_how how{};
   how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_CLOEXEC | O_NOFOLLOW));
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  if (mounts == Mounts::kRefused) how.resolve |= RESOLVE_NO_XDEV;
   const auto descriptor = static_cast<int>(::syscall(SYS_openat2, directory, relative.c_str(), &how, sizeof how));
   if (descriptor >= 0) return FileDescriptor(descriptor);
   // A link in place of a directory is ENOTDIR, like any other file that is not a directory.
@@ -106,7 +118,8 @@ Result<void> give_new_directory(int directory, const UserPath& file, const FileC
 
 Result<FileDescriptor> LocalNode::open_without_links(const fs::path& directory) const {
   const fs::path below = directory.relative_path();
-  return open_beneath(root_.get(), below.empty() ? fs::path(".") : below, O_PATH | O_DIRECTORY, directory);
+  return open_beneath(root_.get(), below.empty() ? fs::path(".") : below, O_PATH | O_DIRECTORY, directory,
+                      Mounts::kEntered);
 }
 
 /// The agent's umask keeps the mode: chmod(2) could change a file that the owner of the directory puts there.
@@ -122,7 +135,21 @@ Result<void> LocalNode::remove_empty_directory(const fs::path& path) {
   return failure(file_error("remove", path));
 }
 
-/// The parent directory of the home belongs to root.
+/// The directory belongs to root, so its links are followed.
+Result<FileDescriptor> LocalNode::open_above(const UserPath& path) const {
+  const fs::path directory = path.home.parent_path();
+  if (mounts_on(path) == Mounts::kEntered) return open_descriptor(directory, O_PATH | O_DIRECTORY);
+  const fs::path below = directory.relative_path();
+  open_how how{};
+  how.flags = static_cast<__u64>(static_cast<unsigned int>(O_PATH | O_DIRECTORY | O_CLOEXEC));
+  how.resolve = RESOLVE_NO_XDEV;
+  if (!live_) how.resolve |= RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  FileDescriptor descriptor(
+      static_cast<int>(::syscall(SYS_openat2, root_.get(), below.empty() ? "." : below.c_str(), &how, sizeof how)));
+  if (descriptor.get() < 0) return failure(file_error("open", directory));
+  return descriptor;
+}
+
 Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) const {
   const auto whole = path.path();
   if (!path.home.is_absolute() || path.home == "/" || path.home.filename().empty()) {
@@ -132,9 +159,9 @@ Result<FileDescriptor> LocalNode::open_in_home(const UserPath& path, int flags) 
   if (path.below.is_absolute() || std::find(path.below.begin(), path.below.end(), "..") != path.below.end()) {
     return failure(ErrorCode::kInvalidInput, whole.string() + " is not in " + path.home.string());
   }
-  SPARK_TRY(const FileDescriptor above, open_descriptor(path.home.parent_path(), O_PATH | O_DIRECTORY));
+  SPARK_TRY(const FileDescriptor above, open_above(path));
   const auto below = path.home.filename() / path.below;
-  return open_beneath(above.get(), path.below.empty() ? path.home.filename() : below, flags, whole);
+  return open_beneath(above.get(), path.below.empty() ? path.home.filename() : below, flags, whole, mounts_on(path));
 }
 
 /// Checks that the open directory is the one that was checked for the file.
@@ -149,7 +176,7 @@ Result<void> LocalNode::check_is_the_same(int directory, const UserPath& file) c
 }
 
 Result<FileDescriptor> LocalNode::open_checked_directory_of(const UserPath& file, int flags) const {
-  SPARK_TRY(FileDescriptor directory, open_in_home({file.home, file.below.parent_path()}, flags | O_DIRECTORY));
+  SPARK_TRY(FileDescriptor directory, open_in_home(beside(file, file.below.parent_path()), flags | O_DIRECTORY));
   SPARK_CHECK(check_is_the_same(directory.get(), file));
   return directory;
 }
@@ -157,22 +184,33 @@ Result<FileDescriptor> LocalNode::open_checked_directory_of(const UserPath& file
 Result<FileDescriptor> LocalNode::open_user_file(const UserPath& path, int flags) const {
   if (!path.checked || path.below.empty()) return open_in_home(path, flags);
   SPARK_TRY(const FileDescriptor directory, open_checked_directory_of(path, O_PATH));
-  return open_beneath(directory.get(), path.below.filename(), flags, path.path());
+  return open_beneath(directory.get(), path.below.filename(), flags, path.path(), mounts_on(path));
+}
+
+/// Each access that may wait for a server is made by another process. The repetition is safe: an access that meets a
+/// mount has changed nothing but to make directories on the way, and the other process makes all checks again.
+Result<HomeAnswer> LocalNode::access_home(const UserPath& path, std::chrono::milliseconds deadline,
+                                          const HomeAccess& access) const {
+  if (!path.served_by.empty()) return access_separately(path, path.served_by, deadline, access);
+  auto answer = access(path);
+  if (answer || answer.error().sys_errno != EXDEV) return answer;
+  UserPath beyond = path;
+  beyond.served_by = kMountOnTheWay;
+  return access_separately(beyond, path.home.string(), deadline, access);
 }
 
 /// An open or a read of a file system whose server is silent ends only with its process, so another process does it.
-Result<HomeAnswer> LocalNode::access_home(const UserPath& path, std::chrono::milliseconds deadline,
-                                          const std::function<Result<HomeAnswer>()>& access) const {
-  if (path.served_by.empty()) return access();
-  if (silent_.contains(path.served_by)) return is_silent(path);
+Result<HomeAnswer> LocalNode::access_separately(const UserPath& path, const std::string& server,
+                                                std::chrono::milliseconds deadline, const HomeAccess& access) const {
+  if (silent_.contains(server)) return is_silent(path);
   if (links_) deadline = std::min(deadline, kLongestOfAllHomes - waited_);
   if (deadline <= std::chrono::milliseconds(0)) return has_no_time_left(path);
   const auto begin = std::chrono::steady_clock::now();
-  auto answer = in_separate_process(access, root_.get(), deadline);
+  auto answer = in_separate_process([&] { return access(path); }, root_.get(), deadline);
   const auto took = std::chrono::steady_clock::now() - begin;
   if (links_) waited_ += std::chrono::duration_cast<std::chrono::milliseconds>(took);
   if (answer || answer.error().code != ErrorCode::kUnreachable) return answer;
-  silent_.insert(path.served_by);
+  silent_.insert(server);
   return is_silent(path);
 }
 
@@ -201,29 +239,32 @@ Result<HomeAnswer> LocalNode::open_and_look(const UserPath& path) const {
 }
 
 Result<std::string> LocalNode::read_user_file(const UserPath& path, std::size_t max_bytes) const {
-  SPARK_TRY(HomeAnswer answer, access_home(path, kLongestLook, [&] { return open_and_read(path, max_bytes); }));
+  SPARK_TRY(HomeAnswer answer,
+            access_home(path, kLongestLook, [&](const UserPath& file) { return open_and_read(file, max_bytes); }));
   return std::move(answer.bytes);
 }
 
 Result<FileStatus> LocalNode::user_status(const UserPath& path) const {
-  SPARK_TRY(HomeAnswer answer, access_home(path, kLongestLook, [&] { return open_and_look(path); }));
+  SPARK_TRY(HomeAnswer answer,
+            access_home(path, kLongestLook, [&](const UserPath& file) { return open_and_look(file); }));
   return std::move(answer.status);
 }
 
 Result<FileContent> LocalNode::read_regular_user_file(const UserPath& path, std::size_t max_bytes) const {
-  SPARK_TRY(HomeAnswer answer, access_home(path, kLongestLook, [&] { return open_and_read(path, max_bytes); }));
+  SPARK_TRY(HomeAnswer answer,
+            access_home(path, kLongestLook, [&](const UserPath& file) { return open_and_read(file, max_bytes); }));
   return FileContent{std::move(answer.bytes), answer.status.mode, answer.status.uid, answer.status.gid};
 }
 
 Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file, const FileContent& owner) {
   if (file.checked && file.checked->status) return open_checked_directory_of(file, O_RDONLY);
-  UserPath so_far{file.home, {}};
+  UserPath so_far = beside(file, {});
   SPARK_TRY(FileDescriptor directory, open_in_home(so_far, O_RDONLY | O_DIRECTORY));
   for (const auto& part : file.below.parent_path()) {
     so_far.below /= part;
     SPARK_TRY(const bool made, make_directory(directory.get(), so_far));
     if (!made && file.checked) return another_directory(file);  // The directory did not exist.
-    SPARK_TRY(auto next, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path()));
+    SPARK_TRY(auto next, open_beneath(directory.get(), part, O_RDONLY | O_DIRECTORY, so_far.path(), mounts_on(file)));
     directory = std::move(next);
     if (made) SPARK_CHECK(give_new_directory(directory.get(), file, owner));
   }
@@ -231,9 +272,9 @@ Result<FileDescriptor> LocalNode::open_or_make_directory_of(const UserPath& file
 }
 
 Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent& content) {
-  const auto write = [&]() -> Result<HomeAnswer> {
-    SPARK_TRY(const FileDescriptor directory, open_or_make_directory_of(path, content));
-    SPARK_CHECK(replace_file_in(directory.get(), path.path(), content));
+  const auto write = [&](const UserPath& file) -> Result<HomeAnswer> {
+    SPARK_TRY(const FileDescriptor directory, open_or_make_directory_of(file, content));
+    SPARK_CHECK(replace_file_in(directory.get(), file.path(), content, mounts_on(file)));
     return HomeAnswer{};
   };
   SPARK_CHECK(access_home(path, kLongestChange, write));
@@ -241,12 +282,12 @@ Result<void> LocalNode::write_user_file(const UserPath& path, const FileContent&
 }
 
 Result<void> LocalNode::remove_user_file(const UserPath& path) {
-  const auto remove = [&]() -> Result<HomeAnswer> {
+  const auto remove = [&](const UserPath& file) -> Result<HomeAnswer> {
     SPARK_TRY(const auto directory,
-              if_there(open_in_home({path.home, path.below.parent_path()}, O_RDONLY | O_DIRECTORY)));
+              if_there(open_in_home(beside(file, file.below.parent_path()), O_RDONLY | O_DIRECTORY)));
     if (!directory) return HomeAnswer{};
-    SPARK_CHECK(check_is_the_same(directory->get(), path));
-    SPARK_CHECK(remove_file_in(directory->get(), path.path()));
+    SPARK_CHECK(check_is_the_same(directory->get(), file));
+    SPARK_CHECK(remove_file_in(directory->get(), file.path()));
     return HomeAnswer{};
   };
   SPARK_CHECK(access_home(path, kLongestChange, remove));
