@@ -311,7 +311,8 @@ Result<void> Tree::Found::add(FoundEntry one) {
   if (chunks > kMostCopyChunks) return failure(ErrorCode::kUnsupported, "the tree has more than 4 TB");
   name_bytes += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
   if (name_bytes > kMostCopyNameBytes) {
-    return failure(ErrorCode::kUnsupported, "the names of the tree have more than 20 MiB");
+    return failure(ErrorCode::kUnsupported,
+                   "the names of the tree have more than " + std::to_string(kMostCopyNameBytes >> 20U) + " MiB");
   }
   entries.push_back(std::move(one));
   return {};
