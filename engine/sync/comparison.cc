@@ -274,7 +274,8 @@ OutvotedFiles outvoted_files(const std::vector<NamedListing>& listings, std::siz
     for (std::size_t i = 0; i < listings.size(); ++i) {
       if (i == source || listings[i].listing == nullptr) continue;
       if (!advance_to(entry.path, others[i], *listings[i].listing)) continue;
-      is_shared = is_shared || same_content(entry, *others[i]);
+      // Not outvoted where no one has read it: nothing is known to differ.
+      is_shared = is_shared || may_be_same(entry, *others[i]);
       if (others[i]->kind != CopyKind::kDirectory) versions.push_back(&*others[i]);
     }
     const std::size_t agreeing = is_shared ? 0 : largest_agreement(versions);

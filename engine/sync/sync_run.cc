@@ -97,7 +97,8 @@ class SyncRun {
     const auto source = find_source(report);
     if (!source) return;
     compare(report, *source);
-    if (!writes_ || run_.stop.stop_requested()) return;
+    if (!writes_) return note_outvoted(listings(), *source, report);
+    if (run_.stop.stop_requested()) return;
     if (is_model(report.item) && read_what_is_unread(report, *source)) {
       compare(report, *source);
       fail_unread(run_, nodes_, *source);
