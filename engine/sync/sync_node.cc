@@ -76,13 +76,16 @@ Result<void> check_was_read(const std::vector<CopyEntry>& entries, const std::ve
   return {};
 }
 
-/// Two of the largest listings would take more memory than a node may cost.
-void drop_listing(SyncNode& node) {
+/// Two of the largest listings would take more memory than a node may cost. So the next one has the place of the
+/// earlier one.
+ListingParts in_place_of_listing(SyncNode& node) {
   constexpr std::size_t kFew = 10'000;
   const bool is_large = node.listing.entries.size() > kFew;
+  ListingParts parts(std::move(node.listing.entries));
   node.listing = {};
-  // The next listing can come to another thread, to which the C library gives other memory than this one had.
+  // The texts of the next one can come to another thread, to which the C library gives other memory.
   if (is_large) ::malloc_trim(0);
+  return parts;
 }
 
 /// Receivers do not list such a name: it would be missing there after each sync.
@@ -187,17 +190,16 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   listing.exists = true;
   const auto names = names_to_read(access.paths);
   SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names}));
-  ListingParts parts;
   const bool is_shown = access.read && access.progress;
   ReadingProgress reading(is_shown ? bytes_to_show(node.listing, names, access.ignore_known) : 0);
+  const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
+  ListingParts parts = in_place_of_listing(node);
   const auto take = [&](CopyAnswer& answer) {
     if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
     const auto* progress = std::get_if<CopyProgress>(&answer);
     if (progress == nullptr || !is_shown) return;
     if (const auto shown = reading.note(progress->read_bytes)) access.progress(*shown);
   };
-  const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
-  drop_listing(node);
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
   if (access.read) SPARK_CHECK(check_was_read(listing.entries, names));
