@@ -40,6 +40,11 @@ inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
 /// The chunks of all files of a tree (4 TB). The controller keeps their digests up to three times: of the listing, of
 /// those that came later, and until a file has all of them. That is 52 MB.
 inline constexpr std::int64_t kMostCopyChunks = 500'000;
+/// The most chunks of a tree with so many names. In the controller, a name takes the memory of three chunks or more,
+/// and a tree with most of both would take more than the 100 MB for one hostile node.
+constexpr std::int64_t most_chunks_with(std::size_t names) {
+  return kMostCopyChunks - 3 * static_cast<std::int64_t>(names);
+}
 /// The bytes of all names, links' targets and owners of a tree. With that, a listing takes less than 60 MB of memory.
 /// It fits into the 100 MB for one hostile node beside the program (15 MiB) and the report of a plan (20 MB).
 inline constexpr std::size_t kMostCopyNameBytes = std::size_t{10} << 20;
