@@ -308,10 +308,13 @@ std::int64_t Tree::partial_bytes() const {
 Result<void> Tree::Found::add(FoundEntry one) {
   const CopyEntry& entry = one.entry;
   chunks += chunks_of(entry.size);
-  if (chunks > kMostCopyChunks) return failure(ErrorCode::kUnsupported, "the tree has more than 4 TB");
+  if (chunks > most_chunks_with(entries.size() + 1)) {
+    return failure(ErrorCode::kUnsupported, "the tree has more than 4 TB, less 25 MB for each name");
+  }
   name_bytes += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
   if (name_bytes > kMostCopyNameBytes) {
-    return failure(ErrorCode::kUnsupported, "the names of the tree have more than 20 MiB");
+    return failure(ErrorCode::kUnsupported,
+                   "the names of the tree have more than " + std::to_string(kMostCopyNameBytes >> 20U) + " MiB");
   }
   entries.push_back(std::move(one));
   return {};

@@ -179,10 +179,9 @@ std::string source_of(const ContentReport& report) {
   return found == report.nodes.end() ? "" : printable(found->node);
 }
 
-/// One node may have made itself the source, so the question says how many others stand against it.
+/// One node may have made itself the source, so this says how many others stand against it.
 std::string outvoted_text(const OutvotedFiles& outvoted, const std::string& source) {
-  if (outvoted.names.empty()) return "";
-  return fmt::format("Only {} has its version of {}, and {}{} other nodes agree on another one{}: {}\n", source,
+  return fmt::format("{} has its version of {}, and {}{} other nodes agree on another one{}: {}", source,
                      files_text(outvoted.names.size()), outvoted.names.size() == 1 ? "" : "up to ", outvoted.agreeing,
                      outvoted.by_size ? " (by size)" : "", first_names(outvoted.names));
 }
@@ -198,6 +197,14 @@ void add_note(Report& report, const ContentReport& item, const std::string& code
                   {},
                   {}};
   report.diagnostics.push_back(std::move(note));
+}
+
+/// Also if the other nodes have notes of what they lack: it is the source that may be wrong.
+void add_outvoted(Report& report, const ContentReport& item) {
+  if (item.outvoted.names.empty()) return;
+  const std::string source = source_of(item);
+  add_note(report, item, "content.outvoted", "only " + outvoted_text(item.outvoted, source), {source},
+           "look at these files on " + source + ", and name the node with the right ones in `from`");
 }
 
 }  // namespace
@@ -315,7 +322,8 @@ std::string question_text(const ContentReport& report) {
   }
   text += ":\n";
   for (const auto& [names, nodes] : nodes_by_names) text += "  ! " + fold_names(nodes) + ": " + names + "\n";
-  return text + outvoted_text(report.outvoted, source);
+  if (report.outvoted.names.empty()) return text;
+  return text + "Only " + outvoted_text(report.outvoted, source) + "\n";
 }
 
 std::string spread_question_text(const ContentReport& report) {
@@ -348,6 +356,9 @@ ExitCode exit_code(const SyncReport& report) {
 void add_content(Report& report, const SyncReport& content) {
   for (const ContentReport& item : content.items) {
     if (item.error) add_note(report, item, "content.no-source", printable(item.error->describe()), {"all nodes"});
+    if (!item.error) add_outvoted(report, item);
+    // A node can become the source by what it claims, so without `from` no note is about the other nodes alone.
+    const std::string compared = item.item.from.empty() ? "; compared with " + source_of(item) : "";
     std::map<std::string, std::vector<std::string>> by_text;
     std::map<std::string, std::vector<std::string>> not_compared;
     std::vector<std::string> changed;
@@ -363,7 +374,7 @@ void add_content(Report& report, const SyncReport& content) {
       if (node.error) {
         by_text["not read: " + printable(node.error->describe())].push_back(printable(node.node));
       } else if (!item.error && !node.comparison.in_sync()) {
-        by_text[lack_text(item.item, node.comparison)].push_back(printable(node.node));
+        by_text[lack_text(item.item, node.comparison) + compared].push_back(printable(node.node));
       }
     }
     for (const auto& [text, nodes] : by_text) add_note(report, item, "content.missing", text, nodes);

@@ -37,8 +37,9 @@ std::string spread_question_text(const ContentReport& report);
 /// 9 before 4 before 6 before 8; content that is missing after a dry run is no failure.
 ExitCode exit_code(const SyncReport& report);
 
-/// Adds what the nodes lack as notes, one per item and state, and marks the report if content has changed since a sync
-/// brought it.
+/// Adds what the nodes lack as notes, one per item and state. Without `from`, they name the node that the others were
+/// compared with, and a note says if other nodes agree on another version of its files. Marks the report if content has
+/// changed since a sync brought it.
 void add_content(Report& report, const SyncReport& content);
 
 }  // namespace sparkplan

@@ -110,7 +110,8 @@ void ListingParts::add(CopyEntries part) {
     }
     chunks_ += chunks_of(entry.size);
     name_bytes_ += entry.path.size() + entry.target.size() + entry.user.size() + entry.group.size();
-    too_large_ = entries_.size() == kMostCopyEntries || chunks_ > kMostCopyChunks || name_bytes_ > kMostCopyNameBytes;
+    too_large_ = entries_.size() == kMostCopyEntries || chunks_ > most_chunks_with(entries_.size() + 1) ||
+                 name_bytes_ > kMostCopyNameBytes;
     if (too_large_) {
       entries_ = {};
     } else {

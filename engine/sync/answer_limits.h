@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/core/result.h"
@@ -62,6 +63,10 @@ class AnswerClock {
 /// The parts of a node's listing, within the bounds of a tree and without digests of chunks.
 class ListingParts {
  public:
+  ListingParts() = default;
+  /// Uses the memory of an earlier listing, whose entries it drops. The C library may keep what is freed for another
+  /// thread.
+  explicit ListingParts(std::vector<CopyEntry> earlier) : entries_(std::move(earlier)) { entries_.clear(); }
   void add(CopyEntries part);
   /// By path. Errors: kFailed (over a bound, a name twice, a name without its directory).
   Result<std::vector<CopyEntry>> take();

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/core/digest.h"
+
 namespace sparkplan {
 namespace {
 
@@ -125,14 +127,28 @@ Comparison compare_listings(const Listing& source, const Listing& node, const st
   return found;
 }
 
-NameList newly_unread(const Listing& before, const Listing& now) {
+UnreadFiles::UnreadFiles(const Listing& listing) {
+  for (const CopyEntry& entry : listing.entries) {
+    if (is_unread(entry)) marks_.push_back(mark_of(entry));
+  }
+  std::sort(marks_.begin(), marks_.end());
+}
+
+bool UnreadFiles::contains(const CopyEntry& file) const {
+  return is_unread(file) && std::binary_search(marks_.begin(), marks_.end(), mark_of(file));
+}
+
+UnreadFiles::Mark UnreadFiles::mark_of(const CopyEntry& file) {
+  const std::string digits = sha256(std::to_string(file.size) + " " + file.path);
+  Mark mark{};
+  std::copy_n(digits.begin(), mark.size(), mark.begin());
+  return mark;
+}
+
+NameList newly_unread(const UnreadFiles& before, const Listing& now) {
   NameList names;
-  auto old = before.entries.begin();
   for (const CopyEntry& entry : now.entries) {
-    if (entry.kind != CopyKind::kFile || entry.size == 0 || !entry.sum.empty()) continue;
-    const bool is_as_before = advance_to(entry.path, old, before) && old->kind == CopyKind::kFile &&
-                              old->size == entry.size && old->sum.empty();
-    if (!is_as_before) names.add(entry.path);
+    if (is_unread(entry) && !before.contains(entry)) names.add(entry.path);
   }
   return names;
 }
@@ -258,7 +274,8 @@ OutvotedFiles outvoted_files(const std::vector<NamedListing>& listings, std::siz
     for (std::size_t i = 0; i < listings.size(); ++i) {
       if (i == source || listings[i].listing == nullptr) continue;
       if (!advance_to(entry.path, others[i], *listings[i].listing)) continue;
-      is_shared = is_shared || same_content(entry, *others[i]);
+      // Not outvoted where no one has read it: nothing is known to differ.
+      is_shared = is_shared || may_be_same(entry, *others[i]);
       if (others[i]->kind != CopyKind::kDirectory) versions.push_back(&*others[i]);
     }
     const std::size_t agreeing = is_shared ? 0 : largest_agreement(versions);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -82,9 +83,25 @@ struct Comparison {
 /// Pure. `declared_owner`: every name is to belong to this user; empty: to the source's.
 Comparison compare_listings(const Listing& source, const Listing& node, const std::string& declared_owner);
 
+/// The files that a listing has without a sum, as digests of their names and sizes: of the largest tree, 4 MB. Two
+/// whole listings of it would take more memory than a node may cost.
+class UnreadFiles {
+ public:
+  explicit UnreadFiles(const Listing& listing);
+  /// True if the listing has this file with this size and without a sum.
+  bool contains(const CopyEntry& file) const;
+
+ private:
+  /// Half of the digest's digits: a node cannot find two names with the same ones.
+  using Mark = std::array<char, 32>;
+  static Mark mark_of(const CopyEntry& file);
+
+  std::vector<Mark> marks_;  ///< Sorted.
+};
+
 /// Pure. Files that `now` lists without a sum, and that an earlier listing of the node had with a sum, with another
 /// size, or not at all.
-NameList newly_unread(const Listing& before, const Listing& now);
+NameList newly_unread(const UnreadFiles& before, const Listing& now);
 
 /// Pure. When each of the source's entries was modified on a node that has them all: what that node needs to serve
 /// them.
@@ -130,8 +147,8 @@ struct OutvotedFiles {
   std::size_t agreeing = 0;  ///< So many nodes agree on another version of one of these files, at most.
   bool by_size = false;      ///< Some of them have not read their version: equal sizes count as the same there.
 };
-/// Pure. Files and links of the source that no other node has with the same content, if two or more others agree on
-/// another one.
+/// Pure. Files and links of the source that every other node that has them has with other content, if two or more
+/// others agree on another one. A file of equal size that one of the two nodes has not read counts as the same.
 OutvotedFiles outvoted_files(const std::vector<NamedListing>& listings, std::size_t source);
 
 }  // namespace sparkplan

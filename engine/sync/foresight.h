@@ -32,7 +32,8 @@ UnreadNames unread_of_any(const ContentReport& report);
 /// list such a file so before, it fails in place of them.
 void fail_unread(const RunOptions& run, std::vector<SyncNode>& nodes, std::size_t source);
 
-/// Sets ContentReport::outvoted, for the question about files that nodes have with other content.
+/// Sets ContentReport::outvoted, for the question about files that nodes have with other content, and for the notes of
+/// commands that only read.
 void note_outvoted(const std::vector<NamedListing>& listings, std::size_t source, ContentReport& report);
 
 /// Notes in ContentOfNode how the node's part of a transfer has ended.

@@ -1,5 +1,7 @@
 #include "engine/sync/sync_node.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -72,6 +74,18 @@ Result<void> check_was_read(const std::vector<CopyEntry>& entries, const std::ve
     return failure(ErrorCode::kFailed, "the node was to read " + shown_text(entry.path) + ", and lists no sum of it");
   }
   return {};
+}
+
+/// Two of the largest listings would take more memory than a node may cost. So the next one has the place of the
+/// earlier one.
+ListingParts in_place_of_listing(SyncNode& node) {
+  constexpr std::size_t kFew = 10'000;
+  const bool is_large = node.listing.entries.size() > kFew;
+  ListingParts parts(std::move(node.listing.entries));
+  node.listing = {};
+  // The texts of the next one can come to another thread, to which the C library gives other memory.
+  if (is_large) ::malloc_trim(0);
+  return parts;
 }
 
 /// Receivers do not list such a name: it would be missing there after each sync.
@@ -176,16 +190,16 @@ Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access) {
   listing.exists = true;
   const auto names = names_to_read(access.paths);
   SPARK_CHECK(node.client->send(CopyLook{access.read, access.ignore_known, false, names}));
-  ListingParts parts;
   const bool is_shown = access.read && access.progress;
   ReadingProgress reading(is_shown ? bytes_to_show(node.listing, names, access.ignore_known) : 0);
+  const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
+  ListingParts parts = in_place_of_listing(node);
   const auto take = [&](CopyAnswer& answer) {
     if (auto* part = std::get_if<CopyEntries>(&answer)) parts.add(std::move(*part));
     const auto* progress = std::get_if<CopyProgress>(&answer);
     if (progress == nullptr || !is_shown) return;
     if (const auto shown = reading.note(progress->read_bytes)) access.progress(*shown);
   };
-  const std::int64_t to_read = access.read ? std::min(bytes_to_read(node.listing, names), access.most_to_read) : 0;
   SPARK_TRY(auto looked, await<CopyLooked>(*node.client, access.patience, to_read, take));
   SPARK_TRY(listing.entries, parts.take());
   if (access.read) SPARK_CHECK(check_was_read(listing.entries, names));
@@ -208,8 +222,9 @@ Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAcce
   return check_to_send(node.listing.entries, owner_on(node, item), node.listing.root);
 }
 
-Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
+Result<void> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access) {
   const SharedPatience shared(access.patience);
+  const UnreadFiles unread_before(node.listing);
   SPARK_TRY(const auto opened, open_tree(node, item, access));
   Listing listing;
   if (opened.exists) {
@@ -221,7 +236,9 @@ Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAcc
   listing.was_received = opened.was_received;
   listing.free_bytes = opened.free_bytes;
   listing.partial_bytes = opened.partial_bytes;
-  return listing;
+  if (access.read) node.newly_unread = newly_unread(unread_before, listing);
+  node.listing = std::move(listing);
+  return {};
 }
 
 }  // namespace sparkplan

@@ -111,16 +111,17 @@ Result<CopyOpened> open_tree(SyncNode& node, const ContentItem& item, const Tree
 /// Starts the program again, unless nothing has been asked of it. Errors: those of CopyClient.
 Result<void> begin_anew(SyncNode& node);
 
-/// Lists the tree that the program has opened. Errors: those of CopyClient and of the program; kFailed (a file that the
-/// node was to read has no sum).
+/// Lists the tree that the program has opened. Drops the node's earlier listing before the first name arrives. Errors:
+/// those of CopyClient and of the program; kFailed (a file that the node was to read has no sum).
 Result<Listing> list_open_tree(SyncNode& node, const TreeAccess& access);
 
 /// Adds to the listing the digests of chunks that the node knows: of files that are still those of the listing. Only
 /// nodes that receive need them. Errors: as list_open_tree(), and those of check_to_send().
 Result<void> add_digests(SyncNode& node, const ContentItem& item, const TreeAccess& access);
 
-/// Opens the tree and lists it. Errors: as open_tree() and list_open_tree(); kFailed (a model of the hub with a name
-/// that no honest node lists).
-Result<Listing> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access);
+/// Opens the tree, and sets SyncNode::listing. If files are read, also SyncNode::newly_unread. After an error, the node
+/// has no listing or its earlier one. Errors: as open_tree() and list_open_tree(); kFailed (a model of the hub with a
+/// name that no honest node lists).
+Result<void> list_tree(SyncNode& node, const ContentItem& item, const TreeAccess& access);
 
 }  // namespace sparkplan

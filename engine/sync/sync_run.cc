@@ -97,7 +97,8 @@ class SyncRun {
     const auto source = find_source(report);
     if (!source) return;
     compare(report, *source);
-    if (!writes_ || run_.stop.stop_requested()) return;
+    if (!writes_) return note_outvoted(listings(), *source, report);
+    if (run_.stop.stop_requested()) return;
     if (is_model(report.item) && read_what_is_unread(report, *source)) {
       compare(report, *source);
       fail_unread(run_, nodes_, *source);
@@ -130,10 +131,7 @@ class SyncRun {
       node.is_read = true;
       return show(node, "waiting", Activity::kWaiting);
     }
-    auto listing = list_tree(node, item, access);
-    if (!listing) return fail(node, std::move(listing).error());
-    if (access.read) node.newly_unread = newly_unread(node.listing, *listing);
-    node.listing = std::move(*listing);
+    if (auto listed = list_tree(node, item, access); !listed) return fail(node, std::move(listed).error());
     node.is_read = true;
     node.shown->changed = node.listing.changed;
     show(node, "waiting", Activity::kWaiting);
@@ -196,6 +194,8 @@ class SyncRun {
     constexpr std::int64_t kMostTimesTheSource = 5;
     const UnreadNames of_any = unread_of_any(report);
     if (of_any.names.empty() && !options_.verify) return false;
+    // The source's own thread replaces its listing.
+    const std::int64_t most_to_read = kMostTimesTheSource * nodes_[source].listing.bytes();
     on_each([&](SyncNode& node) {
       if (has_failed(node) || !node.listing.exists) return;
       const bool is_source = &node == &nodes_[source];
@@ -205,7 +205,7 @@ class SyncRun {
       TreeAccess reading = access(true);
       if (!options_.verify && !(is_source ? of_any.is_cut : unread.is_cut())) reading.paths = paths;
       // A node gets no time for files that it claims to have beside the source's tree.
-      if (!is_source) reading.most_to_read = kMostTimesTheSource * nodes_[source].listing.bytes();
+      if (!is_source) reading.most_to_read = most_to_read;
       reading.progress = [&](const TransferProgress& progress) { tell(report.item, node, progress); };
       look(node, report.item, reading);
     });

@@ -58,7 +58,7 @@ struct ContentReport {
   std::size_t files = 0;
   std::string image_id;              ///< On the source; empty for models.
   std::optional<Error> error;        ///< No node has it, its source was not read, or consent is missing.
-  OutvotedFiles outvoted;            ///< Without `from`, of a model: set before `may_replace` is called.
+  OutvotedFiles outvoted;            ///< Without `from`, of a model. Of a sync: set before `may_replace` is called.
   NameList unshared;                 ///< Without `from`: what the source alone has so. Set before it is sent.
   std::vector<ContentOfNode> nodes;  ///< In the order of the cluster; then the controller, if it is the source.
 };

@@ -25,7 +25,7 @@ inline constexpr std::size_t kCopyDigestBytes = 32;
 inline constexpr std::size_t kCopyTokenBytes = 32;
 inline constexpr std::size_t kCopyRecordBytes = 8 + kCopyDigestBytes;
 /// Bounds of one tree and of one frame.
-inline constexpr std::size_t kMostCopyEntries = 200'000;
+inline constexpr std::size_t kMostCopyEntries = 120'000;
 inline constexpr std::size_t kMostEntriesInFrame = 500;
 /// The kernel's PATH_MAX counts the end of the text. Longer paths below a tree, and longer targets, cannot be made.
 inline constexpr std::size_t kLongestCopyPath = 4095;
@@ -40,8 +40,14 @@ inline constexpr std::int64_t kLargestCopyFile = std::int64_t{1} << 41U;
 /// The chunks of all files of a tree (4 TB). The controller keeps their digests up to three times: of the listing, of
 /// those that came later, and until a file has all of them. That is 52 MB.
 inline constexpr std::int64_t kMostCopyChunks = 500'000;
-/// The bytes of all names, links' targets and owners of a tree. With that, a listing takes less than 100 MB of memory.
-inline constexpr std::size_t kMostCopyNameBytes = std::size_t{20} << 20;
+/// The most chunks of a tree with so many names. In the controller, a name takes the memory of three chunks or more,
+/// and a tree with most of both would take more than the 100 MB for one hostile node.
+constexpr std::int64_t most_chunks_with(std::size_t names) {
+  return kMostCopyChunks - 3 * static_cast<std::int64_t>(names);
+}
+/// The bytes of all names, links' targets and owners of a tree. With that, a listing takes less than 60 MB of memory.
+/// It fits into the 100 MB for one hostile node beside the program (15 MiB) and the report of a plan (20 MB).
+inline constexpr std::size_t kMostCopyNameBytes = std::size_t{10} << 20;
 
 /// The program's first message.
 struct CopyHello : ProgramHello {

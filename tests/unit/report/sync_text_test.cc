@@ -140,17 +140,22 @@ TEST_CASE("sync text: missing content has the bytes in unfinished files, and oth
   Report plan;
   add_content(plan, report);
   REQUIRE(plan.diagnostics.size() == 1);
-  CHECK(plan.diagnostics[0].message == "spark-02: /srv/models/one: " + missing);
+  CHECK(plan.diagnostics[0].message == "spark-02: /srv/models/one: " + missing + "; compared with spark-01");
   node.status = ContentStatus::kDiffers;
   node.comparison.differing = {"c"};
   node.comparison.differing_bytes = 5'000'000'000;
   Report other;
   add_content(other, report);
-  CHECK(other.diagnostics[0].message == "spark-02: /srv/models/one: " + missing + "; 1 file differs (5.0 GB): c");
+  CHECK(other.diagnostics[0].message ==
+        "spark-02: /srv/models/one: " + missing + "; 1 file differs (5.0 GB): c; compared with spark-01");
   node.comparison.differing.add("d");
   Report two;
   add_content(two, report);
   CHECK(has(two.diagnostics[0].message, "; 2 files differ (5.0 GB): c, d"));
+  report.items[0].item.from = "spark-01";
+  Report named;
+  add_content(named, report);
+  CHECK_FALSE(has(named.diagnostics[0].message, "compared with"));
 }
 
 TEST_CASE("sync text: progress has the rate and the time that is left") {

@@ -125,6 +125,14 @@ TEST_CASE("content: a file of the source alone is outvoted if two other nodes ag
   CHECK(outvoted_files({{"n1", &source}, {"n2", &second}}, 0).names.empty());
 }
 
+TEST_CASE("content: a file of equal size that no node has read is not outvoted") {
+  const auto unread = listing({file("a", 9, "")});
+  const auto known = listing({file("a", 9, "x")});
+  CHECK(outvoted_files({{"n1", &unread}, {"n2", &unread}, {"n3", &unread}}, 0).names.empty());
+  CHECK(outvoted_files({{"n1", &unread}, {"n2", &known}, {"n3", &known}}, 0).names.empty());
+  CHECK(outvoted_files({{"n1", &known}, {"n2", &unread}, {"n3", &unread}}, 0).names.empty());
+}
+
 TEST_CASE("content: another size or digest is other content, an unknown digest is unread") {
   const auto source = listing({file("digest", 10, "1"), file("size", 20, "2"), file("unread", 30, "3")});
   const auto node = listing({file("digest", 10, "x"), file("size", 21, "2"), file("unread", 30, "")});

@@ -56,7 +56,7 @@ TEST_CASE("listing: a node that is silent, or that reads nothing more, ends its 
 
 TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests that were not asked for are dropped") {
   ListingParts too_many;
-  for (std::size_t i = 0; i < 401; ++i) too_many.add(entries(500, 1));
+  for (std::size_t i = 0; i <= kMostCopyEntries / 500; ++i) too_many.add(entries(500, 1));
   CHECK_FALSE(too_many.take());
   ListingParts too_large;
   too_large.add(entries(20, kLargestCopyFile));
@@ -73,9 +73,10 @@ TEST_CASE("listing: names, bytes of names and chunks are bounded, and digests th
   CHECK(plain.take()->front().digests.empty());
 }
 
-TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
+TEST_CASE("listing: the largest one takes less than 60 MB of memory") {
   // Texts that are too long for their object, as far as the bytes of names last.
-  constexpr std::size_t kLongEnough = 26;
+  constexpr std::size_t kLongEnough = 25;
+  constexpr std::size_t kRest = kMostCopyNameBytes / kMostCopyEntries - 3 * kLongEnough;
   ListingParts parts;
   for (std::size_t i = 0; i < kMostCopyEntries; i += kMostEntriesInFrame) {
     auto part = entries(kMostEntriesInFrame, 1);
@@ -84,7 +85,8 @@ TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
       entry.path = std::to_string(1'000'000 + i + at);
       entry.path.resize(kLongEnough, 'p');
       entry.path.reserve(4 * kLongEnough);
-      for (std::string* text : {&entry.target, &entry.user, &entry.group}) text->assign(kLongEnough, 't');
+      for (std::string* text : {&entry.user, &entry.group}) text->assign(kLongEnough, 't');
+      entry.target.assign(kRest, 't');
       entry.sum.assign(2 * kCopyDigestBytes, 's');
       entry.digests.assign(kCopyDigestBytes, 'd');
     }
@@ -102,7 +104,23 @@ TEST_CASE("listing: the largest one takes less than 100 MB of memory") {
       if (text->capacity() > kInPlace) bytes += text->capacity() + kBlock;
     }
   }
-  CHECK(bytes < 100'000'000);
+  CHECK(bytes < 60'000'000);
+}
+
+TEST_CASE("listing: a tree with many names has fewer chunks, as the controller keeps both") {
+  constexpr std::size_t kNames = 100'000;
+  REQUIRE(most_chunks_with(kNames) == 2 * kNames);
+  const std::int64_t more = GENERATE(0, 1);
+  ListingParts parts;
+  for (std::size_t i = 0; i < kNames; i += kMostEntriesInFrame) {
+    auto part = entries(kMostEntriesInFrame, 2 * kCopyChunk);
+    for (std::size_t at = 0; at < part.entries.size(); ++at) part.entries[at].path = std::to_string(1'000'000 + i + at);
+    if (i == 0) part.entries[0].size += more;
+    parts.add(std::move(part));
+  }
+  CHECK(parts.take().has_value() == (more == 0));
+  // Files of some bytes are as many as names.
+  CHECK(most_chunks_with(kMostCopyEntries) >= static_cast<std::int64_t>(kMostCopyEntries));
 }
 
 TEST_CASE("listing: digests are taken for the files of the first listing alone, as they were there") {

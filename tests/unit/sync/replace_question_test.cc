@@ -46,6 +46,11 @@ struct LoneSourceBench : test::Bench {
     };
   }
 
+  SyncReport look() {
+    RunOptions run;
+    run.agent = test::options_for(nodes, test::kMostStarts);
+    return look_at_content(cluster, run);
+  }
   bool has_begun() const {
     return std::ranges::any_of(nodes, [](const test::CopyNode& node) { return !node.all<CopyBegin>().empty(); });
   }
@@ -83,6 +88,28 @@ TEST_CASE("sync run: with `from`, the question to replace files names that sourc
   CHECK(bench.replace_questions[0] ==
         "/srv/models/one: these nodes have other content than the source n3:\n  ! n[1-2]: weights.bin\n");
   CHECK(bench.spread_questions.empty());
+}
+
+TEST_CASE("sync run: without `from`, the notes of a plan name the node compared with, and count the nodes against it") {
+  const bool has_read = GENERATE(true, false);
+  LoneSourceBench bench({}, has_read ? kFirst : "");
+  Report plan;
+  add_content(plan, bench.look());
+  REQUIRE(plan.diagnostics.size() == 3);
+  CHECK(has(plan.diagnostics[0].message, "n3: /srv/models/one: only n3 has its version of 1 file, and 2 other nodes"));
+  CHECK(has(plan.diagnostics[0].message, " agree on another one"));
+  CHECK(has(plan.diagnostics[0].hint, "on n3, and name the node with the right ones in `from`"));
+  CHECK(has(plan.diagnostics[1].message, "n[1-2]: /srv/models/one: 1 file differs"));
+  CHECK(has(plan.diagnostics[2].message, "n4: /srv/models/one: "));
+  for (const std::size_t note : {1U, 2U}) CHECK(has(plan.diagnostics[note].message, "; compared with n3"));
+}
+
+TEST_CASE("sync run: with `from`, the notes of a plan count no nodes against that node") {
+  LoneSourceBench bench({}, kFirst, "n3");
+  Report plan;
+  add_content(plan, bench.look());
+  REQUIRE(plan.diagnostics.size() == 2);
+  CHECK(has(plan.diagnostics[0].message, "n[1-2]: /srv/models/one: 1 file differs"));
 }
 
 TEST_CASE("sync run: a yes to replace a file sends it to no node that lacks it, without a yes to that") {
