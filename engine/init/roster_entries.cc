@@ -41,7 +41,7 @@ Value file_of(std::vector<Member> nodes) {
   return bare_file_of(members);
 }
 
-/// Names, ids and addresses of a file's nodes, each of which may be there once.
+/// Names, ids and addresses of a file's nodes. Each may be there once.
 class Taken {
  public:
   /// The reason why a file with the nodes so far cannot have this one; empty, and the node is added, without one.

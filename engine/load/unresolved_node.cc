@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLargestId = 16'777'215;  // As in the schema.
 
-/// What a std::map adds to an entry: three links, a color, and the key.
+/// A std::map adds to each entry three links, a color, and the key.
 constexpr std::size_t kBytesOfAMapNode = 4 * sizeof(void*) + sizeof(std::string);
 
 const Value& value_or_null(const Value& map, std::string_view key) {

@@ -131,7 +131,7 @@ class NodeReader {
   };
   /// Calls `take` for each line of a regular file in turn, without its '\n', and stops at the first Error of `take`. A
   /// large file costs time, but no memory beyond a line. The default is for nodes whose files are in memory.
-  /// Errors: as read_file(), with kUnsupported above `limits.all`; that of `take`.
+  /// Errors: as read_file(), with kUnsupported above `limits.all`; the error of `take`.
   virtual Result<void> read_lines(const std::filesystem::path& path, const LineLimits& limits,
                                   const std::function<Result<void>(std::string_view)>& take) const {
     SPARK_TRY(const std::string text, read_file(path, limits.all));

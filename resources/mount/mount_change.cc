@@ -109,8 +109,8 @@ class MountChange {
     return mount_by("start");
   }
 
-  /// A new mount by systemd. Nobody else can put a link on the way to the target, and a mount that went elsewhere does
-  /// not stay.
+  /// A new mount by systemd. No other user can put a link on the way to the target, and a mount that went elsewhere
+  /// does not stay.
   Result<void> mount_by(const std::string& verb) {
     SPARK_CHECK(make_way(target_, node_));
     SPARK_TRY(const auto before, mounted_file_systems(node_));

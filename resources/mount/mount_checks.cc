@@ -125,7 +125,8 @@ Error used_by(const std::string& target, std::vector<std::string> users) {
       "sparkplan never unmounts a mount in use: stop its users first (`fuser -vm " + target + "`)");
 }
 
-/// What a directory holds, without the mounts inside it. The count ends when one of the numbers exceeds its bound.
+/// The number of files and directories in a directory, without the mounts inside it. The count ends when one of the
+/// numbers exceeds its bound.
 struct Contents {
   std::size_t files = 0;
   std::size_t directories = 0;

@@ -40,7 +40,7 @@ Result<void> make_way(const std::string& target, Node& node);
 
 /// I/O, read-only. Warnings of a plan about `wanted`, the desired values by target. One is about a mount that
 /// objection_to_way() will refuse. The other one is about a bind whose source another user could replace: systemd
-/// mounts it again at each boot, and follows links. A source in a mount of a server is not looked at, because the
+/// mounts it again at each boot, and follows links. A source in a mount of a server is not checked, because the
 /// server may not answer.
 std::vector<Ineffective> foresee_ways(const ValuesByName& wanted, const NodeReader& node);
 

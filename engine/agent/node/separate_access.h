@@ -9,7 +9,7 @@
 
 namespace sparkplan {
 
-/// What an access to a file in a home brings; an access that writes leaves it empty.
+/// The result of an access to a file in a home. Empty after an access that writes.
 struct HomeAnswer {
   FileStatus status = {};
   std::string bytes = {};

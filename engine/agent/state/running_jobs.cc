@@ -131,8 +131,8 @@ struct Starter {
   JobRecord record;
 };
 
-/// Who counts as the owner of a job. A user may have the numbers of thousands of other users in a namespace, but only
-/// one login, which the kernel keeps. Source: proc_pid_loginuid(5), subuid(5).
+/// The user that counts as the owner of a job. A user may have the numbers of thousands of other users in a namespace,
+/// but only one login, which the kernel keeps. Source: proc_pid_loginuid(5), subuid(5).
 std::string owner_of(const std::string& process, const std::string& uid) {
   constexpr std::string_view kNoLogin = "4294967295";
   std::string login = kernel_line(process + "/loginuid");

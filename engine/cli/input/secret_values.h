@@ -30,7 +30,7 @@ struct SecretsReading {
   bool asks_before_commands = false;
 };
 
-/// What a user has to know before the commands of a saved plan run: the directory, and each command on its own line.
+/// The question before the commands of a saved plan run: their directory, and each command on its own line.
 std::string commands_of_plan(const std::vector<std::string>& commands, const std::string& cluster_file);
 
 /// Reads every secret once, before a node is contacted. Prints the findings, and adds them to those of `loaded`.

@@ -138,7 +138,7 @@ bool Console::confirm(std::string_view question, const std::stop_token& stop) co
   if (stop.stop_requested()) return false;
   std::string prompt = wrapped(std::string(question) + " [y/N]", 0, question_style());
   prompt.back() = ' ';  // The answer follows on the last line.
-  // What was typed before is no answer to a question that nobody had seen.
+  // Input that was typed before the question is no answer to it.
   ::tcflush(STDIN_FILENO, TCIFLUSH);
   screen_->print(prompt);
   const auto answer = typed_line(STDIN_FILENO, stop);

@@ -10,7 +10,7 @@ namespace sparkplan {
 /// A part of a text that has a limit.
 struct SharedPart {
   std::size_t bytes = 0;
-  std::vector<std::string> nodes;         ///< That it is about; empty: it is the controller's own.
+  std::vector<std::string> nodes;         ///< The node that it is about; empty: the controller.
   std::size_t frame = 0;                  ///< The frame that it stands in.
   std::optional<std::size_t> needs = {};  ///< An earlier part without which it is not shown.
 };

@@ -201,7 +201,7 @@ class Comment {
     text_ += text;
     return true;
   }
-  /// What still fits.
+  /// The number of bytes that still fit.
   std::size_t room() const { return text_.size() + kReserve < most_ ? most_ - text_.size() - kReserve : 0; }
   std::string text() && { return std::move(text_); }
 

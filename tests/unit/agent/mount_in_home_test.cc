@@ -44,7 +44,8 @@ bool have_own_mounts() {
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
-/// What `look` returns in a process that has mounted one path of the node on another. Nothing if none may mount.
+/// The result of `look` in a process that has mounted one path of the node on another. Nothing where mounts are not
+/// permitted.
 std::optional<std::string> with_mount(const ScratchDirectory& root, const std::string& what, const std::string& where,
                                       const std::function<std::string(LocalNode&)>& look) {
   const auto work = [&]() -> Result<HomeAnswer> {

@@ -1,4 +1,4 @@
-// What one machine decides about the fabric of the others, and how `init` names it.
+// Machines that decide about the fabric of others, and how `init` names them.
 #include "tests/support/catch.h"
 #include "tests/unit/init/machines.h"
 
@@ -21,7 +21,7 @@ TEST_CASE("one manifest does not keep a fabric from the other machines") {
   alone.resize(1);
   CHECK_FALSE(contains(draft_of(alone), "\nfabric:"));
 
-  // What sparkplan manages on the port stays.
+  // The addresses that sparkplan manages on the port stay.
   const auto draft = attempt(
       three("  - {name: spark-01, address: 10.0.0.11, interfaces: [{name: enp1s0f1np1, address: 10.0.20.11/24}]}\n"));
   REQUIRE(draft);

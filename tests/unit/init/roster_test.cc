@@ -15,7 +15,7 @@ RosterEntry entry_of(const std::string& name, int id, const std::string& address
   return entry;
 }
 
-/// Three new machines, the third of which has a manifest that lists these members.
+/// Three new machines. The third one has a manifest that lists these members.
 std::vector<InitMachine> one_with_roster(const std::vector<RosterEntry>& entries) {
   std::vector<InitMachine> machines{bare_spark(1), bare_spark(2), bare_spark(3)};
   Manifest manifest;

@@ -1,4 +1,4 @@
-// What a short cluster.yaml becomes once each node has its copy: bounded, and refused by one finding.
+// The size of a short cluster.yaml once each node has its copy: bounded, and refused by one finding.
 #include <algorithm>
 #include <functional>
 

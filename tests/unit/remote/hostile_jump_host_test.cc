@@ -70,7 +70,7 @@ TEST_CASE("jump tunnel: bytes of standard error from a jump host end the tunnel"
   ::close(socket);
 }
 
-TEST_CASE("jump tunnel: sixteen full tunnels that nobody reads cost less than 60 MB") {
+TEST_CASE("jump tunnel: sixteen full tunnels without a reader cost less than 60 MB") {
   const HomeWithoutKeys home;
   const auto cost = test::cost_of([] {
     ::alarm(kLongestRunSeconds);

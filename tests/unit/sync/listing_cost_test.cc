@@ -1,4 +1,4 @@
-// What a node can make the controller of a `sync` hold, by the largest tree that it may list.
+// The memory that a node takes from the controller of a `sync` by the largest tree that it may list.
 #include <algorithm>
 #include <memory>
 #include <string>

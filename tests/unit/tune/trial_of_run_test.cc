@@ -1,4 +1,4 @@
-// What `tune` makes of a run of NCCL.
+// The trial that `tune` makes from a run of NCCL.
 #include "engine/tune/trial_of_run.h"
 
 #include "tests/support/catch.h"

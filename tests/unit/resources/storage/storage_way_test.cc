@@ -138,7 +138,8 @@ TEST_CASE("mount: the missing directory of a target in one with the sticky bit i
   CHECK(at({"run", "systemctl start -- shared-a-b.mount"}) < static_cast<std::ptrdiff_t>(node.log().size()));
 }
 
-TEST_CASE("mount: a mount that is there already stays as it is, whoever owns the directories above it", "[storage]") {
+TEST_CASE("mount: a mount that is there already stays as it is, with any owner of the directories above it",
+          "[storage]") {
   FakeNode node = node_of_two_users();
   const Observation wanted = tmpfs_at("/data/scratch");
   REQUIRE(mount::make_mount("/data/scratch", wanted, node));
