@@ -61,6 +61,9 @@ class SharedRun {
   bool all_opened_ = true;
 };
 
+/// A message of a busy node can take this long from its first piece to its last.
+constexpr std::chrono::seconds kPatienceForPieces{5};
+
 /// The job on one node, in a separate thread.
 class NodeRun {
  public:
@@ -130,8 +133,7 @@ class NodeRun {
       }
       auto received = client.receive(kPatience);
       const auto now = Clock::now();
-      const bool has_talked = received && *received && (!unsent_until_ || now < *unsent_until_);
-      if (unsent_ && !has_talked) return failure(*unsent_);
+      if (unsent_ && (!received || !may_say_more(*received, now))) return failure(*unsent_);
       SPARK_TRY(auto answer, std::move(received));
       if (answer) heard_ = now;
       SPARK_CHECK(check_patience(now));
@@ -160,6 +162,14 @@ class NodeRun {
     if (now - spoke_ < milliseconds(kJobHeartbeat)) return {};
     spoke_ = now;
     return client.send(KeepJob{});
+  }
+
+  /// True while messages of a node that takes none may still be on their way: one, or a piece of one, has come just
+  /// now.
+  bool may_say_more(const std::optional<JobAnswer>& answer, Clock::time_point now) const {
+    if (now >= *unsent_until_) return false;
+    const auto quiet_since = std::max(heard_, *unsent_until_ - options_.silence);
+    return answer || now - quiet_since < std::min<Clock::duration>(kPatienceForPieces, options_.silence);
   }
 
   Result<void> check_patience(Clock::time_point now) const {
