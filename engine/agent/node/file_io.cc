@@ -33,12 +33,15 @@ class TemporaryFile {
   std::string name_;
 };
 
-/// Opens a name of the directory. It follows no link.
+/// Opens a name of the directory. It follows no link. An emulator such as qemu-user has no openat2(2), so only a
+/// refusal of mounts needs it.
 int open_name(int directory, const std::string& name, int flags, std::uint32_t mode, Mounts mounts) {
+  const int all_flags = flags | O_NOFOLLOW | O_CLOEXEC;
+  if (mounts == Mounts::kEntered) return ::openat(directory, name.c_str(), all_flags, mode);
   open_how how{};
-  how.flags = static_cast<__u64>(static_cast<unsigned int>(flags | O_NOFOLLOW | O_CLOEXEC));
+  how.flags = static_cast<__u64>(static_cast<unsigned int>(all_flags));
   how.mode = mode;
-  how.resolve = mounts == Mounts::kRefused ? RESOLVE_NO_XDEV : 0;
+  how.resolve = RESOLVE_NO_XDEV;
   return static_cast<int>(::syscall(SYS_openat2, directory, name.c_str(), &how, sizeof how));
 }
 
