@@ -22,8 +22,6 @@ bool consists_of(std::string_view text, std::string_view characters, std::size_t
   return !text.empty() && text.size() <= longest && text.find_first_not_of(characters) == std::string_view::npos;
 }
 
-bool is_control(char byte) { return (byte >= 0 && byte < ' ') || byte == '\x7f'; }
-
 std::set<ResourceId> displayed(const NodePlan& plan) {
   std::set<ResourceId> ids;
   for (const Change& change : plan.changes) {
@@ -153,7 +151,7 @@ Result<void> check_consistency(const SavedPlan& plan) {
     return contradicts("its sparkplan_version is invalid");
   // Questions name its directory. A line break there would forge a part of the question.
   const std::string& file = plan.report.file;
-  if (std::any_of(file.begin(), file.end(), is_control)) return contradicts("its file has a control character");
+  if (has_control_character(file)) return contradicts("its file has a control character");
   std::set<std::string_view> names;
   for (const NodeReport& node : plan.report.nodes) {
     if (!NodeName::parse(node.name)) return contradicts(node.name + " is not a node name");

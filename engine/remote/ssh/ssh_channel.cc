@@ -16,6 +16,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPauseInWriting{20};
 /// The most output of a program that libssh holds. It grants a peer a window of 1.3 MB, but accepts more.
 constexpr std::size_t kMostInLibssh = std::size_t{4} << 20;
+/// During a write no more output is read while so much is unread. With one more window, libssh then has less than
+/// kMostInLibssh.
+constexpr std::size_t kMostHeld = std::size_t{5} << 19;
 constexpr std::size_t kPieceRead = 32768;
 
 class SshChannel final : public Channel {
@@ -59,8 +62,10 @@ class SshChannel final : public Channel {
     while (true) {
       const bool connected = ssh_is_connected(session_) != 0;
       // Bytes that libssh has accepted but the kernel has not are not written yet.
-      // In a flood of output they never end, as each read adds a packet: the reads that follow send them.
-      const bool unsent = has_unsent() && arrived_.size() <= kMostInLibssh;
+      // In a flood of output they may not end, as each read adds a packet: the reads that follow send them.
+      const bool holds_much = arrived_.size() + in_libssh_ > kMostHeld;
+      const bool pending = has_unsent();
+      const bool unsent = pending && !holds_much;
       const bool closed = ssh_channel_is_closed(channel_.get()) != 0;
       // A short program may have read all of it, answered and ended by now. Then libssh may still hold packets of its
       // own, and the read that follows reports the end.
@@ -75,10 +80,10 @@ class SshChannel final : public Channel {
       if (written > 0) continue;
       if (way_->write_stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");
       if (Clock::now() >= end) return failure(ErrorCode::kUnreachable, "the node accepts no more input");
-      SPARK_CHECK(make_way());
+      SPARK_CHECK(holds_much ? send_unsent() : make_way());
       // A change in the unsent bytes is used at once. All other waits are short: poll() does not report bytes that
       // libssh has already read from the socket.
-      if (unsent && !has_unsent()) continue;
+      if (pending && !has_unsent()) continue;
       wait_until(std::min(end, Clock::now() + kPauseInWriting));
     }
   }
@@ -138,6 +143,14 @@ class SshChannel final : public Channel {
     if (!read && read.error().code == ErrorCode::kNotFound) return failure(broken("write: the program has ended"));
     if (!read) return failure(read.error());
     if (ssh_channel_poll_timeout(channel_.get(), 0, 0) == SSH_ERROR) return failure(broken("write"));
+    return check_flood();
+  }
+
+  /// Lets libssh send its pending bytes, and reads no more output. Each read grants the peer more of its window, by one
+  /// more packet to send: a peer with much output could so keep a write waiting, and be taken for a flood.
+  Result<void> send_unsent() {
+    // Unlike a look for output, a look for standard error handles packets while libssh holds output.
+    if (ssh_channel_poll_timeout(channel_.get(), 0, 1) == SSH_ERROR) return failure(broken("write"));
     return check_flood();
   }
 

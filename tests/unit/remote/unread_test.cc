@@ -118,6 +118,32 @@ TEST_CASE("ssh: unread output has one bound over all connections to a node") {
   CHECK(sum() == 0);
 }
 
+TEST_CASE("ssh: a program that prints faster than it is read, and is written to all the time, loses nothing") {
+  const HomeWithoutKeys home;
+  constexpr std::size_t kMuch = std::size_t{64} << 20;
+  std::atomic<bool> done = false;
+  const Sshd server(test::ask_as_pam_does, printing(kMuch, done));
+  const ReleasesServers finish{done};
+  ConnectOptions options;
+  options.most_unread = 2 * kMost;
+  auto running = start_on(server, options);
+  const auto unread = options.unread->of(Sshd::node_name());
+  std::size_t read = 0;
+  std::size_t most_unread = 0;
+  const auto end = Clock::now() + kLongTime;
+  while (read < kMuch && Clock::now() < end) {
+    const auto written = running.channel->write_all("a sign of life", kLongTime);
+    INFO((written ? "" : written.error().describe()));
+    REQUIRE(written);
+    most_unread = std::max(most_unread, unread->change(0, 0));
+    std::string piece;
+    REQUIRE(running.channel->read_some(piece, milliseconds(200)));
+    read += piece.size();
+  }
+  CHECK(read == kMuch);
+  CHECK(most_unread < 2 * kMost);
+}
+
 TEST_CASE("ssh: connections to other nodes do not count for the unread output of a node") {
   UnreadOfNodes nodes;
   CHECK(nodes.of("n1")->change(0, 5) == 5);
