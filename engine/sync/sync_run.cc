@@ -277,14 +277,15 @@ class SyncRun {
     show(nodes_[source], "saving " + report.item.name);
     tell(report.item, nodes_[source], {0, 0, 0, 0, TransferPhase::kSaving});
     auto saved = save_image(nodes_[source], report.item, to_save, access_for(options_, stage));
-    if (saved) {
+    const bool is_saved = saved.has_value();
+    if (is_saved) {
       nodes_[source].listing.entries = std::move(*saved);
       transfer_to(report, source, places, stage);
     } else {
       fail_to_begin(run_, nodes_[source], std::move(saved).error());
     }
     const bool is_awaited =
-        saved && std::ranges::any_of(places, [&](std::size_t i) {
+        is_saved && std::ranges::any_of(places, [&](std::size_t i) {
           return i != source && !report.nodes[i].comparison.in_sync() && report.nodes[i].status != ContentStatus::kSent;
         });
     on_each([&](SyncNode& node) {
