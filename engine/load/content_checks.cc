@@ -18,7 +18,7 @@
 namespace sparkplan {
 namespace {
 
-/// The schema refuses more entries. Each may have a directory of its own for each node.
+/// The schema refuses more entries. Each may have another directory on each node.
 constexpr std::size_t kMostModels = 256;
 
 /// A cache of the hub, and the login user of its nodes.

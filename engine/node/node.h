@@ -68,7 +68,7 @@ struct UserPath {
   std::optional<CheckedDirectory> checked = {};
   /// The file system of the home, if each access to it could wait without end: "nfs4 10.0.0.11:/home". Such an access
   /// fails with kUnreachable at a deadline, and the error has this text. After one of them, further ones fail at once.
-  /// The same holds for a file system that is mounted on the home or in it, also without this text.
+  /// A file system that is mounted on the home or in it counts as well, also without this text.
   std::string served_by = {};
 
   std::filesystem::path path() const { return below.empty() ? home : home / below; }

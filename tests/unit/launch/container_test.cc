@@ -61,7 +61,7 @@ std::optional<ContainerEngine> engine_of_three(const std::vector<ImageAnswers>& 
   return choose_engine(cluster, "x", answers).engine;
 }
 
-/// The only check about three nodes with these answers, none of which decides on an engine.
+/// The only check about three nodes with these answers. No answer decides on an engine.
 PreflightCheck complaint_without_engine(const std::vector<ImageAnswers>& answers) {
   Cluster cluster;
   cluster.nodes = test::local_nodes(3);

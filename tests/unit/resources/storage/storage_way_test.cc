@@ -203,7 +203,7 @@ TEST_CASE("mount: a plan warns of a bind whose source another user could replace
   CHECK(warnings("/srv/project").empty());
   node.add_directory_of_user("/home/nvidia", 0750, kLoginUser, kLoginUser);
   CHECK(warnings("/home/nvidia/models").empty());
-  SECTION("a source in a mount of a server is not looked at") {
+  SECTION("a source in a mount of a server is not checked") {
     add_mount(node, "10.0.0.9:/home", "/home", "nfs4", "rw");
     CHECK(warnings("/home/alice/project").empty());
   }
