@@ -9,6 +9,8 @@
 namespace sparkplan {
 namespace {
 
+bool is_printable(const std::string& text) { return printable(text, true) == text; }
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -96,8 +98,14 @@ Result<ExportedText> export_cluster(const Cluster& declared, std::string_view fo
     return failure(ErrorCode::kInvalidInput, "all selected nodes have transport local: there is no host to export");
   }
   ExportedText exported = found->text_of({cluster, hosts, selected, registry, targets});
-  if (printable(exported.text, true) == exported.text) return exported;
-  return failure(ErrorCode::kInvalidInput, "a setting contains characters that no format can represent",
+  if (is_printable(exported.text)) return exported;
+  std::vector<std::string> concerned;
+  for (const NodeSpec* node : selected) {
+    if (!is_printable(found->text_of({cluster, hosts, {node}, registry, targets}).text))
+      concerned.push_back(node->name.str());
+  }
+  const std::string of_nodes = concerned.empty() ? "" : " of " + fold_first_names(concerned);
+  return failure(ErrorCode::kInvalidInput, "a setting" + of_nodes + " contains characters that no format can represent",
                  "remove control characters and invisible ones from identity and env");
 }
 

@@ -1,5 +1,9 @@
 #include "engine/model/manifest.h"
 
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
 #include "engine/core/ids.h"
 #include "engine/core/keyed_digest.h"
 
@@ -14,7 +18,30 @@ constexpr FieldRule kMark = kOptional.no_longer_than(kLongestShortText);
 /// A newer version may remember more than kRememberedPlans.
 constexpr std::size_t kMostAppliedPlans = 1024;
 
+bool has_a_place(const RosterEntry& member) { return !member.address.empty() || !member.root.empty(); }
+
+bool may_be_one_machine(const RosterEntry& a, const RosterEntry& b) {
+  const bool same_place = has_a_place(a) && std::tie(a.name, a.address, a.port, a.jump, a.root) ==
+                                                std::tie(b.name, b.address, b.port, b.jump, b.root);
+  return same_place && (a.host_key.empty() || b.host_key.empty() || a.host_key == b.host_key);
+}
+
+/// The first member of a name counts. False if `part` is empty.
+bool lists_all_of(const Roster& part, const Roster& whole) {
+  std::map<std::string_view, const RosterEntry*> by_name;
+  for (const RosterEntry& member : whole.members) by_name.emplace(member.name, &member);
+  return !part.members.empty() && std::ranges::all_of(part.members, [&](const RosterEntry& member) {
+    const auto found = by_name.find(member.name);
+    return found != by_name.end() && may_be_one_machine(member, *found->second);
+  });
+}
+
 }  // namespace
+
+bool is_one_cluster(const Roster& a, const Roster& b) {
+  if (a.uuid == b.uuid) return true;
+  return a.cluster == b.cluster && (lists_all_of(a, b) || lists_all_of(b, a));
+}
 
 std::map<std::string, std::vector<std::string>> names_managed(const Manifest& manifest) {
   std::map<std::string, std::vector<std::string>> names;

@@ -44,6 +44,11 @@ struct Roster {
   bool operator==(const Roster&) const = default;
 };
 
+/// Pure. True if the uuids are equal. Also true if the names are equal and one roster lists every member of the other,
+/// at the same place and with no other host key: then an apply that read none of the members has begun the cluster
+/// again.
+bool is_one_cluster(const Roster& a, const Roster& b);
+
 /// A resource that sparkplan has applied on this node.
 struct ManagedResource {
   Value last_applied;                 ///< The desired value at that time.

@@ -85,30 +85,6 @@ std::string named(const Vote& vote) {
   return vote.node + " (" + printable(vote.roster->cluster) + ", " + printable(vote.roster->uuid) + ")";
 }
 
-/// Removes the votes for clusters other than the majority's from `votes`.
-void refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed) {
-  std::vector<std::pair<std::string, std::size_t>> uuids;
-  for (const Vote& vote : votes) uuids.emplace_back(vote.roster->uuid, 1);
-  const auto ours = majority_of(uuids, uuids.size());
-  const auto is_ours = [&](const Vote& vote) { return ours && vote.roster->uuid == *ours; };
-  if (std::all_of(votes.begin(), votes.end(), is_ours)) return;
-  constexpr auto kHint = "release the node with the cluster.yaml of the cluster that it belongs to";
-  const auto refuse = [&](const Vote& vote, std::string why) {
-    agreed.refused.emplace(vote.node, make_error(ErrorCode::kRefused, std::move(why), kHint));
-  };
-  if (!ours) {
-    std::vector<std::string> names;
-    for (const Vote& vote : votes) names.push_back(named(vote));
-    for (const Vote& vote : votes) refuse(vote, "no cluster has a majority among " + join(names, ", "));
-    votes.clear();
-    return;
-  }
-  for (const Vote& vote : votes) {
-    if (!is_ours(vote)) refuse(vote, "its manifest names another cluster than those of most nodes: " + named(vote));
-  }
-  std::erase_if(votes, [&](const Vote& vote) { return !is_ours(vote); });
-}
-
 /// The highest generation that more than half of the manifests have reached.
 std::int64_t agree_on_generation(const std::vector<Vote>& votes) {
   std::vector<std::int64_t> generations;
@@ -150,6 +126,67 @@ void agree_on_members(const std::vector<Ballot>& ballots, std::size_t votes, Ros
     }
     if (is_majority(listing, votes)) agreed.members.push_back(agree_on_member(name, entries, votes));
   }
+}
+
+/// Uuids that may be the cluster's: the one of more than half of the votes, else the most frequent ones.
+std::vector<std::string> candidates_for_uuid(const std::vector<Vote>& votes) {
+  constexpr std::size_t kMostCandidates = 4;
+  std::map<std::string, std::size_t> counts;
+  for (const Vote& vote : votes) ++counts[vote.roster->uuid];
+  std::vector<std::pair<std::string, std::size_t>> by_votes(counts.begin(), counts.end());
+  std::ranges::stable_sort(by_votes, std::greater<>(), &std::pair<std::string, std::size_t>::second);
+  const bool has_majority = !by_votes.empty() && is_majority(by_votes.front().second, votes.size());
+  by_votes.resize(std::min(by_votes.size(), has_majority ? 1 : kMostCandidates));
+  std::vector<std::string> uuids;
+  for (auto& [uuid, count] : by_votes) uuids.push_back(std::move(uuid));
+  return uuids;
+}
+
+/// The votes for the cluster with this uuid, also those of nodes that an apply without any of its members has begun
+/// again.
+std::vector<bool> votes_for(const std::string& uuid, const std::vector<Vote>& votes) {
+  std::vector<Vote> founders;
+  for (const Vote& vote : votes) {
+    if (vote.roster->uuid == uuid) founders.push_back(vote);
+  }
+  Roster theirs{founders.front().roster->cluster, uuid, 0, {}};
+  if (const auto* members = members_of_most(founders)) {
+    theirs.members = *members;
+  } else {
+    agree_on_members(count_once(founders), founders.size(), theirs);
+  }
+  std::vector<bool> is_for;
+  for (const Vote& vote : votes) is_for.push_back(is_one_cluster(*vote.roster, theirs));
+  return is_for;
+}
+
+/// Removes the votes for clusters other than the majority's from `votes`, and returns the majority's uuid.
+std::string refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed) {
+  constexpr auto kHint =
+      "release the node with the cluster.yaml of its own cluster, or with a copy of this file that names only this "
+      "node";
+  const auto refuse = [&](const Vote& vote, std::string why) {
+    agreed.refused.emplace(vote.node, make_error(ErrorCode::kRefused, std::move(why), kHint));
+  };
+  for (const std::string& uuid : candidates_for_uuid(votes)) {
+    const std::vector<bool> is_for = votes_for(uuid, votes);
+    if (!is_majority(static_cast<std::size_t>(std::ranges::count(is_for, true)), votes.size())) continue;
+    std::vector<Vote> ours;
+    for (std::size_t i = 0; i < votes.size(); ++i) {
+      if (is_for[i]) {
+        ours.push_back(votes[i]);
+      } else {
+        refuse(votes[i], "its manifest names another cluster than those of most nodes: " + named(votes[i]));
+      }
+    }
+    votes = std::move(ours);
+    return uuid;
+  }
+  std::vector<std::string> names;
+  for (const Vote& vote : votes) names.push_back(named(vote));
+  for (const Vote& vote : votes) refuse(vote, "no cluster has a majority among " + join(names, ", "));
+  votes.clear();
+  return {};
 }
 
 std::vector<UnsupportedMember> unsupported_members(const std::vector<Ballot>& ballots, const Roster& agreed) {
@@ -228,10 +265,9 @@ AgreedRoster agree_on_roster(const Rosters& rosters) {
   for (const auto& [node, roster] : rosters) {
     if (roster != nullptr && !roster->uuid.empty()) votes.push_back({node, roster});
   }
-  refuse_other_clusters(votes, agreed);
+  agreed.roster.uuid = refuse_other_clusters(votes, agreed);
   if (votes.empty()) return agreed;
   agreed.roster.cluster = votes.front().roster->cluster;
-  agreed.roster.uuid = votes.front().roster->uuid;
   agreed.roster.generation = agree_on_generation(votes);
   const std::vector<Ballot> ballots = count_once(votes);
   if (const auto* members = members_of_most(votes)) {
@@ -263,6 +299,21 @@ std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Roste
     taken_out.push_back(std::move(member));
   }
   return taken_out;
+}
+
+void forget_marks_of_one_witness(Roster& roster, const Rosters& rosters, const Cluster& cluster) {
+  std::vector<std::string> witnesses;
+  for (const auto& [node, own] : rosters) {
+    if (own != nullptr && own->uuid == roster.uuid) witnesses.push_back(node);
+  }
+  if (witnesses.size() != 1) return;
+  for (RosterEntry& member : roster.members) {
+    const bool in_file =
+        std::ranges::any_of(cluster.nodes, [&](const NodeSpec& node) { return node.name.str() == member.name; });
+    if (member.name == witnesses.front() || !in_file) continue;
+    member.host_key.clear();
+    member.machine_id.clear();
+  }
 }
 
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint) {

@@ -37,7 +37,8 @@ struct AgreedRoster {
   /// have reached.
   Roster roster;
   /// Nodes whose manifest belongs to another cluster than the majority's, by name. kRefused. In a tie, all nodes with a
-  /// manifest.
+  /// manifest. Rosters of one cluster with different uuids (is_one_cluster()) count together, for the most frequent
+  /// uuid.
   std::map<std::string, Error> refused;
   /// Members in manifests that are not older than `roster`, but in at most half of all manifests.
   std::vector<UnsupportedMember> unsupported;
@@ -51,6 +52,10 @@ AgreedRoster agree_on_roster(const Rosters& rosters);
 /// Returns the removed entries.
 std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Rosters& rosters, const Cluster& cluster,
                                                const Machines& machines);
+
+/// Pure. If one manifest only is of the cluster: clears the host keys and machine-ids in `roster` of the file's other
+/// nodes. Otherwise an apply would write one machine's word about another into all manifests, where it would stay.
+void forget_marks_of_one_witness(Roster& roster, const Rosters& rosters, const Cluster& cluster);
 
 /// A warning "roster.unsupported-member" for each set of nodes that list the same members; it names the first five.
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint);

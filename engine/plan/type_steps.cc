@@ -99,12 +99,22 @@ std::vector<Step> steps_with_errors(const ResourceType& type, const std::vector<
   return steps;
 }
 
-/// An unreadable artifact cannot be compared before it is written, and content too large to be read again is not
-/// written. Resources that need it are blocked. True if that removed a change from the plan, so that steps have to be
-/// requested again. `count` is the number of the node's resources: each may get such an error.
-bool block_unreadable(const Step& step, const std::vector<ResourceState*>& states, std::size_t count) {
-  const Error* unread = std::get_if<Error>(&step.before);
-  std::optional<Error> error = unread != nullptr ? *unread : too_large_to_read(step.artifact, step.after);
+/// Why the step is not carried out. An unreadable artifact cannot be compared before it is written, content too large
+/// to be read again is not written, and only "absent" and a value can be restored: a node's manifest may say something
+/// else.
+std::optional<Error> impossible(const Step& step) {
+  if (const Error* unread = std::get_if<Error>(&step.before)) return *unread;
+  if (!std::holds_alternative<Absent>(step.after) && !std::holds_alternative<Present>(step.after)) {
+    return make_error(ErrorCode::kFailed, "the node's manifest has no state of " + step.artifact.str() +
+                                              " before sparkplan that could be restored");
+  }
+  return too_large_to_read(step.artifact, step.after);
+}
+
+/// Resources that need an impossible step are blocked. True if that removed a change from the plan, so that steps have
+/// to be requested again. `count` is the number of the node's resources: each may get such an error.
+bool block_impossible(const Step& step, const std::vector<ResourceState*>& states, std::size_t count) {
+  std::optional<Error> error = impossible(step);
   if (!error) return false;
   error = repeated_error(*error, count);
   bool blocked = false;
@@ -124,7 +134,7 @@ std::vector<Step> readable_steps(const ResourceType& type, const std::vector<Res
   while (true) {
     std::vector<Step> steps = steps_with_errors(type, states, observed, manifest);
     bool again = false;
-    for (const Step& step : steps) again = block_unreadable(step, states, count) || again;
+    for (const Step& step : steps) again = block_impossible(step, states, count) || again;
     if (!again) return steps;
   }
 }
@@ -212,8 +222,7 @@ class StepsOfType {
       // A step that only accompanies a file ("reload the units") is added with it. Alone it has no change to display,
       // so it is not carried out.
       if (step.resources.empty() && shown) step.resources.push_back(file_);
-      if (!step.resources.empty() && !std::holds_alternative<Error>(step.before))
-        plan_.steps.push_back(std::move(step));
+      if (!step.resources.empty() && !impossible(step)) plan_.steps.push_back(std::move(step));
     }
   }
 
@@ -229,10 +238,8 @@ class StepsOfType {
       // Content that a rewrite would remove is displayed, even if only a part of the file was selected.
       if (!unexplained && with_additions_.count(step.artifact) == 0) continue;
       if (unexplained && !selected_) continue;
-      if (const Error* unreadable = std::get_if<Error>(&step.before)) {
-        block(*unreadable);
-      } else if (const auto too_large = too_large_to_read(step.artifact, step.after)) {
-        block(*too_large);
+      if (const auto error = impossible(step)) {
+        block(*error);
       } else if (unexplained && failed_ != nullptr) {
         block(*failed_);
       } else if (Change change = file_change(file_, step, states_, edited ? Origin::kDrift : Origin::kConfig);

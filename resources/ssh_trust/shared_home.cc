@@ -6,7 +6,6 @@
 
 #include "engine/core/digest.h"
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
 #include "engine/domain/storage/storage.h"
 #include "resources/ssh_trust/exports.h"
 #include "resources/ssh_trust/key_files.h"
@@ -20,11 +19,11 @@ constexpr std::array<std::string_view, 13> kNetworkFileSystems{
     "lustre", "9p",   "virtiofs", "gpfs", "fuse.sshfs", "beegfs"};
 
 /// If two mounts have the same mount point, the later one hides the earlier.
-std::optional<MountedFileSystem> mount_of(std::string_view mounts, const std::string& path) {
-  std::optional<MountedFileSystem> found;
-  for (MountedFileSystem& mount : parse_mountinfo(mounts)) {
+const MountedFileSystem* mount_of(const std::vector<MountedFileSystem>& mounts, const std::string& path) {
+  const MountedFileSystem* found = nullptr;
+  for (const MountedFileSystem& mount : mounts) {
     if (mount.target != "/" && !is_within(path, mount.target)) continue;
-    if (!found || mount.target.size() >= found->target.size()) found = std::move(mount);
+    if (found == nullptr || mount.target.size() >= found->target.size()) found = &mount;
   }
   return found;
 }
@@ -65,10 +64,11 @@ std::string inode_text(const FileStatus& status) {
 
 }  // namespace
 
-std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory) {
+std::optional<std::string> network_name(const std::vector<MountedFileSystem>& mounts,
+                                        const std::filesystem::path& directory) {
   const std::string path = directory.string();
-  const std::optional<MountedFileSystem> mount = mount_of(mounts, path);
-  if (!mount || !is_network(mount->type)) return std::nullopt;
+  const MountedFileSystem* mount = mount_of(mounts, path);
+  if (mount == nullptr || !is_network(mount->type)) return std::nullopt;
   const std::string below = mount->target == "/" ? path : path.substr(mount->target.size());
   const std::string in_source = mount->root + "/" + below;
   std::string name = mount->source;
@@ -94,7 +94,7 @@ Result<Value> describe_home(const Account& account, const NodeReader& node) {
   }
   Value description = Value::map({{"path", bounded(account.home.string())}});
   // Without a mount table, the local identity is still compared.
-  const Result<std::string> mounts = node.read_file("/proc/self/mountinfo", kLargestProcFile);
+  const Result<std::vector<MountedFileSystem>> mounts = mounted_file_systems(node);
   const std::optional<std::string> network = mounts ? network_name(*mounts, account.home) : std::nullopt;
   if (network) description.set("network", bounded(*network));
   if (std::string machine = machine_identity(node); !machine.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/value.h"
+#include "engine/domain/storage/mount_table.h"
 #include "engine/node/node.h"
 #include "resources/ssh_trust/account.h"
 
@@ -15,8 +16,9 @@
 namespace sparkplan::ssh_trust {
 
 /// The network file system's name of a directory, independent of its mount point: "nfs4 srv:/export/home/nvidia".
-/// Nothing for a local directory. `mounts` is a /proc/PID/mountinfo. Source: proc_pid_mountinfo(5).
-std::optional<std::string> network_name(std::string_view mounts, const std::filesystem::path& directory);
+/// Nothing for a local directory. `mounts` are in the order of /proc/PID/mountinfo.
+std::optional<std::string> network_name(const std::vector<MountedFileSystem>& mounts,
+                                        const std::filesystem::path& directory);
 
 /// A description for comparing homes: {path, network, machine, local, remote, key}. `network` is network_name(), or
 /// missing. `machine` is the firmware's UUID, or missing. `local` is the directory's identity on its kernel. `remote`

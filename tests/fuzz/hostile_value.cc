@@ -34,6 +34,7 @@ constexpr std::array kTexts{
     "nan"sv,
     "true"sv,
     "null"sv,
+    "not_applicable"sv,
     "\x1b[2J\x1b]0;x\a"sv,
     "\xe2\x80\xae"sv,
     "\xff\xfe"sv,

@@ -92,7 +92,7 @@ void read_mounts(std::string_view text) {
     (void)mounted_at(mounts, mount.target);
   }
   (void)parse_fstab(text);
-  (void)ssh_trust::network_name(text, "/home/nvidia");
+  (void)ssh_trust::network_name(mounts, "/home/nvidia");
 }
 
 void read_settings(std::string_view text) {

@@ -247,7 +247,7 @@ Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, 
   SPARK_TRY(auto stored, read_manifest(node_));
   Manifest manifest = stored ? std::move(*stored) : Manifest{};
   if (!stored) manifest.roster = roster;
-  if (!manifest.roster.uuid.empty() && manifest.roster.uuid != roster.uuid) {
+  if (!manifest.roster.uuid.empty() && !is_one_cluster(manifest.roster, roster)) {
     return failure(ErrorCode::kRefused, "the node belongs to another cluster, " + manifest.roster.cluster);
   }
   manifest.node = node_name;

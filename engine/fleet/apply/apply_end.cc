@@ -60,7 +60,9 @@ Roster ApplyRun::next_roster() const {
   }
   Machines machines = session_.machines();
   forget_disputed_ids(machines, session_.rosters());
-  return sparkplan::next_roster(session_.roster(), session_.cluster(), machines, released, consented, *new_cluster_id_);
+  Roster previous = session_.roster();
+  forget_marks_of_one_witness(previous, session_.rosters(), session_.cluster());
+  return sparkplan::next_roster(previous, session_.cluster(), machines, released, consented, *new_cluster_id_);
 }
 
 Roster ApplyRun::roster_for(const FleetNode& node) const {

@@ -210,6 +210,7 @@ class FleetSession {
   bool is_ours(const Roster& roster) const;
   bool consents_to_release(const std::string& name) const;
   void warn_of(std::vector<UnsupportedMember> unsupported);
+  void warn_of_new_cluster();
   /// The members that the file no longer names. With SessionPurpose::forget also the one that a single manifest lists.
   std::vector<RosterEntry> leaving_members();
   void admit_departed_members();

@@ -67,7 +67,26 @@ void FleetSession::find_roster() {
   }
   warn_of(std::move(agreed.unsupported));
   roster_ = std::move(agreed.roster);
+  if (purpose_.plans && !tie) warn_of_new_cluster();
   refuse_other_members();
+}
+
+/// A node that is not read now may belong to the cluster already. If it then lists other members, it is refused later.
+void FleetSession::warn_of_new_cluster() {
+  std::vector<std::string> unread;
+  bool any_read = false;
+  for (const auto& node : nodes_) {
+    if (node.leaving) continue;
+    if (!node.active()) unread.push_back(node.name());
+    any_read = any_read || node.active();
+  }
+  if (!roster_.uuid.empty() || unread.empty() || !any_read) return;
+  const std::string names = fold_names(unread);
+  remark(finding(Severity::kWarning, "roster.new-cluster",
+                 "no node that was read has a manifest, so an apply begins a new cluster; not read: " + names,
+                 "if " + names +
+                     " may have been applied before, apply when it can be read: its manifest names the "
+                     "cluster"));
 }
 
 /// Also before a release of a node of the file. Departing nodes prove their identity in open_departing().

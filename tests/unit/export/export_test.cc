@@ -37,12 +37,15 @@ TEST_CASE("export: a value with a line break cannot add a setting to another pro
 }
 
 TEST_CASE("export: an invisible character in a setting is refused, or escaped in JSON") {
-  const std::string file = "version: 1\nname: lab\nssh: {identity: \"/k\\u200b\"}\nnodes: [{name: n1, address: h}]\n";
+  const std::string file =
+      "version: 1\nname: lab\nnodes: [{name: n1, address: h}, {name: n2, address: i, ssh: {identity: "
+      "\"/k\\u200b\"}}]\n";
   const auto loaded = load_cluster(file, "cluster.yaml", builtin_registry());
   REQUIRE(loaded.cluster);
   const auto config = export_cluster(*loaded.cluster, "ssh-config", builtin_registry());
   REQUIRE_FALSE(config);
   CHECK(config.error().code == ErrorCode::kInvalidInput);
+  CHECK(config.error().message.find("a setting of n2 contains") != std::string::npos);
   const auto inventory = export_cluster(*loaded.cluster, "ansible", builtin_registry());
   REQUIRE(inventory);
   CHECK(inventory->text.find("\"/k\\u200b\"") != std::string::npos);

@@ -87,6 +87,11 @@ std::string standing(const Report& report) {
   return join(words, ", ");
 }
 
+bool has_diagnostic(const Report& report, const std::string& code) {
+  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
+                     [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
+}
+
 std::vector<std::string> changes(const Report& report) {
   std::vector<std::string> lines;
   for (const auto& node : report.nodes) {

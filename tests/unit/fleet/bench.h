@@ -49,6 +49,7 @@ class FleetBench {
 int exit_of(const Report& report);
 /// "n1 in_sync, n2 pending": the status of every node.
 std::string standing(const Report& report);
+bool has_diagnostic(const Report& report, const std::string& code);
 /// "n1 create sysctl/a config": every change of every node, in their order.
 std::vector<std::string> changes(const Report& report);
 

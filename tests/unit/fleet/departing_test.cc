@@ -14,6 +14,7 @@ namespace {
 
 using test::exit_of;
 using test::FleetBench;
+using test::has_diagnostic;
 using test::kManifestFile;
 using test::kSysctlFile;
 using test::ScratchDirectory;
@@ -57,11 +58,6 @@ RosterEntry ghost_in(const ScratchDirectory& root) {
   ghost.root = root.path().string();
   ghost.leaving = true;
   return ghost;
-}
-
-bool has_diagnostic(const Report& report, const std::string& code) {
-  return std::any_of(report.diagnostics.begin(), report.diagnostics.end(),
-                     [&](const Diagnostic& diagnostic) { return diagnostic.code == code; });
 }
 
 }  // namespace
@@ -317,7 +313,10 @@ TEST_CASE("departing: a directory that the file lacks is not opened, even with c
 
 TEST_CASE("departing: a single node of another cluster is refused alone, the others continue") {
   WatchedCluster cluster(3);
-  edit_roster(cluster.bench.root(3), [](Roster& roster) { roster.uuid = "another"; });
+  edit_roster(cluster.bench.root(3), [](Roster& roster) {
+    roster.uuid = "another";
+    roster.members.front().name = "m1";
+  });
   cluster.bench.sections = "sysctl: {vm.swappiness: 20}\n";
   const auto report = cluster.bench.apply();
   CHECK(exit_of(report) == 9);

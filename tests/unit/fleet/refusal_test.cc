@@ -1,4 +1,7 @@
 // Nodes that cannot or must not take part, and the effect on the other nodes.
+#include <algorithm>
+
+#include "engine/core/json.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -8,6 +11,7 @@ namespace {
 using test::changes;
 using test::exit_of;
 using test::FleetBench;
+using test::has_diagnostic;
 using test::kManifestFile;
 using test::kSysctlFile;
 using test::standing;
@@ -209,6 +213,51 @@ TEST_CASE("nodes of two clusters with one name are all refused") {
   bench.sections = kOtherSection;
   CHECK(exit_of(bench.apply()) == 9);
   CHECK(bench.whole_trees() == before);
+}
+
+TEST_CASE("a node that was added by an apply of its own is a member like all others") {
+  FleetBench bench(3);
+  bench.sections = kSection;
+  bench.left_out = {false, false, true};
+  bench.apply_all();
+  bench.left_out = {false, false, false};
+  bench.run.selection = Selection({"n3"}, {});
+  const auto alone = bench.apply();
+  CHECK(exit_of(alone) == 0);
+  CHECK(has_diagnostic(alone, "roster.new-cluster"));
+  bench.run.selection = {};
+  const auto together = bench.apply();
+  CHECK(exit_of(together) == 0);
+  CHECK(standing(together) == "n1 in_sync, n2 in_sync, n3 in_sync");
+  const auto manifest_of = [&](std::size_t number) { return *decode_json(bench.root(number).read(kManifestFile)); };
+  const Value roster = *manifest_of(1).find("roster");
+  CHECK(*manifest_of(3).find("roster") == roster);
+  CHECK(*manifest_of(2).find("roster") == roster);
+}
+
+TEST_CASE("nodes that were each added by an apply of their own become one cluster") {
+  FleetBench bench(2);
+  bench.sections = kSection;
+  for (const char* name : {"n1", "n2"}) {
+    bench.run.selection = Selection({name}, {});
+    CHECK(exit_of(bench.apply()) == 0);
+  }
+  bench.run.selection = {};
+  bench.apply_all();
+  CHECK_FALSE(has_diagnostic(bench.plan(), "roster.new-cluster"));
+}
+
+TEST_CASE("an apply that begins a cluster names the nodes whose manifests it has not read") {
+  FleetBench bench(3);
+  bench.sections = kSection;
+  CHECK_FALSE(has_diagnostic(bench.plan(), "roster.new-cluster"));
+  bench.extra = {"", ", maintenance: true", ""};
+  const auto planned = bench.plan();
+  const auto warning = std::ranges::find(planned.diagnostics, "roster.new-cluster", &Diagnostic::code);
+  REQUIRE(warning != planned.diagnostics.end());
+  CHECK(warning->message.find("not read: n2") != std::string::npos);
+  CHECK(exit_of(bench.apply()) == 0);
+  CHECK_FALSE(has_diagnostic(bench.plan(), "roster.new-cluster"));
 }
 
 TEST_CASE("a damaged manifest fails its node and is named") {

@@ -128,6 +128,20 @@ TEST_CASE("a file that would exceed the size limit for reading is not written, a
   CHECK(plan.blocked[0].error.message.find(kKnobFile.name) != std::string::npos);
 }
 
+TEST_CASE("a removal whose recorded original is neither absent nor a value is blocked, and the others continue") {
+  for (const ArtifactId& artifact : {kKnobFile, ArtifactId{"live", "a"}}) {
+    Bench bench = applied_bench();
+    bench.manifest->artifacts.at(artifact).original = NotApplicable{"false"};
+    bench.desired.clear();
+    const NodePlan plan = bench.plan();
+    REQUIRE_FALSE(plan.blocked.empty());
+    CHECK(plan.blocked[0].error.message.find(artifact.name) != std::string::npos);
+    CHECK(std::ranges::none_of(plan.steps, [&](const Step& step) { return step.artifact == artifact; }));
+    // What a saved plan holds can be read again.
+    for (const Step& step : plan.steps) CHECK(decode<Step>(encode(step)));
+  }
+}
+
 TEST_CASE("a resource that needs one in an unreadable file is blocked, in any phase") {
   Bench bench = applied_bench();
   Resource early = key("anna");

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "engine/plan/disputed_ids.h"
 #include "engine/plan/roster.h"
@@ -76,6 +77,57 @@ TEST_CASE("roster: without a majority cluster all nodes are refused, and all clu
     CHECK(error.message.find("spark-01 (lab, u)") != std::string::npos);
     CHECK(error.message.find("spark-02 (lab, v)") != std::string::npos);
   }
+}
+
+TEST_CASE("roster: manifests of one cluster that an apply without its members has begun again count together") {
+  const RosterEntry first = member("spark-01", 1, "10.0.0.11");
+  const RosterEntry second = member("spark-02", 2, "10.0.0.12");
+  const RosterEntry third = member("spark-03", 3, "10.0.0.13");
+  RosterEntry unseen = first;  // An apply that does not reach a member records its place only.
+  unseen.host_key.clear();
+  unseen.machine_id.clear();
+  const Roster old = with_members(roster_of("u", 3), {first, second});
+  const Roster again = with_members(roster_of("v", 1), {unseen, second, third});
+  const auto ours = [](const Rosters& rosters) {
+    const AgreedRoster agreed = agree_on_roster(rosters);
+    return agreed.refused.empty() ? agreed.roster.uuid : "refused " + std::to_string(agreed.refused.size());
+  };
+  CHECK(ours({{"spark-01", &old}, {"spark-02", &old}, {"spark-03", &again}}) == "u");
+  CHECK(ours({{"spark-02", &old}, {"spark-03", &again}, {"spark-04", &again}}) == "v");
+  CHECK(ours({{"spark-02", &old}, {"spark-03", &again}}) == "u");
+
+  const auto with_first = [&](const std::function<void(RosterEntry&)>& edit) {
+    Roster other = again;
+    edit(other.members.front());
+    return ours({{"spark-01", &old}, {"spark-02", &old}, {"spark-03", &other}});
+  };
+  CHECK(with_first([](RosterEntry& entry) { entry.address = "10.9.9.9"; }) == "refused 1");
+  CHECK(with_first([](RosterEntry& entry) { entry.host_key = "SHA256:other"; }) == "refused 1");
+  CHECK(with_first([](RosterEntry& entry) { entry.name = "other"; }) == "refused 1");
+  Roster named = again;
+  named.cluster = "rack";
+  CHECK(ours({{"spark-01", &old}, {"spark-02", &old}, {"spark-03", &named}}) == "refused 1");
+}
+
+TEST_CASE("roster: what a single manifest says of the machine of another node is written into no other one") {
+  RosterEntry false_entry = member("spark-02", 2, "10.0.0.12");
+  false_entry.host_key = "SHA256:of-spark-03";
+  const Roster only = with_members(roster_of("u", 4), {member("spark-01", 1, "10.0.0.11"), false_entry});
+  const Cluster cluster =
+      lab({node("spark-01", 1, "10.0.0.11"), node("spark-02", 2, "10.0.0.12"), node("spark-03", 3, "10.0.0.13")});
+  Roster known = only;
+  forget_marks_of_one_witness(known, {{"spark-01", &only}, {"spark-03", nullptr}}, cluster);
+  const Roster next = next_roster(known, cluster, keys({{"spark-03", "SHA256:of-spark-03"}}), {}, {}, "");
+  REQUIRE(next.members.size() == 3);
+  CHECK(next.members[0].host_key == "SHA256:spark-01");
+  CHECK(next.members[1].host_key.empty());
+  CHECK(next.members[1].machine_id.empty());
+  // Its own manifest keeps the record.
+  CHECK(roster_of_node(next, only, cluster, {}).members[1].host_key == "SHA256:of-spark-03");
+  // Two manifests with the same record decide.
+  Roster agreed = only;
+  forget_marks_of_one_witness(agreed, {{"spark-01", &only}, {"spark-03", &only}}, cluster);
+  CHECK(agreed == only);
 }
 
 TEST_CASE("roster: a member listed by more than half of the manifests counts, and any other is a claim") {

@@ -15,6 +15,10 @@ namespace {
 const std::string kKey = test::fake_public_key("a");
 const std::string kMark = "sparkplan:lab:spark-01";
 
+std::optional<std::string> name_in(std::string_view mountinfo, const std::filesystem::path& directory) {
+  return network_name(parse_mountinfo(mountinfo), directory);
+}
+
 std::string in_armour(const std::string& bytes) {
   return "-----BEGIN OPENSSH PRIVATE KEY-----\n" + base64_encode(bytes) + "\n-----END OPENSSH PRIVATE KEY-----\n";
 }
@@ -147,23 +151,39 @@ TEST_CASE("ssh_trust: with a port other than 22 a host is listed with and withou
 
 TEST_CASE("ssh_trust: a home on a network file system has the same name wherever it is mounted") {
   const std::string root = "30 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n";
-  CHECK(network_name(root + "41 30 0:52 / /home rw shared:9 - nfs4 srv:/export rw,vers=4.2\n", "/home/nvidia") ==
+  CHECK(name_in(root + "41 30 0:52 / /home rw shared:9 - nfs4 srv:/export rw,vers=4.2\n", "/home/nvidia") ==
         "nfs4 srv:/export/nvidia");
-  CHECK(network_name(root + "41 30 0:52 / /home/nvidia rw - nfs4 srv:/export/nvidia rw\n", "/home/nvidia") ==
+  CHECK(name_in(root + "41 30 0:52 / /home/nvidia rw - nfs4 srv:/export/nvidia rw\n", "/home/nvidia") ==
         "nfs4 srv:/export/nvidia");
-  CHECK(network_name(root + "41 30 0:52 /sub /home rw master:1 propagate_from:2 - ceph 10.0.0.1:/ rw\n",
-                     "/home/nvidia") == "ceph 10.0.0.1:/sub/nvidia");
-  CHECK(network_name("30 1 0:5 / / rw - nfs srv:/root rw\n", "/home/nvidia") == "nfs srv:/root/home/nvidia");
-  CHECK(network_name(root + "41 30 0:52 / /home/my\\040dir rw - nfs srv:/a rw\n", "/home/my dir/x") == "nfs srv:/a/x");
+  CHECK(name_in(root + "41 30 0:52 /sub /home rw master:1 propagate_from:2 - ceph 10.0.0.1:/ rw\n", "/home/nvidia") ==
+        "ceph 10.0.0.1:/sub/nvidia");
+  CHECK(name_in("30 1 0:5 / / rw - nfs srv:/root rw\n", "/home/nvidia") == "nfs srv:/root/home/nvidia");
+  CHECK(name_in(root + "41 30 0:52 / /home/my\\040dir rw - nfs srv:/a rw\n", "/home/my dir/x") == "nfs srv:/a/x");
 }
 
 TEST_CASE("ssh_trust: a local file system, also one mounted over a network file system, has no network name") {
   const std::string nfs = "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n41 30 0:52 / /home rw - nfs4 srv:/export rw\n";
-  CHECK_FALSE(network_name(nfs, "/homes/nvidia"));
-  CHECK_FALSE(network_name(nfs, "/root"));
-  CHECK_FALSE(network_name(nfs + "50 41 8:2 / /home/nvidia rw - ext4 /dev/sdb1 rw\n", "/home/nvidia"));
-  CHECK_FALSE(network_name(nfs + "50 41 8:2 / /home rw - ext4 /dev/sdb1 rw\n", "/home/nvidia"));
-  CHECK_FALSE(network_name("nonsense\n\n1 2 3\n", "/home/nvidia"));
+  CHECK_FALSE(name_in(nfs, "/homes/nvidia"));
+  CHECK_FALSE(name_in(nfs, "/root"));
+  CHECK_FALSE(name_in(nfs + "50 41 8:2 / /home/nvidia rw - ext4 /dev/sdb1 rw\n", "/home/nvidia"));
+  CHECK_FALSE(name_in(nfs + "50 41 8:2 / /home rw - ext4 /dev/sdb1 rw\n", "/home/nvidia"));
+  CHECK_FALSE(name_in("nonsense\n\n1 2 3\n", "/home/nvidia"));
+}
+
+TEST_CASE("ssh_trust: mounts of users, as many as they like, do not hide the server of a home") {
+  test::FakeNode node;
+  const test::FakeUser nvidia{"nvidia", 1000, 1000, "/home/nvidia"};
+  test::install_fake_accounts(node, {nvidia});
+  node.add_directory("/home/nvidia");
+  std::string mounts = "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n41 30 0:52 / /home rw - nfs4 srv:/export rw\n";
+  const std::string of_user = "50 41 0:60 / /home/nvidia/" + std::string(60'000, 'm') +
+                              " rw,nosuid,nodev - fuse.sshfs server:/ rw,user_id=1000,group_id=1000\n";
+  for (int i = 0; i < 300; ++i) mounts += of_user;
+  node.add_file("/proc/self/mountinfo", mounts);
+  const Result<Value> home = describe_home({"nvidia", 1000, 1000, "/home/nvidia", "/bin/bash"}, node);
+  REQUIRE(home);
+  REQUIRE(home->find("network") != nullptr);
+  CHECK(*home->find("network")->string() == "nfs4 srv:/export/nvidia");
 }
 
 TEST_CASE("ssh_trust: homes are equal if the network, the kernel or the file server shows it") {
