@@ -1,5 +1,8 @@
-// As in the programs: a write to an ended child makes write(2) fail, and does not end the process.
+// As in the programs: a write to an ended child makes write(2) fail, and does not end the process. All threads share one
+// heap, so that tests measure the memory that sparkplan needs.
 #include <csignal>
+
+#include "engine/core/threads.h"
 
 #if SPARKPLAN_CATCH2_MAJOR >= 3
 #include <catch2/catch_session.hpp>
@@ -10,5 +13,6 @@
 
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_IGN);
+  sparkplan::use_one_heap();
   return Catch::Session().run(count, arguments);
 }
