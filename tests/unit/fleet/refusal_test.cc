@@ -215,7 +215,7 @@ TEST_CASE("nodes of two clusters with one name are all refused") {
   CHECK(bench.whole_trees() == before);
 }
 
-TEST_CASE("a node that was added by an apply of its own is a member like all others") {
+TEST_CASE("a node that an apply with --only has added is a member like all others") {
   FleetBench bench(3);
   bench.sections = kSection;
   bench.left_out = {false, false, true};
@@ -235,7 +235,7 @@ TEST_CASE("a node that was added by an apply of its own is a member like all oth
   CHECK(*manifest_of(2).find("roster") == roster);
 }
 
-TEST_CASE("nodes that were each added by an apply of their own become one cluster") {
+TEST_CASE("nodes that were applied one by one, each with --only, become one cluster") {
   FleetBench bench(2);
   bench.sections = kSection;
   for (const char* name : {"n1", "n2"}) {

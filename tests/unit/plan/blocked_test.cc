@@ -137,7 +137,7 @@ TEST_CASE("a removal whose recorded original is neither absent nor a value is bl
     REQUIRE_FALSE(plan.blocked.empty());
     CHECK(plan.blocked[0].error.message.find(artifact.name) != std::string::npos);
     CHECK(std::ranges::none_of(plan.steps, [&](const Step& step) { return step.artifact == artifact; }));
-    // What a saved plan holds can be read again.
+    // The steps of the plan can be saved and read again.
     for (const Step& step : plan.steps) CHECK(decode<Step>(encode(step)));
   }
 }
