@@ -30,6 +30,9 @@ struct UnsupportedMember {
   std::vector<std::string> listed_by;  ///< Nodes whose manifest lists it, by their names in the file.
 };
 
+/// By id and name: the order of the file and of a manifest has no meaning.
+void sort_members(Roster& roster);
+
 /// The roster that the manifests of one cluster agree on. With three or more nodes, a single node decides nothing.
 struct AgreedRoster {
   /// The uuid and the members that more than half of the manifests name. Each field of a member has the value in more
