@@ -87,18 +87,18 @@ std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Roste
   return taken_out;
 }
 
-void forget_marks_of_one_witness(Roster& roster, const Rosters& rosters, const Cluster& cluster) {
-  std::vector<std::string> witnesses;
-  for (const auto& [node, own] : rosters) {
-    if (own != nullptr && own->uuid == roster.uuid) witnesses.push_back(node);
-  }
-  if (witnesses.size() != 1) return;
+void keep_marks_of_many(Roster& roster, const Rosters& rosters, const Cluster& cluster, const Machines& machines) {
+  const auto is_witness = [&](const auto& one) { return one.second != nullptr && is_one_cluster(*one.second, roster); };
+  if (cluster.nodes.size() < 2 || std::ranges::count_if(rosters, is_witness) > 1) return;
+  const auto witness = std::ranges::find_if(rosters, is_witness);
+  std::set<std::string_view> in_file;
+  for (const NodeSpec& node : cluster.nodes) in_file.insert(node.name.str());
+  std::erase_if(roster.members, [&](const RosterEntry& member) { return !in_file.contains(member.name); });
   for (RosterEntry& member : roster.members) {
-    const bool in_file =
-        std::ranges::any_of(cluster.nodes, [&](const NodeSpec& node) { return node.name.str() == member.name; });
-    if (member.name == witnesses.front() || !in_file) continue;
-    member.host_key.clear();
-    member.machine_id.clear();
+    const auto machine = machines.find(member.name);
+    const bool is_its_own = witness != rosters.end() && witness->first == member.name && machine != machines.end();
+    member.host_key = is_its_own ? machine->second.host_key : "";
+    member.machine_id = is_its_own ? machine->second.machine_id : "";
   }
 }
 
@@ -184,7 +184,8 @@ Roster roster_of_node(const Roster& next, const Roster& own, const Cluster& clus
 
 Result<void> check_membership(const Roster& roster, const Cluster& cluster) {
   const std::string& other = roster.cluster;
-  if (other.empty() || other == cluster.name) return {};
+  if (other == cluster.name || (other.empty() && roster.uuid.empty())) return {};
+  if (other.empty()) return failure(ErrorCode::kRefused, "the node belongs to a cluster without a name");
   return failure(ErrorCode::kRefused, "the node belongs to cluster " + printable(other) + ", not to " + cluster.name,
                  "release it with the cluster.yaml of " + printable(other) + " first");
 }

@@ -56,9 +56,10 @@ AgreedRoster agree_on_roster(const Rosters& rosters);
 std::vector<RosterEntry> require_two_witnesses(AgreedRoster& agreed, const Rosters& rosters, const Cluster& cluster,
                                                const Machines& machines);
 
-/// Pure. If one manifest only is of the cluster: clears the host keys and machine-ids in `roster` of the file's other
-/// nodes. Otherwise an apply would write one machine's word about another into all manifests, where it would stay.
-void forget_marks_of_one_witness(Roster& roster, const Rosters& rosters, const Cluster& cluster);
+/// Pure. If fewer than two manifests are of the cluster `roster`, and the file names two nodes: keeps only the members
+/// of the file, and clears their host keys and machine-ids, except those in `machines` of the node with the manifest.
+/// Otherwise an apply would write one machine's word about another into all manifests, where it would stay.
+void keep_marks_of_many(Roster& roster, const Rosters& rosters, const Cluster& cluster, const Machines& machines);
 
 /// A warning "roster.unsupported-member" for each set of nodes that list the same members; it names the first five.
 std::vector<Diagnostic> warnings_of(const std::vector<UnsupportedMember>& unsupported, const std::string& hint);

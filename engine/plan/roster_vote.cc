@@ -140,22 +140,44 @@ std::vector<std::string> candidates_for_uuid(const std::vector<Vote>& votes) {
   return uuids;
 }
 
-/// The votes for the cluster with this uuid, also those of nodes that an apply without any of its members has begun
-/// again.
-std::vector<bool> votes_for(const std::string& uuid, const std::vector<Vote>& votes) {
-  std::vector<Vote> founders;
-  for (const Vote& vote : votes) {
-    if (vote.roster->uuid == uuid) founders.push_back(vote);
+/// The rosters of the cluster with this uuid: those that name it, and those that half of these belong to one cluster
+/// with. An apply that reads none of the members makes such a roster.
+std::set<const Roster*> rosters_of(const std::string& uuid, const std::vector<Ballot>& ballots) {
+  std::size_t founders = 0;
+  for (const Ballot& ballot : ballots) {
+    if (ballot.roster->uuid == uuid) founders += ballot.nodes.size();
   }
-  Roster theirs{founders.front().roster->cluster, uuid, 0, {}};
-  if (const auto* members = members_of_most(founders)) {
-    theirs.members = *members;
-  } else {
-    agree_on_members(count_once(founders), founders.size(), theirs);
+  std::set<const Roster*> rosters;
+  for (const Ballot& ballot : ballots) {
+    std::size_t agreeing = 0;
+    for (const Ballot& founder : ballots) {
+      const bool counts = founder.roster->uuid == uuid && is_one_cluster(*ballot.roster, *founder.roster);
+      if (counts) agreeing += founder.nodes.size();
+    }
+    if (agreeing * 2 >= founders) rosters.insert(ballot.roster);
   }
-  std::vector<bool> is_for;
-  for (const Vote& vote : votes) is_for.push_back(is_one_cluster(*vote.roster, theirs));
-  return is_for;
+  return rosters;
+}
+
+/// A uuid, and the rosters of its cluster.
+struct Candidate {
+  std::string uuid;
+  std::set<const Roster*> rosters;
+  std::size_t votes = 0;
+};
+
+/// The candidate of most votes. One manifest may deny another one; it then has fewer votes than the others.
+Candidate best_candidate(const std::vector<Vote>& votes) {
+  Candidate best;
+  const std::vector<Ballot> ballots = count_once(votes);
+  for (std::string& uuid : candidates_for_uuid(votes)) {
+    Candidate one{std::move(uuid), {}, 0};
+    one.rosters = rosters_of(one.uuid, ballots);
+    one.votes = static_cast<std::size_t>(
+        std::ranges::count_if(votes, [&](const Vote& vote) { return one.rosters.contains(vote.roster); }));
+    if (one.votes > best.votes) best = std::move(one);
+  }
+  return best;
 }
 
 /// Removes the votes for clusters other than the majority's from `votes`, and returns the majority's uuid.
@@ -166,25 +188,20 @@ std::string refuse_other_clusters(std::vector<Vote>& votes, AgreedRoster& agreed
   const auto refuse = [&](const Vote& vote, std::string why) {
     agreed.refused.emplace(vote.node, make_error(ErrorCode::kRefused, std::move(why), kHint));
   };
-  for (const std::string& uuid : candidates_for_uuid(votes)) {
-    const std::vector<bool> is_for = votes_for(uuid, votes);
-    if (!is_majority(static_cast<std::size_t>(std::ranges::count(is_for, true)), votes.size())) continue;
-    std::vector<Vote> ours;
-    for (std::size_t i = 0; i < votes.size(); ++i) {
-      if (is_for[i]) {
-        ours.push_back(votes[i]);
-      } else {
-        refuse(votes[i], "its manifest names another cluster than those of most nodes: " + named(votes[i]));
-      }
-    }
-    votes = std::move(ours);
-    return uuid;
+  const Candidate ours = best_candidate(votes);
+  if (!is_majority(ours.votes, votes.size())) {
+    std::vector<std::string> names;
+    for (const Vote& vote : votes) names.push_back(named(vote));
+    for (const Vote& vote : votes) refuse(vote, "no cluster has a majority among " + join(names, ", "));
+    votes.clear();
+    return {};
   }
-  std::vector<std::string> names;
-  for (const Vote& vote : votes) names.push_back(named(vote));
-  for (const Vote& vote : votes) refuse(vote, "no cluster has a majority among " + join(names, ", "));
-  votes.clear();
-  return {};
+  for (const Vote& vote : votes) {
+    if (!ours.rosters.contains(vote.roster))
+      refuse(vote, "its manifest names another cluster than those of most nodes: " + named(vote));
+  }
+  std::erase_if(votes, [&](const Vote& vote) { return !ours.rosters.contains(vote.roster); });
+  return ours.uuid;
 }
 
 std::vector<UnsupportedMember> unsupported_members(const std::vector<Ballot>& ballots, const Roster& agreed) {

@@ -50,6 +50,8 @@ void list_fields(FieldVisitor& field, ApplyRequest& request) {
   field("window_seconds", request.window_seconds, kOptional.within(0, kLongestWindow));
   field("secrets", request.secrets, kOptional.unless(request.secrets.empty()).at_most(kMostSecrets));
   field("ignore_jobs", request.ignore_jobs, kOptional.unless(!request.ignore_jobs));
+  field("accepted_uuid", request.accepted_uuid,
+        kOptional.no_longer_than(kLongestRosterText).unless(request.accepted_uuid.empty()));
 }
 
 void list_fields(FieldVisitor& field, CommitRequest& request) {
@@ -58,6 +60,8 @@ void list_fields(FieldVisitor& field, CommitRequest& request) {
   field("roster", request.roster, kRequired);
   field("resources", request.resources, kRequired.at_most(kMostResources));
   field("audit", request.audit, kMessageText);
+  field("accepted_uuid", request.accepted_uuid,
+        kOptional.no_longer_than(kLongestRosterText).unless(request.accepted_uuid.empty()));
 }
 
 void list_fields(FieldVisitor& field, ReleaseRequest& request) {

@@ -91,6 +91,8 @@ struct ApplyRequest {
   std::int64_t window_seconds = 0;
   std::vector<SecretValue> secrets = {};  ///< Never together with a window: a trial is recorded with its request.
   bool ignore_jobs = false;  ///< Also carries out disruptive steps while a job runs, which are refused otherwise.
+  /// The uuid in the node's manifest, if the controller has found that it names this cluster. Any other one is refused.
+  std::string accepted_uuid = {};
 };
 
 /// The end of a run on a node, with the manifest's new content. Needs the lock.
@@ -101,7 +103,8 @@ struct CommitRequest {
   std::string node;
   Roster roster;
   std::map<ResourceId, ManagedResource> resources;
-  std::string audit;  ///< One line for syslog.
+  std::string audit;               ///< One line for syslog.
+  std::string accepted_uuid = {};  ///< As in ApplyRequest.
 };
 
 /// Removes manifest, journal and agent from a node on which everything is undone. Needs the lock.

@@ -243,11 +243,13 @@ Result<void> AgentSession::handle(const LockRequest& request) {
   return {};
 }
 
-Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, const Roster& roster) const {
+Result<Manifest> AgentSession::manifest_to_change(const std::string& node_name, const Roster& roster,
+                                                  const std::string& accepted_uuid) const {
   SPARK_TRY(auto stored, read_manifest(node_));
   Manifest manifest = stored ? std::move(*stored) : Manifest{};
   if (!stored) manifest.roster = roster;
-  if (!manifest.roster.uuid.empty() && !is_one_cluster(manifest.roster, roster)) {
+  const std::string& uuid = manifest.roster.uuid;
+  if (!uuid.empty() && uuid != roster.uuid && uuid != accepted_uuid) {
     return failure(ErrorCode::kRefused, "the node belongs to another cluster, " + manifest.roster.cluster);
   }
   manifest.node = node_name;
@@ -299,7 +301,7 @@ Result<ApplyReply> AgentSession::handle(const ApplyRequest& request) {
     SPARK_CHECK(check_no_job(request.ignore_jobs));
   }
   if (request.window_seconds > 0) return try_out(request);
-  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster, request.accepted_uuid));
   SPARK_TRY(auto journal, begin_run(request.run, false, manifest));
   StepExecutor executor(registry_, node_, journal, stop_asked_, tell_);
   executor.use_secrets(request.secrets);
@@ -308,7 +310,7 @@ Result<ApplyReply> AgentSession::handle(const ApplyRequest& request) {
 
 Result<void> AgentSession::handle(const CommitRequest& request) {
   if (!lock_) return needs_lock();
-  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster, request.accepted_uuid));
   manifest.roster = request.roster;
   manifest.resources = request.resources;
   drop_unused_artifacts(manifest);

@@ -88,7 +88,8 @@ class AgentSession {
   Result<Journal> begin_run(const std::string& run, bool finished, Manifest& manifest);
   Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;
   void drop_unused_artifacts(Manifest& manifest) const;
-  Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster) const;
+  Result<Manifest> manifest_to_change(const std::string& node_name, const Roster& roster,
+                                      const std::string& accepted_uuid) const;
 
   const Registry& registry_;
   LocalNode node_;

@@ -141,7 +141,7 @@ Result<void> AgentSession::end_overdue(Transaction& transaction) {
 
 Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   if (!node_.live()) return failure(ErrorCode::kUnsupported, "a directory tree has no connection to cut off");
-  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster));
+  SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster, request.accepted_uuid));
   SPARK_TRY(auto journal, begin_run(request.run, false, manifest));
   if (!request.secrets.empty()) return failure(ErrorCode::kBug, "a change on trial cannot contain a secret");
   ApplyRequest whole = request;

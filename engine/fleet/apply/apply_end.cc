@@ -60,9 +60,8 @@ Roster ApplyRun::next_roster() const {
   }
   Machines machines = session_.machines();
   forget_disputed_ids(machines, session_.rosters());
-  Roster previous = session_.roster();
-  forget_marks_of_one_witness(previous, session_.rosters(), session_.cluster());
-  return sparkplan::next_roster(previous, session_.cluster(), machines, released, consented, *new_cluster_id_);
+  return sparkplan::next_roster(session_.roster_to_record(), session_.cluster(), machines, released, consented,
+                                *new_cluster_id_);
 }
 
 Roster ApplyRun::roster_for(const FleetNode& node) const {
@@ -98,8 +97,8 @@ void ApplyRun::commit(ApplyNode& applied) {
       planning_->rolls_back() ? "rolled_back=" + planning_->undone_run(applied.planned) : std::string("applied");
   // From here on `managed` has its content. Both may be megabytes.
   node.drop_managed();
-  auto committed =
-      node.client->commit({session_.run(), node.name(), roster, std::move(managed), audit_line(applied, operation)});
+  auto committed = node.client->commit(
+      {session_.run(), node.name(), roster, std::move(managed), audit_line(applied, operation), node.roster->uuid});
   if (!committed) session_.give_up(node, std::move(committed).error().within("write the manifest"));
 }
 

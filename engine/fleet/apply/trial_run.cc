@@ -182,7 +182,8 @@ void TrialRun::begin(TrialNode& one) {
                                      trial.planned.after_steps,
                                      options_.window.count(),
                                      {},
-                                     options_.ignore_jobs},
+                                     options_.ignore_jobs,
+                                     node.roster->uuid},
                                     silence);
   if (!reply) return note_begin_failed(one, std::move(reply).error());
   trial.reply = std::move(*reply);

@@ -178,6 +178,10 @@ class FleetSession {
   std::map<std::string, NodeExports> exports() const;
   /// The roster that most of the manifests agree on.
   const Roster& roster() const { return roster_; }
+  /// roster(), without what one manifest alone says of other machines: the roster that an apply may continue.
+  const Roster& roster_to_record() const { return roster_to_record_; }
+  /// The uuids in the manifests of this cluster: more than one if it was begun twice.
+  std::vector<std::string> cluster_ids() const;
   /// Departed members that only one manifest lists. That manifest keeps them, without further consequence.
   const std::vector<RosterEntry>& single_witness() const { return single_witness_; }
   /// The members that take part. No machine of a leaving node is among them.
@@ -234,6 +238,7 @@ class FleetSession {
   std::deque<FleetNode> nodes_;
   SharedRosters shared_rosters_;
   Roster roster_;
+  Roster roster_to_record_;
   std::vector<RosterEntry> single_witness_;
   std::vector<Diagnostic> remarks_;
 };

@@ -67,6 +67,9 @@ void FleetSession::find_roster() {
   }
   warn_of(std::move(agreed.unsupported));
   roster_ = std::move(agreed.roster);
+  // Now, because an apply writes manifests: afterwards, nodes that have joined seem to be witnesses, too.
+  roster_to_record_ = roster_;
+  keep_marks_of_many(roster_to_record_, this->rosters(), cluster_, machines());
   if (purpose_.plans && !tie) warn_of_new_cluster();
   refuse_other_members();
 }
@@ -116,7 +119,16 @@ void FleetSession::warn_of(std::vector<UnsupportedMember> unsupported) {
 
 /// The uuid alone proves nothing: one node can bring the uuid of another cluster into all manifests.
 bool FleetSession::is_ours(const Roster& roster) const {
-  return roster.uuid == roster_.uuid && check_membership(roster, cluster_).has_value();
+  return is_one_cluster(roster, roster_) && check_membership(roster, cluster_).has_value();
+}
+
+std::vector<std::string> FleetSession::cluster_ids() const {
+  std::set<std::string> ids{roster_.uuid};
+  for (const auto& node : nodes_) {
+    if (node.active() && node.known.manifest && is_ours(*node.roster)) ids.insert(node.roster->uuid);
+  }
+  ids.erase("");
+  return {ids.begin(), ids.end()};
 }
 
 bool FleetSession::consents_to_release(const std::string& name) const {
@@ -172,6 +184,10 @@ void FleetSession::settle_departed_member(FleetNode& node) {
   const auto& manifest = node.known.manifest;
   // It has joined another cluster: nothing on it is ours any more.
   const bool of_others = manifest && !roster_.uuid.empty() && !is_ours(*node.roster);
+  if (of_others) {
+    remark(node, Severity::kWarning, "release.other-cluster",
+           node.name() + " belongs to another cluster now: it is dropped from this one, and not changed");
+  }
   const bool never_applied = !manifest && node.departed;
   if (never_applied) {
     remark(node, Severity::kNote, "release.nothing-applied",

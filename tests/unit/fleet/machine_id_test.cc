@@ -77,6 +77,33 @@ TEST_CASE("machine-id: a member that forges its manifest takes none over from a 
   CHECK(standing(bench.apply()) == "n1 refused, n2 applied, n3 in_sync");
 }
 
+TEST_CASE("machine-id: one that a single manifest has for a node that is not read is written into no other manifest") {
+  FleetBench bench(4);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  for (std::size_t i = 1; i <= 4; ++i) bench.root(i).write(kMachineIdFile, id_of(i) + "\n");
+  bench.left_out = {false, true, true, true};
+  bench.apply_all();
+  Manifest forged = manifest_in(bench.root(1));
+  RosterEntry second = forged.roster.members.front();
+  second.name = "n2";
+  second.id = 2;
+  second.machine_id = id_of(3);
+  second.root = bench.root(2).path().string();
+  forged.roster.members.push_back(second);
+  bench.root(1).write(kManifestFile, encode_json(encode(forged)));
+  bench.left_out = {false, false, false, false};
+  bench.extra[1] = ", maintenance: true";
+  CHECK(standing(bench.apply()) == "n1 in_sync, n2 skipped, n3 refused, n4 applied");
+  for (const RosterEntry& member : manifest_in(bench.root(4)).roster.members) {
+    INFO(member.name);
+    const bool was_read = member.name == "n1" || member.name == "n4";
+    CHECK(member.machine_id.empty() == !was_read);
+  }
+  // Without that manifest, the refusal ends.
+  bench.extra[0] = ", maintenance: true";
+  CHECK(standing(bench.apply()) == "n1 skipped, n2 skipped, n3 applied, n4 in_sync");
+}
+
 TEST_CASE("machine-id: a manifest that keeps the id of a joining node from being recorded is named") {
   FleetBench bench = three_members();
   // As after n2 has joined: no manifest has its id yet.

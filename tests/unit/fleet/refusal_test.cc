@@ -247,6 +247,42 @@ TEST_CASE("nodes that were applied one by one, each with --only, become one clus
   CHECK_FALSE(has_diagnostic(bench.plan(), "roster.new-cluster"));
 }
 
+TEST_CASE("a node that an apply with --only has added is released as it was before sparkplan") {
+  FleetBench bench(3);
+  bench.sections = kSection;
+  bench.left_out = {false, false, true};
+  bench.apply_all();
+  bench.left_out[2] = false;
+  bench.run.selection = Selection({"n3"}, {});
+  CHECK(exit_of(bench.apply()) == 0);
+  bench.run.selection = {};
+  bench.left_out[2] = true;
+  bench.options.release = "n3";
+  bench.options.released_entry =
+      NodeSpec{*NodeName::parse("n3"), 3, "", {}, TransportKind::kLocal, bench.root(3).path(), false, {}, {}, {}};
+  const auto report = bench.apply();
+  CHECK(exit_of(report) == 0);
+  CHECK(standing(report) == "n1 in_sync, n2 in_sync, n3 released");
+  CHECK_FALSE(bench.root(3).exists(kSysctlFile));
+  CHECK_FALSE(bench.root(3).exists(kManifestFile));
+}
+
+TEST_CASE("an apply that changes the members, too, joins a node that an apply with --only has added") {
+  FleetBench bench(4);
+  bench.sections = kSection;
+  bench.left_out = {false, false, true, true};
+  bench.apply_all();
+  bench.left_out = {false, false, false, true};
+  bench.run.selection = Selection({"n3"}, {});
+  CHECK(exit_of(bench.apply()) == 0);
+  bench.run.selection = {};
+  // n2 leaves, and n4 comes.
+  bench.left_out = {false, true, false, false};
+  bench.options.allow_prune = true;
+  CHECK(standing(bench.apply()) == "n1 in_sync, n3 in_sync, n4 applied, n2 released");
+  CHECK(standing(bench.plan()) == "n1 in_sync, n3 in_sync, n4 in_sync");
+}
+
 TEST_CASE("an apply that begins a cluster names the nodes whose manifests it has not read") {
   FleetBench bench(3);
   bench.sections = kSection;

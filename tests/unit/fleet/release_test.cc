@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/core/json.h"
 #include "engine/fleet/planning/status_run.h"
 #include "engine/load/load.h"
 #include "tests/support/catch.h"
@@ -19,6 +20,7 @@ namespace {
 using test::changes;
 using test::exit_of;
 using test::FleetBench;
+using test::has_diagnostic;
 using test::kManifestFile;
 using test::kProfileFile;
 using test::kSysctlFile;
@@ -380,12 +382,16 @@ TEST_CASE("release: a foreign change stays, and its node is still released") {
 TEST_CASE("release: a node that another cluster has taken over is forgotten and not changed") {
   FleetBench bench = two_of_which_one_leaves();
   bench.root(2).remove("/var/lib/sparkplan");
-  auto manifest = bench.root(1).read(kManifestFile);
-  const auto at = manifest.find("\"uuid\": \"") + 9;
-  manifest.replace(at, 8, "00000000");
+  auto theirs = decode_manifest(*decode_json(bench.root(1).read(kManifestFile)));
+  REQUIRE(theirs);
+  theirs->roster.uuid = "theirs";
+  theirs->roster.members.front().name = "m1";
+  const std::string manifest = encode_json(encode(*theirs));
   bench.root(2).write(kManifestFile, manifest);
   bench.options.allow_prune = true;
-  CHECK(standing(bench.apply()) == "n1 in_sync, n2 released");
+  const auto report = bench.apply();
+  CHECK(standing(report) == "n1 in_sync, n2 released");
+  CHECK(has_diagnostic(report, "release.other-cluster"));
   CHECK(bench.root(2).read(kManifestFile) == manifest);
   CHECK(bench.root(2).exists(kSysctlFile));
 }

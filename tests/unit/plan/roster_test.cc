@@ -112,22 +112,51 @@ TEST_CASE("roster: manifests of one cluster that an apply without its members ha
 TEST_CASE("roster: what a single manifest says of the machine of another node is written into no other one") {
   RosterEntry false_entry = member("spark-02", 2, "10.0.0.12");
   false_entry.host_key = "SHA256:of-spark-03";
-  const Roster only = with_members(roster_of("u", 4), {member("spark-01", 1, "10.0.0.11"), false_entry});
-  const Cluster cluster =
-      lab({node("spark-01", 1, "10.0.0.11"), node("spark-02", 2, "10.0.0.12"), node("spark-03", 3, "10.0.0.13")});
+  RosterEntry ghost = member("ghost", 9, "10.0.0.14");  // At the place of spark-04.
+  RosterEntry own = member("spark-01", 1, "10.0.0.11");
+  own.host_key = "SHA256:of-spark-03";
+  const Roster only = with_members(roster_of("u", 4), {own, false_entry, ghost});
+  const Cluster cluster = lab({node("spark-01", 1, "10.0.0.11"), node("spark-02", 2, "10.0.0.12"),
+                               node("spark-03", 3, "10.0.0.13"), node("spark-04", 4, "10.0.0.14")});
+  const Machines seen = keys({{"spark-01", "SHA256:spark-01"}, {"spark-03", "SHA256:of-spark-03"}});
   Roster known = only;
-  forget_marks_of_one_witness(known, {{"spark-01", &only}, {"spark-03", nullptr}}, cluster);
-  const Roster next = next_roster(known, cluster, keys({{"spark-03", "SHA256:of-spark-03"}}), {}, {}, "");
-  REQUIRE(next.members.size() == 3);
+  keep_marks_of_many(known, {{"spark-01", &only}, {"spark-03", nullptr}}, cluster, seen);
+  const Roster next = next_roster(known, cluster, {}, {}, {}, "");  // No machine is there any more at the end.
+  REQUIRE(next.members.size() == 4);
   CHECK(next.members[0].host_key == "SHA256:spark-01");
-  CHECK(next.members[1].host_key.empty());
-  CHECK(next.members[1].machine_id.empty());
+  for (const std::size_t other : {1U, 2U, 3U}) {
+    CHECK(next.members[other].host_key.empty());
+    CHECK(next.members[other].machine_id.empty());
+  }
   // Its own manifest keeps the record.
   CHECK(roster_of_node(next, only, cluster, {}).members[1].host_key == "SHA256:of-spark-03");
-  // Two manifests with the same record decide.
+  // Two manifests with the same record decide, also if an apply without members has begun the cluster again.
+  Roster second = only;
+  second.uuid = "v";
   Roster agreed = only;
-  forget_marks_of_one_witness(agreed, {{"spark-01", &only}, {"spark-03", &only}}, cluster);
+  keep_marks_of_many(agreed, {{"spark-01", &only}, {"spark-03", &second}}, cluster, seen);
   CHECK(agreed == only);
+}
+
+TEST_CASE("roster: one manifest does not keep apart two others whose cluster was begun twice") {
+  const RosterEntry first = member("spark-01", 1, "10.0.0.11");
+  const RosterEntry second = member("spark-02", 2, "10.0.0.12");
+  const RosterEntry third = member("spark-03", 3, "10.0.0.13");
+  RosterEntry denied = second;
+  denied.host_key = "SHA256:other";
+  // The first manifest belongs to each of the others alone, and would refuse the second one.
+  const Roster liar = with_members(roster_of("0", 1), {first, denied, third});
+  const Roster old = with_members(roster_of("u", 3), {first, second});
+  const Roster again = with_members(roster_of("v", 1), {first, second, third});
+  const AgreedRoster three = agree_on_roster({{"spark-01", &liar}, {"spark-02", &old}, {"spark-03", &again}});
+  CHECK_FALSE(three.refused.contains("spark-02"));
+  CHECK_FALSE(three.refused.contains("spark-03"));
+  // Nor does one of two with the same uuid.
+  RosterEntry moved = first;
+  moved.address = "10.9.9.9";
+  const Roster false_one = with_members(roster_of("u", 3), {moved});
+  const AgreedRoster two = agree_on_roster({{"spark-01", &false_one}, {"spark-02", &old}, {"spark-03", &again}});
+  CHECK(two.refused.empty());
 }
 
 TEST_CASE("roster: a member listed by more than half of the manifests counts, and any other is a claim") {
@@ -422,6 +451,9 @@ TEST_CASE("a node of another cluster is refused, and a node of this or of no clu
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kRefused);
   CHECK(refused.error().message == "the node belongs to cluster office, not to lab");
+  roster = roster_of("u", 1);
+  roster.cluster.clear();
+  CHECK_FALSE(check_membership(roster, two_sparks()));
 }
 
 }  // namespace
