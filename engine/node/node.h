@@ -70,6 +70,9 @@ struct UserPath {
   /// fails with kUnreachable at a deadline, and the error has this text. After one of them, further ones fail at once.
   /// A file system that is mounted on the home or in it counts as well, also without this text.
   std::string served_by = {};
+  /// The directory above the home where that file system is mounted: "/home". If the home itself does not answer, all
+  /// homes with this directory are silent. Empty if silence concerns this home alone.
+  std::filesystem::path shared_mount = {};
 
   std::filesystem::path path() const { return below.empty() ? home : home / below; }
 };
