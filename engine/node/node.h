@@ -250,7 +250,9 @@ class Node : public NodeReader {
   virtual Result<void> remove_user_file(const UserPath& path) = 0;
 
   /// Detaches the mount at `path`, also one in use, without a program: the mount may hide the programs of the node. No
-  /// link at `path` is followed. Errors: kFailed with the kernel's reason, kUnsupported when not live().
+  /// link at `path` or on the way to it is followed.
+  /// Errors: kRefused for a link or a file on the way; kNotFound; kFailed with the kernel's reason; kUnsupported when
+  /// not live().
   virtual Result<void> detach_mount(const std::filesystem::path& path) = 0;
 
   /// Restores an earlier state of an interface directly, without networkd or NetworkManager: MTU, up or down, exactly

@@ -276,6 +276,24 @@ TEST_CASE("home: a silent home that is a mount itself is silent alone") {
   CHECK(*seen == "/home/mallory is on nfs4 10.0.0.66:/home/mallory, which does not answer, zoe's");
 }
 
+TEST_CASE("node: a mount is detached only where no link is on the way to it") {
+  const ScratchDirectory root;
+  root.write("/disk/file", "mounted");
+  root.make_directory("/there/mount");
+  root.make_link("/link", "there");
+  const auto look = [&](LocalNode& /*of_root*/) {
+    auto node = LocalNode::open("/");
+    if (!node) return in_words(node.error());
+    const Result<void> by_link = node->detach_mount(root / "/link/mount");
+    std::string all = !by_link && by_link.error().code == ErrorCode::kRefused ? "refused, " : "not refused, ";
+    all += root.exists("/there/mount/file") ? "there, " : "gone, ";
+    all += in_words(node->detach_mount(root / "/there/mount"));
+    return all + (root.exists("/there/mount/file") ? ", there" : ", gone");
+  };
+  const auto seen = with_mount(root, "/disk", "/there/mount", look);
+  if (seen) CHECK(*seen == "refused, there, done, gone");
+}
+
 TEST_CASE("home: without a mount in it, no other process is made, also beside other homes with mounts") {
   const ScratchDirectory root;
   root.write("/home/nvidia/.ssh/authorized_keys", "his");
