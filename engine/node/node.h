@@ -70,6 +70,9 @@ struct UserPath {
   /// fails with kUnreachable at a deadline, and the error has this text. After one of them, further ones fail at once.
   /// A file system that is mounted on the home or in it counts as well, also without this text.
   std::string served_by = {};
+  /// The directory above the home where that file system is mounted: "/home". If the home itself does not answer, all
+  /// homes with this directory are silent. Empty if silence concerns this home alone.
+  std::filesystem::path shared_mount = {};
 
   std::filesystem::path path() const { return below.empty() ? home : home / below; }
 };
@@ -247,7 +250,9 @@ class Node : public NodeReader {
   virtual Result<void> remove_user_file(const UserPath& path) = 0;
 
   /// Detaches the mount at `path`, also one in use, without a program: the mount may hide the programs of the node. No
-  /// link at `path` is followed. Errors: kFailed with the kernel's reason, kUnsupported when not live().
+  /// link at `path` or on the way to it is followed.
+  /// Errors: kRefused for a link or a file on the way; kNotFound; kFailed with the kernel's reason; kUnsupported when
+  /// not live().
   virtual Result<void> detach_mount(const std::filesystem::path& path) = 0;
 
   /// Restores an earlier state of an interface directly, without networkd or NetworkManager: MTU, up or down, exactly

@@ -42,7 +42,7 @@ Result<bool> has_home(std::string_view path, const NodeReader& node) {
   std::filesystem::path home = std::filesystem::path(path).lexically_normal();
   if (!home.has_filename()) home = home.parent_path();
   if (home == "/" || !home.is_absolute()) return home == "/";
-  const Result<FileStatus> status = node.user_status({home, {}, {}, served_by(home, node)});
+  const Result<FileStatus> status = node.user_status(path_in_home(home, {}, node));
   if (status) return status->kind == FileStatus::Kind::kDirectory;
   if (status.error().code == ErrorCode::kUnreachable) return failure(status.error());
   return status.error().code == ErrorCode::kRefused;

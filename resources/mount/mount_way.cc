@@ -64,6 +64,18 @@ bool is_same_mount(const MountedFileSystem& one, const MountedFileSystem& other)
          one.source == other.source;
 }
 
+/// True for a mount that someone else makes, though it looks like one of our unit: an automounter, or a user with FUSE
+/// on the source of a bind. If a link led our mount there, it would hide no other file.
+bool is_of_another(const MountedFileSystem& mount, const MountUnit& unit, const std::vector<MountedFileSystem>& now) {
+  if (unit.type == "none" && mount.target == unit.what) return true;
+  const MountedFileSystem* around = nullptr;
+  for (const MountedFileSystem& other : now) {
+    if (&other == &mount || !is_within(mount.target, other.target)) continue;
+    if (around == nullptr || other.target.size() >= around->target.size()) around = &other;
+  }
+  return around != nullptr && around->type == "autofs";
+}
+
 /// True for a mount that our unit makes. A tmpfs is known by its size and options alone.
 Result<bool> is_of_unit(const MountedFileSystem& mount, const MountUnit& unit, const NodeReader& node) {
   if (unit.what.starts_with("/dev/") && mount.source != unit.what) {
@@ -150,7 +162,7 @@ Result<void> detach_strays(const MountUnit& unit, const std::string& target,
   std::vector<std::string> failures;
   for (const MountedFileSystem& mount : now) {
     const bool is_old = std::ranges::any_of(before, [&](const auto& old) { return is_same_mount(mount, old); });
-    if (is_old) continue;
+    if (is_old || is_of_another(mount, unit, now)) continue;
     SPARK_TRY(const bool ours, is_of_unit(mount, unit, node));
     if (!ours) continue;
     found.push_back(mount.target);

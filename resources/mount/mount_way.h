@@ -45,8 +45,9 @@ Result<void> make_way(const std::string& target, Node& node);
 std::vector<Ineffective> foresee_ways(const ValuesByName& wanted, const NodeReader& node);
 
 /// I/O. Nothing if something is mounted at `target`. Else detaches the mounts of the unit that are not among `before`,
-/// because a link led them elsewhere. It runs no program by its name, because such a mount may hide the node's own.
-/// Errors: kVerifyFailed, naming these mounts; as mounted_file_systems().
+/// because a link led them elsewhere. A mount below an automounter stays, and so does one on the source of a bind. It
+/// runs no program by its name, because such a mount may hide the node's own. Errors: kVerifyFailed, naming these
+/// mounts; as mounted_file_systems().
 Result<void> detach_strays(const MountUnit& unit, const std::string& target,
                            const std::vector<MountedFileSystem>& before, Node& node);
 

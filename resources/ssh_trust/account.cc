@@ -87,7 +87,9 @@ Result<Account> look_up(const std::string& user, const NodeReader& node) {
   if (!line) return no_such_user(user);
   SPARK_TRY(Account account, parse_account(user, *line));
   // The agent would wait for a silent server as long as it likes, and with it all other changes of this node.
-  account.served_by = served_by(account.home, node);
+  UserPath place = path_in_home(account.home, {}, node);
+  account.served_by = std::move(place.served_by);
+  account.shared_mount = std::move(place.shared_mount);
   const Result<FileStatus> home = node.user_status(account.in_home(""));
   if (!home && home.error().code == ErrorCode::kUnreachable) return failure(home.error());
   if (!home && home.error().code == ErrorCode::kNotFound) {

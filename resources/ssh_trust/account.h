@@ -18,9 +18,12 @@ struct Account {
   std::uint32_t gid = 0;  ///< Of the primary group.
   std::filesystem::path home;
   std::string shell;
-  std::string served_by = {};  ///< As UserPath::served_by.
+  std::string served_by = {};               ///< As UserPath::served_by.
+  std::filesystem::path shared_mount = {};  ///< As UserPath::shared_mount.
 
-  UserPath in_home(std::string_view below) const { return {home, std::filesystem::path(below), {}, served_by}; }
+  UserPath in_home(std::string_view below) const {
+    return {home, std::filesystem::path(below), {}, served_by, shared_mount};
+  }
 };
 
 inline constexpr std::string_view kSshDirectory = ".ssh";

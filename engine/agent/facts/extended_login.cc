@@ -113,8 +113,7 @@ void read_login(const NodeReader& node, const std::string& process, ExtendedFact
   }
   const auto home = home_of(node, facts.login.user);
   if (home.empty()) return;
-  const UserPath file{home, ".nccl.conf", {}, served_by(home, node)};
-  read_nccl_file(home + "/.nccl.conf", node.read_user_file(file), facts);
+  read_nccl_file(home + "/.nccl.conf", node.read_user_file(path_in_home(home, ".nccl.conf", node)), facts);
 }
 
 }  // namespace sparkplan

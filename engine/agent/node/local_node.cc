@@ -302,7 +302,9 @@ Result<void> LocalNode::remove_directory(const fs::path& path) {
 
 Result<void> LocalNode::detach_mount(const fs::path& path) {
   if (!live_) return not_running();
-  if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return {};
+  SPARK_TRY(const FileDescriptor parent, open_without_links(path.parent_path()));
+  const std::string there = "/proc/self/fd/" + std::to_string(parent.get()) + "/" + path.filename().string();
+  if (::umount2(there.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return {};
   Error error = file_error("unmount", path);
   error.code = ErrorCode::kFailed;
   return failure(std::move(error));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/agent/kernel/file_descriptor.h"
+#include "engine/agent/node/home_time.h"
 #include "engine/agent/node/separate_access.h"
 #include "engine/node/node.h"
 
@@ -86,14 +87,15 @@ class LocalNode final : public Node {
   void unstage() { staged_.clear(); }
 
   /// While it lives, links() returns the result of its first call, until run() or pause(). A reply then describes one
-  /// moment, and the kernel is asked once. It asks file systems that were silent before again, and all of them together
-  /// have 20 s.
+  /// moment, and the kernel is asked once. It asks homes that were silent before again, and HomeTime shares out
+  /// `for_homes` among them.
   class OneMoment {
    public:
-    explicit OneMoment(const LocalNode& node) : node_(node) {
+    explicit OneMoment(const LocalNode& node, std::chrono::milliseconds for_homes = kTimeOfAllHomes) : node_(node) {
       node_.links_.emplace();
-      node_.silent_.clear();
-      node_.waited_ = {};
+      node_.silent_mounts_.clear();
+      node_.silent_homes_.clear();
+      node_.home_time_ = HomeTime(for_homes);
     }
     OneMoment(const OneMoment&) = delete;
     OneMoment& operator=(const OneMoment&) = delete;
@@ -132,8 +134,12 @@ class LocalNode final : public Node {
   using HomeAccess = std::function<Result<HomeAnswer>(const UserPath&)>;
   Result<HomeAnswer> access_home(const UserPath& path, std::chrono::milliseconds deadline,
                                  const HomeAccess& access) const;
-  Result<HomeAnswer> access_separately(const UserPath& path, const std::string& server,
-                                       std::chrono::milliseconds deadline, const HomeAccess& access) const;
+  Result<HomeAnswer> access_separately(const UserPath& path, std::chrono::milliseconds deadline,
+                                       const HomeAccess& access) const;
+  Result<HomeAnswer> in_timed_process(const UserPath& path, std::chrono::milliseconds deadline,
+                                      const HomeAccess& access) const;
+  Error note_silence(const UserPath& path) const;
+  Result<HomeAnswer> look_at_home_itself(const UserPath& path) const;
   Result<HomeAnswer> open_and_read(const UserPath& path, std::size_t max_bytes) const;
   Result<HomeAnswer> open_and_look(const UserPath& path) const;
 
@@ -157,10 +163,12 @@ class LocalNode final : public Node {
   /// Only within a OneMoment; empty before the first read. It never contains the loopback, but each agent has another
   /// interface.
   mutable std::optional<std::vector<LinkFacts>> links_;
-  /// UserPath::served_by of the homes that did not answer, and each home with a mount that did not.
-  mutable std::set<std::string> silent_;
-  /// For the accesses of separate processes, in this OneMoment.
-  mutable std::chrono::milliseconds waited_{0};
+  /// UserPath::shared_mount of homes that did not answer themselves.
+  mutable std::set<std::filesystem::path> silent_mounts_;
+  /// Homes in which something did not answer, with the error.
+  mutable std::map<std::filesystem::path, Error> silent_homes_;
+  /// Counts within a OneMoment only.
+  mutable HomeTime home_time_;
 };
 
 }  // namespace sparkplan

@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kModeOfNewDirectory = 0700;
 constexpr std::chrono::seconds kLongestLook{10};
 constexpr std::chrono::seconds kLongestChange{30};
-/// The controller waits 60 s for the facts.
-constexpr std::chrono::seconds kLongestOfAllHomes{20};
 /// In place of UserPath::served_by, once an access has met a mount. Its user may have made it a moment ago, and have
 /// chosen its name.
 constexpr const char* kMountOnTheWay = "another file system, or has one mounted in it";
@@ -43,16 +41,17 @@ tl::unexpected<Error> another_directory(const UserPath& file) {
                  "find out what replaces it while sparkplan writes there, then plan again");
 }
 
-tl::unexpected<Error> is_silent(const UserPath& path) {
-  return failure(ErrorCode::kUnreachable, path.home.string() + " is on " + path.served_by + ", which does not answer",
-                 "check its server, unmount it, or move the home of that user");
+Error is_silent(const UserPath& path) {
+  return make_error(ErrorCode::kUnreachable,
+                    path.home.string() + " is on " + path.served_by + ", which does not answer",
+                    "check its server, unmount it, or move the home of that user");
 }
 
-tl::unexpected<Error> has_no_time_left(const UserPath& path) {
-  return failure(ErrorCode::kUnreachable,
-                 path.home.string() + " is on " + path.served_by + ", and homes have taken " +
-                     std::to_string(kLongestOfAllHomes.count()) + " s already",
-                 "check the servers of the homes on this node");
+Error is_silent_inside(const UserPath& path) {
+  return make_error(ErrorCode::kUnreachable,
+                    path.home.string() + " is on " + path.served_by +
+                        ", which answers, but a file or a directory in this home does not",
+                    "look for a file system that is mounted in this home, and unmount it");
 }
 
 /// A user can mount a file system of their own, such as FUSE, on each directory and file in their home. This process
@@ -60,7 +59,9 @@ tl::unexpected<Error> has_no_time_left(const UserPath& path) {
 Mounts mounts_on(const UserPath& path) { return path.served_by.empty() ? Mounts::kRefused : Mounts::kEntered; }
 
 /// Another path in the same home.
-UserPath beside(const UserPath& path, fs::path below) { return {path.home, std::move(below), {}, path.served_by}; }
+UserPath beside(const UserPath& path, fs::path below) {
+  return {path.home, std::move(below), {}, path.served_by, path.shared_mount};
+}
 
 /// Opens a path below an open directory. It follows no link and never leaves the directory.
 Result<FileDescriptor> open_beneath(int directory, const fs::path& relative, int flags, const fs::path& whole,
@@ -191,27 +192,62 @@ Result<FileDescriptor> LocalNode::open_user_file(const UserPath& path, int flags
 /// mount has changed nothing but to make directories on the way, and the other process makes all checks again.
 Result<HomeAnswer> LocalNode::access_home(const UserPath& path, std::chrono::milliseconds deadline,
                                           const HomeAccess& access) const {
-  if (!path.served_by.empty()) return access_separately(path, path.served_by, deadline, access);
+  if (!path.served_by.empty()) return access_separately(path, deadline, access);
   auto answer = access(path);
   if (answer || answer.error().sys_errno != EXDEV) return answer;
   UserPath beyond = path;
   beyond.served_by = kMountOnTheWay;
-  return access_separately(beyond, path.home.string(), deadline, access);
+  return access_separately(beyond, deadline, access);
 }
 
 /// An open or a read of a file system whose server is silent ends only with its process, so another process does it.
-Result<HomeAnswer> LocalNode::access_separately(const UserPath& path, const std::string& server,
-                                                std::chrono::milliseconds deadline, const HomeAccess& access) const {
-  if (silent_.contains(server)) return is_silent(path);
-  if (links_) deadline = std::min(deadline, kLongestOfAllHomes - waited_);
-  if (deadline <= std::chrono::milliseconds(0)) return has_no_time_left(path);
+Result<HomeAnswer> LocalNode::access_separately(const UserPath& path, std::chrono::milliseconds deadline,
+                                                const HomeAccess& access) const {
+  if (silent_mounts_.contains(path.shared_mount)) return failure(is_silent(path));
+  const auto silent = silent_homes_.find(path.home);
+  if (silent != silent_homes_.end()) return failure(silent->second);
+  if (links_) deadline = std::min(deadline, home_time_.left_for(path.home));
+  if (deadline <= std::chrono::milliseconds(0)) return failure(home_time_.used_up(path));
+  auto answer = in_timed_process(path, deadline, access);
+  if (answer || !is_missed_deadline(answer.error())) return answer;
+  return failure(home_time_.shows_silence(deadline) ? note_silence(path) : home_time_.used_up(path));
+}
+
+Result<HomeAnswer> LocalNode::in_timed_process(const UserPath& path, std::chrono::milliseconds deadline,
+                                               const HomeAccess& access) const {
   const auto begin = std::chrono::steady_clock::now();
   auto answer = in_separate_process([&] { return access(path); }, root_.get(), deadline);
   const auto took = std::chrono::steady_clock::now() - begin;
-  if (links_) waited_ += std::chrono::duration_cast<std::chrono::milliseconds>(took);
-  if (answer || answer.error().code != ErrorCode::kUnreachable) return answer;
-  silent_.insert(server);
-  return is_silent(path);
+  if (links_) home_time_.add(path, std::chrono::duration_cast<std::chrono::milliseconds>(took));
+  return answer;
+}
+
+/// The user may have mounted a program of theirs in the home. Then the file system of the home, on which other homes
+/// may be, is not silent.
+Error LocalNode::note_silence(const UserPath& path) const {
+  if (path.served_by == kMountOnTheWay) return silent_homes_.insert_or_assign(path.home, is_silent(path)).first->second;
+  const auto look = [&](const UserPath& home) { return look_at_home_itself(home); };
+  const auto itself = in_timed_process(beside(path, {}), home_time_.for_home_itself(), look);
+  const bool answers = itself || !is_missed_deadline(itself.error());
+  if (!answers && !path.shared_mount.empty()) {
+    silent_mounts_.insert(path.shared_mount);
+    return is_silent(path);
+  }
+  return silent_homes_.insert_or_assign(path.home, answers ? is_silent_inside(path) : is_silent(path)).first->second;
+}
+
+/// Asks the server, and not what the kernel remembers of its answers. If other homes share the file system of this one,
+/// it enters no mount on the home, which the user may have made since the list of mounts was read.
+Result<HomeAnswer> LocalNode::look_at_home_itself(const UserPath& path) const {
+  SPARK_TRY(const FileDescriptor above, open_above(path));
+  const Mounts mounts = path.shared_mount.empty() ? Mounts::kEntered : Mounts::kRefused;
+  SPARK_TRY(const FileDescriptor home,
+            open_beneath(above.get(), path.home.filename(), O_PATH | O_DIRECTORY, path.home, mounts));
+  struct statx status {};
+  if (::statx(home.get(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &status) != 0) {
+    return failure(file_error("stat", path.home));
+  }
+  return HomeAnswer{};
 }
 
 /// The bytes and the status are of the same file, whatever its owner puts at the path meanwhile. Opening a device may

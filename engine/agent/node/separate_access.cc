@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatienceAfterKill{1};
+constexpr std::chrono::milliseconds kPatienceAfterKill{1000};
 constexpr int kPollMs = 5;
 
 /// The beginning of an answer. Its texts follow in the order of their lengths. Both processes are one program.
@@ -146,9 +146,9 @@ std::optional<std::string> read_until(int from, Clock::time_point end) {
 }
 
 /// A process that waits in the kernel for a device or a server ends only when the kernel lets it.
-void end_process(pid_t process) {
+void end_process(pid_t process, std::chrono::milliseconds patience) {
   ::kill(process, SIGKILL);
-  const auto patience_ends = Clock::now() + kPatienceAfterKill;
+  const auto patience_ends = Clock::now() + patience;
   while (::waitpid(process, nullptr, WNOHANG) == 0 && Clock::now() < patience_ends) ::poll(nullptr, 0, kPollMs);
 }
 
@@ -166,7 +166,8 @@ Result<HomeAnswer> in_separate_process(const std::function<Result<HomeAnswer>()>
   if (process == 0) do_the_work(work, needed, theirs.get(), parent);
   theirs.replace(-1);
   const auto encoded = read_until(ours.get(), Clock::now() + deadline);
-  end_process(process);
+  // A short deadline is part of a short time for many homes.
+  end_process(process, std::min(kPatienceAfterKill, deadline / 4));
   if (!encoded) return failure(ErrorCode::kUnreachable, "there was no answer in time");
   auto answer = answer_in(*encoded);
   if (!answer) return failure(ErrorCode::kFailed, "a process that was to access a home ended early");

@@ -19,8 +19,12 @@ struct HomeAnswer {
 /// answer ends only with its process: at the deadline the copy is killed, and so it makes no later change. It has the
 /// descriptor `needed`, and no other one: a copy that the kernel does not let end holds neither the lock nor the
 /// connection of this process.
-/// Errors: those of the work; kUnreachable (deadline); kFailed (no process could be made, or it ended early).
+/// Errors: those of the work; is_missed_deadline(); kFailed (no process could be made, or it ended early).
 Result<HomeAnswer> in_separate_process(const std::function<Result<HomeAnswer>()>& work, int needed,
                                        std::chrono::milliseconds deadline);
+
+/// True for the error of in_separate_process() at its deadline. An access that fails has an errno: a server, also a
+/// program of a user, can answer with one that means kUnreachable.
+inline bool is_missed_deadline(const Error& error) { return error.code == ErrorCode::kUnreachable && !error.sys_errno; }
 
 }  // namespace sparkplan

@@ -1,6 +1,8 @@
 #include "engine/agent/state/running_jobs.h"
 
 #include <dirent.h>
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,15 +133,31 @@ struct Starter {
   JobRecord record;
 };
 
-/// The user that counts as the owner of a job. A user may have the numbers of thousands of other users in a namespace,
-/// but only one login, which the kernel keeps. Source: proc_pid_loginuid(5), subuid(5).
-std::string owner_of(const std::string& process, const std::string& uid) {
-  constexpr std::string_view kNoLogin = "4294967295";
-  std::string login = kernel_line(process + "/loginuid");
-  return login.empty() || login == kNoLogin ? uid : login;
+/// The number of the user who has made the user namespace of a process, or the outermost one around it. Nothing for a
+/// process in our own namespace. Source: ioctl_ns(2), user_namespaces(7).
+std::optional<uid_t> maker_of_namespace(const std::string& process) {
+  std::optional<uid_t> maker;
+  const auto ours = status_of("/proc/self/ns/user");
+  FileDescriptor space(::open((process + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+  while (ours && space.get() >= 0) {
+    struct stat status {};
+    if (::fstat(space.get(), &status) != 0) return maker;
+    if (status.st_ino == ours->st_ino && status.st_dev == ours->st_dev) return maker;
+    uid_t user = 0;
+    if (::ioctl(space.get(), NS_GET_OWNER_UID, &user) != 0) return maker;
+    maker = user;
+    space.replace(::ioctl(space.get(), NS_GET_PARENT));
+  }
+  return maker;
 }
 
 }  // namespace
+
+std::string owner_of_job(std::int64_t pid) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  const auto maker = maker_of_namespace(process);
+  return maker ? "namespace of " + std::to_string(*maker) : uid_of(process);
+}
 
 std::string user_named(std::string_view passwd, std::string_view uid) {
   for (const auto line : split_lines(passwd)) {
@@ -174,7 +192,7 @@ std::vector<RunningJob> running_jobs(const std::string& starter) {
     // A process that has ended meanwhile has no status any more.
     std::string uid = uid_of(process);
     if (uid.empty()) continue;
-    std::string owner = owner_of(process, uid);
+    std::string owner = owner_of_job(pid);
     if (++jobs_of[owner] > kMostRunningJobs) continue;
     owners.push_back(std::move(owner));
     starters.push_back({pid, std::move(uid), *std::move(record)});

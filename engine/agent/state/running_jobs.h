@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@ namespace sparkplan {
 /// executable, user and start time; the record is what the starter's user wrote. At most kMostRunningJobs, by
 /// fair_share() of the users. Only root sees the jobs of other users. Source: proc(5).
 std::vector<RunningJob> running_jobs(const std::string& starter = std::string(kJobStarterFile));
+
+/// I/O, read-only. The user for whom the job of a process counts: "1001". A user may have the numbers of thousands of
+/// other users in a namespace, and choose the login of a process without one. So a process in a namespace counts for
+/// the user who has made it: "namespace of 1001". Empty for a process that has ended.
+std::string owner_of_job(std::int64_t pid);
 
 /// Pure. The places in `owners` of at most `most` things, in their order. Each owner gets one before any gets another
 /// one, and so no owner keeps the first of another one out by many.

@@ -1,5 +1,6 @@
 // File systems that are mounted in a user's home. The user can mount FUSE there, with a server that never answers.
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -7,10 +8,12 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/agent/node/local_node.h"
 #include "engine/agent/node/separate_access.h"
@@ -44,14 +47,13 @@ bool have_own_mounts() {
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
 }
 
-/// The result of `look` in a process that has mounted one path of the node on another. Nothing where mounts are not
-/// permitted.
-std::optional<std::string> with_mount(const ScratchDirectory& root, const std::string& what, const std::string& where,
-                                      const std::function<std::string(LocalNode&)>& look) {
+using Look = std::function<std::string(LocalNode&)>;
+
+/// The result of `look` in a process with mounts of its own. Nothing where mounts are not permitted.
+std::optional<std::string> with_own_mounts(const ScratchDirectory& root, const std::function<bool()>& mount,
+                                           const Look& look) {
   const auto work = [&]() -> Result<HomeAnswer> {
-    const bool mounted =
-        have_own_mounts() && ::mount((root / what).c_str(), (root / where).c_str(), nullptr, MS_BIND, nullptr) == 0;
-    if (!mounted) return failure(system_error("mount", ENOSYS));
+    if (!have_own_mounts() || !mount()) return failure(system_error("mount", ENOSYS));
     SPARK_TRY(LocalNode node, LocalNode::open(root.path()));
     return HomeAnswer{{}, look(node)};
   };
@@ -62,6 +64,39 @@ std::optional<std::string> with_mount(const ScratchDirectory& root, const std::s
   REQUIRE(answer.error().sys_errno == ENOSYS);
   WARN("SKIPPED: this process may not mount");
   return std::nullopt;
+}
+
+/// The same, with one path of the node mounted on another.
+std::optional<std::string> with_mount(const ScratchDirectory& root, const std::string& what, const std::string& where,
+                                      const Look& look) {
+  const auto mount = [&] {
+    return ::mount((root / what).c_str(), (root / where).c_str(), nullptr, MS_BIND, nullptr) == 0;
+  };
+  return with_own_mounts(root, mount, look);
+}
+
+enum class Fuse { kSilent, kRefusing };
+
+/// Answers the first request of the kernel so that each access fails with ECONNREFUSED.
+bool refuse(int server) {
+  std::vector<char> request(FUSE_MIN_READ_BUFFER);
+  if (::read(server, request.data(), request.size()) < static_cast<ssize_t>(sizeof(fuse_in_header))) return false;
+  fuse_in_header asked{};
+  std::memcpy(&asked, request.data(), sizeof asked);
+  const fuse_out_header answer{sizeof(fuse_out_header), -EPERM, asked.unique};
+  return ::write(server, &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
+}
+
+/// The same, with a file system of a user's program at a path of the node.
+std::optional<std::string> with_fuse(const ScratchDirectory& root, const std::string& where, Fuse kind,
+                                     const Look& look) {
+  const auto mount = [&] {
+    const int server = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    const std::string options = "fd=" + std::to_string(server) + ",rootmode=40000,user_id=0,group_id=0";
+    if (server < 0 || ::mount("x", (root / where).c_str(), "fuse", 0, options.c_str()) != 0) return false;
+    return kind == Fuse::kSilent || refuse(server);
+  };
+  return with_own_mounts(root, mount, look);
 }
 
 long page_faults_of_ended_children() {
@@ -159,6 +194,104 @@ TEST_CASE("home: a file system that is mounted on a file is entered by another p
         "a status by another process, mounted by another process, busy by another process, busy by this process, ");
   CHECK(root.read("/home/nvidia/.ssh/authorized_keys") == "hidden");
   CHECK(root.read("/disk/authorized_keys") == "mounted");
+}
+
+namespace {
+
+/// So a silent home takes half a second.
+constexpr std::chrono::seconds kShortTime{4};
+
+UserPath shared(const std::string& home, const std::string& below = {}) {
+  return {home, below, {}, "ext4 /dev/sdb1", "/home"};
+}
+
+struct TwoHomes {
+  ScratchDirectory root;
+
+  TwoHomes() {
+    root.write("/home/mallory/.ssh/authorized_keys", "hers");
+    root.write("/home/zoe/.ssh/authorized_keys", "zoe's");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("home: a user's silent mount in a home is no silence of the file system on which other homes are") {
+  const TwoHomes homes;
+  const std::string place = GENERATE("/home/mallory/.ssh", "/home/mallory");
+  INFO(place);
+  const auto look = [&](LocalNode& node) {
+    const LocalNode::OneMoment moment(node, kShortTime);
+    std::string all = in_words(node.read_user_file(shared("/home/mallory", ".ssh/authorized_keys"))) + ", ";
+    all += with_its_process([&] { return node.user_status(shared("/home/mallory", ".ssh")); });
+    return all + with_its_process([&] { return node.read_user_file(shared("/home/zoe", ".ssh/authorized_keys")); });
+  };
+  const auto seen = with_fuse(homes.root, place, Fuse::kSilent, look);
+  if (!seen) return;
+  const std::string error =
+      "/home/mallory is on ext4 /dev/sdb1, which answers, but a file or a directory in this home does not";
+  CHECK(*seen == error + ", " + error + " by this process, zoe's by another process, ");
+}
+
+TEST_CASE("home: an access that fails is no silence, whatever error the server of a mount chooses") {
+  const TwoHomes homes;
+  const auto look = [&](LocalNode& node) {
+    const LocalNode::OneMoment moment(node, kShortTime);
+    const auto refused = node.read_user_file(shared("/home/mallory", ".ssh/authorized_keys"));
+    std::string all = !refused && refused.error().sys_errno == ECONNREFUSED ? "refused, " : "not refused, ";
+    all += in_words(node.user_status(shared("/home/mallory"))) + ", ";
+    return all + in_words(node.read_user_file(shared("/home/zoe", ".ssh/authorized_keys")));
+  };
+  const auto seen = with_fuse(homes.root, "/home/mallory/.ssh", Fuse::kRefusing, look);
+  if (seen) CHECK(*seen == "refused, a status, zoe's");
+}
+
+TEST_CASE("home: if a home itself is silent, all homes on its file system are, and only the first one is waited for") {
+  const TwoHomes homes;
+  homes.root.make_directory("/other/alice");
+  const auto look = [&](LocalNode& node) {
+    const LocalNode::OneMoment moment(node, kShortTime);
+    const UserPath alice{"/other/alice", {}, {}, "ext4 /dev/sdc1", "/other"};
+    std::string all = in_words(node.read_user_file(shared("/home/zoe", ".ssh/authorized_keys"))) + ", ";
+    all += with_its_process([&] { return node.user_status(shared("/home/mallory")); });
+    return all + with_its_process([&] { return node.user_status(alice); });
+  };
+  const auto seen = with_fuse(homes.root, "/home", Fuse::kSilent, look);
+  if (!seen) return;
+  CHECK(*seen ==
+        "/home/zoe is on ext4 /dev/sdb1, which does not answer, "
+        "/home/mallory is on ext4 /dev/sdb1, which does not answer by this process, a status by another process, ");
+}
+
+TEST_CASE("home: a silent home that is a mount itself is silent alone") {
+  const TwoHomes homes;
+  const auto look = [&](LocalNode& node) {
+    const LocalNode::OneMoment moment(node, kShortTime);
+    const UserPath hers{"/home/mallory", ".ssh", {}, "nfs4 10.0.0.66:/home/mallory"};
+    const UserPath keys{"/home/zoe", ".ssh/authorized_keys", {}, "nfs4 10.0.0.66:/home/mallory"};
+    return in_words(node.user_status(hers)) + ", " + in_words(node.read_user_file(keys));
+  };
+  const auto seen = with_fuse(homes.root, "/home/mallory", Fuse::kSilent, look);
+  if (!seen) return;
+  CHECK(*seen == "/home/mallory is on nfs4 10.0.0.66:/home/mallory, which does not answer, zoe's");
+}
+
+TEST_CASE("node: a mount is detached only where no link is on the way to it") {
+  const ScratchDirectory root;
+  root.write("/disk/file", "mounted");
+  root.make_directory("/there/mount");
+  root.make_link("/link", "there");
+  const auto look = [&](LocalNode& /*of_root*/) {
+    auto node = LocalNode::open("/");
+    if (!node) return in_words(node.error());
+    const Result<void> by_link = node->detach_mount(root / "/link/mount");
+    std::string all = !by_link && by_link.error().code == ErrorCode::kRefused ? "refused, " : "not refused, ";
+    all += root.exists("/there/mount/file") ? "there, " : "gone, ";
+    all += in_words(node->detach_mount(root / "/there/mount"));
+    return all + (root.exists("/there/mount/file") ? ", there" : ", gone");
+  };
+  const auto seen = with_mount(root, "/disk", "/there/mount", look);
+  if (seen) CHECK(*seen == "refused, there, done, gone");
 }
 
 TEST_CASE("home: without a mount in it, no other process is made, also beside other homes with mounts") {

@@ -1,12 +1,20 @@
 // Which jobs the agent finds, with the shipped process starter.
 #include "engine/agent/state/running_jobs.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <thread>
 
 #include "engine/agent/node/utc_time.h"
@@ -56,6 +64,38 @@ class Starter {
   }
 
   ChildProcess child_;
+};
+
+/// A process that waits until its object ends, after it has made something of itself. Not `ready` where the system does
+/// not permit that.
+class WaitingProcess {
+ public:
+  explicit WaitingProcess(const std::function<bool()>& make) {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const char made = make() ? 'y' : 'n';
+      if (::write(ends[1], &made, 1) != 1) ::_exit(1);
+      while (true) ::pause();
+    }
+    ::close(ends[1]);
+    char made = 'n';
+    ready = ::read(ends[0], &made, 1) == 1 && made == 'y';
+    ::close(ends[0]);
+  }
+  WaitingProcess(const WaitingProcess&) = delete;
+  WaitingProcess& operator=(const WaitingProcess&) = delete;
+  ~WaitingProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  std::string owner() const { return owner_of_job(pid_); }
+
+  bool ready = false;
+
+ private:
+  pid_t pid_ = 0;
 };
 
 }  // namespace
@@ -132,6 +172,37 @@ TEST_CASE("the jobs of one user, however many, do not hide those of another one"
   CHECK(fair_share({"a", "a", "b"}, 2) == std::vector<std::size_t>{0, 2});
   CHECK(fair_share({"a", "a", "b"}, 9) == std::vector<std::size_t>{0, 1, 2});
   CHECK(fair_share({}, 9).empty());
+}
+
+TEST_CASE("a job counts for its user, whatever login or namespace the user has chosen for it") {
+  const uid_t user = ::geteuid() == 0 ? 4711 : ::geteuid();
+  const auto become = [&] { return ::setresuid(user, user, user) == 0; };
+  const auto choose_login = [&] {
+    std::ofstream login("/proc/self/loginuid");
+    return static_cast<bool>(login << 1001 << std::flush) && become();
+  };
+  const WaitingProcess plain(become);
+  REQUIRE(plain.ready);
+  CHECK(plain.owner() == std::to_string(user));
+  if (const WaitingProcess of_login(choose_login); of_login.ready) {
+    CHECK(of_login.owner() == std::to_string(user));
+  } else {
+    WARN("SKIPPED: this process may not choose a login");
+  }
+  // A namespace in which the user has numbers can have another one in it.
+  const auto enter_namespaces = [&] {
+    const std::string group = std::to_string(::getegid());
+    if (!become() || ::prctl(PR_SET_DUMPABLE, 1) != 0 || ::unshare(CLONE_NEWUSER) != 0) return false;
+    std::ofstream("/proc/self/setgroups") << "deny";
+    std::ofstream("/proc/self/gid_map") << "0 " + group + " 1";
+    std::ofstream("/proc/self/uid_map") << "0 " + std::to_string(user) + " 1";
+    return ::unshare(CLONE_NEWUSER) == 0;
+  };
+  if (const WaitingProcess in_namespace(enter_namespaces); in_namespace.ready) {
+    CHECK(in_namespace.owner() == "namespace of " + std::to_string(user));
+  } else {
+    WARN("SKIPPED: this process may not make a user namespace");
+  }
 }
 
 TEST_CASE("a user is named from the text of /etc/passwd") {

@@ -6,6 +6,7 @@
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
+#include "resources/mount/mount_way.h"
 #include "tests/support/fake_storage.h"
 #include "tests/unit/resources/storage/storage_entries.h"
 
@@ -179,6 +180,25 @@ TEST_CASE("mount: a mount that a link led elsewhere is detached before any progr
   CHECK(mounted_at(*mounts, "/srv/other") != nullptr);
   CHECK(mounted_at(*mounts, "/run/user/1001") != nullptr);
   CHECK(node.log() == std::vector<FakeNode::Write>{{"detach", "/usr/local/sbin"}});
+}
+
+TEST_CASE("mount: a mount of an automounter or of a user that looks like the failed one is not detached", "[storage]") {
+  FakeNode node = node_of_two_users();
+  node.add_directory_of_user("/home/alice/project", 0750, kAlice, kAlice);
+  const bool binds = GENERATE(false, true);
+  add_mount(node, "auto.data", "/auto", "autofs", "rw");
+  const auto before = mounted_file_systems(node);
+  REQUIRE(before);
+  add_mount(node, "10.0.0.9:/data", "/auto/data", "nfs4", "rw");
+  add_mount(node, "alice", "/home/alice/project", "fuse.x", "rw,user_id=1001");
+  const std::string source = binds ? "{bind: /home/alice/project}" : "{nfs: {server: 10.0.0.9, path: /data}}";
+  const auto mounts = mounts_of("  - {target: /srv/a, source: " + source + "}\n");
+  const auto unit = mount::parse_unit(mount::render_unit(mounts.front()));
+  const auto done = mount::detach_strays(unit, "/srv/a", *before, node);
+  INFO((done ? "" : done.error().describe()));
+  CHECK(done);
+  CHECK(mounted_at(*mounted_file_systems(node), "/auto/data") != nullptr);
+  CHECK(mounted_at(*mounted_file_systems(node), "/home/alice/project") != nullptr);
 }
 
 TEST_CASE("mount: a plan warns of a bind whose source another user could replace with a link, and names the user",
