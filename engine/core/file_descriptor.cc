@@ -10,15 +10,21 @@ namespace sparkplan {
 
 Result<std::string> read_up_to(int file, std::size_t most, const std::string& name) {
   std::string text;
+  SPARK_CHECK(append_up_to(file, most, name, text));
+  return text;
+}
+
+Result<void> append_up_to(int file, std::size_t most, const std::string& name, std::string& text) {
   std::array<char, 65536> buffer{};
-  while (text.size() < most) {
-    const auto count = ::read(file, buffer.data(), std::min(buffer.size(), most - text.size()));
+  while (most > 0) {
+    const auto count = ::read(file, buffer.data(), std::min(buffer.size(), most));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failure(system_error("read " + name, errno));
     if (count == 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(count));
+    most -= static_cast<std::size_t>(count);
   }
-  return text;
+  return {};
 }
 
 bool write_fully(int file, std::string_view bytes) {

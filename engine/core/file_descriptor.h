@@ -39,6 +39,8 @@ class FileDescriptor {
 /// I/O. The next bytes of a file up to its end, at most `most`. `name`: for the error.
 /// Errors: those of read(2).
 Result<std::string> read_up_to(int file, std::size_t most, const std::string& name);
+/// As read_up_to(), appended to `text`. With enough capacity, no second copy of the text is made.
+Result<void> append_up_to(int file, std::size_t most, const std::string& name, std::string& text);
 
 /// I/O. False if write(2) failed: errno has the reason.
 bool write_fully(int file, std::string_view bytes);

@@ -16,6 +16,7 @@ using namespace json_text;
 
 enum class Dialect {
   kLossless,   // encode_json()
+  kShort,      // encode_short_json()
   kCanonical,  // encode_json() with sorted keys, for digests
   kPublic,     // public_json()
 };
@@ -97,11 +98,35 @@ class Writer {
   }
 
   void write_string(std::string_view text) {
-    if (dialect_ == Dialect::kPublic || is_valid_utf8(text)) {
+    const bool is_short = dialect_ == Dialect::kShort;
+    if (dialect_ == Dialect::kPublic || (is_valid_utf8(text) && !(is_short && is_mostly_escapes(text)))) {
       write_quoted(text);
     } else {
-      write_marker(kBase64, base64_encode(text));
+      write_base64(text);
     }
+  }
+
+  /// True if the text would take more than twice its bytes.
+  static bool is_mostly_escapes(std::string_view text) {
+    if (text.size() < kShortestEncoded) return false;
+    std::size_t bytes = 0;
+    const TextSink count = [&](std::string_view piece) { bytes += piece.size(); };
+    Writer writer(Dialect::kLossless, -1, &count);
+    writer.write_quoted(text);
+    std::move(writer).finish();
+    return bytes > 2 * text.size() + kQuotes;
+  }
+
+  /// In pieces that end between two groups of the encoding.
+  void write_base64(std::string_view bytes) {
+    begin_marker(kBase64);
+    out_ += '"';
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kEncodedBytes))) {
+      out_ += base64_encode(bytes.substr(0, kEncodedBytes));
+      hand_over(kPieceBytes);
+    }
+    out_ += '"';
+    close('}');
   }
 
   void write_unknown(const Value::Unknown& unknown) {
@@ -227,6 +252,10 @@ class Writer {
 
   /// Few calls of the sink, and little memory.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kEncodedBytes = kPieceBytes / 4 * 3;
+  /// Of a shorter text, the marker would take more than the escapes.
+  static constexpr std::size_t kShortestEncoded = 64;
+  static constexpr std::size_t kQuotes = 2;
 
   Dialect dialect_;
   int indent_;
@@ -248,6 +277,10 @@ std::string encode_json(const Value& value, int indent) { return write(value, Di
 
 void encode_json(const Value& value, int indent, const TextSink& sink) {
   write(value, Dialect::kLossless, indent, &sink);
+}
+
+void encode_short_json(const Value& value, int indent, const TextSink& sink) {
+  write(value, Dialect::kShort, indent, &sink);
 }
 
 std::string public_json(const Value& value, int indent) { return write(value, Dialect::kPublic, indent); }

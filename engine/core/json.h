@@ -20,6 +20,9 @@ std::string encode_json(const Value& value, int indent = -1);
 using TextSink = std::function<void(std::string_view piece)>;
 /// As encode_json(), without holding the whole text: a node can report megabytes of characters that are escaped.
 void encode_json(const Value& value, int indent, const TextSink& sink);
+/// As encode_json() in pieces, and decode_json() reads it. A text that would take more than twice its bytes becomes
+/// {"$base64": "..."}: otherwise a node could have a reader hold six times what it has reported.
+void encode_short_json(const Value& value, int indent, const TextSink& sink);
 
 /// The cost of one value in JsonLimits. A map entry costs this much, a list item two thirds of it.
 inline constexpr std::size_t kJsonValueWeight = 136;

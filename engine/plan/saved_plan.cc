@@ -95,18 +95,21 @@ Value sealed(SavedPlan plan) {
   return whole;
 }
 
-Result<SavedPlan> decode_saved_plan(std::string_view text) {
+namespace {
+
+/// The content, without the digest that it was compared with.
+Result<Value> unsealed(std::string_view text) {
   if (is_too_large(text)) {
     return failure(ErrorCode::kInvalidInput, "the saved plan is larger than any that sparkplan makes",
                    std::string(kMakeAnother));
   }
   // The plans of all nodes: larger than any message.
-  const auto value = decode_json(text, JsonLimits{kMostPlanBytes + kMostPlanValues * kJsonValueWeight});
+  auto value = decode_json(text, JsonLimits{kMostPlanBytes + kMostPlanValues * kJsonValueWeight});
   if (!value) return damaged("it is truncated or not JSON (" + value.error().describe() + ")");
-  const auto* found = value->find(kKey);
+  Value* found = value->find(kKey);
   if (found == nullptr || !found->is_map()) return damaged("its content is missing");
   if (value->entries()->size() != 1) return damaged("it contains more than the plan");
-  Value body = *found;
+  Value body = std::move(*found);
   SPARK_CHECK(check_format(body));
   const auto seal = body.text_or("digest", "");
   body.erase("digest");
@@ -114,7 +117,16 @@ Result<SavedPlan> decode_saved_plan(std::string_view text) {
     return failure(ErrorCode::kInvalidInput, "the saved plan is not as it was written: its digest does not match",
                    "do not edit a plan: change cluster.yaml and " + std::string(kMakeAnother));
   }
-  auto plan = decode<SavedPlan>(body);
+  return body;
+}
+
+}  // namespace
+
+Result<SavedPlan> decode_saved_plan(std::string text) {
+  auto body = unsealed(text);
+  std::string().swap(text);
+  if (!body) return failure(std::move(body).error());
+  auto plan = decode<SavedPlan>(*body);
   if (!plan) return damaged(plan.error().describe());
   SPARK_CHECK(check_consistency(*plan));
   return plan;

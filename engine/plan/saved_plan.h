@@ -59,16 +59,17 @@ bool is_too_large(std::string_view text);
 /// True for a text that is, or was meant to be, a saved plan instead of a cluster.yaml.
 bool is_saved_plan(std::string_view text);
 
-/// The plan under the single key "sparkplan_plan", with a digest over all of it. Its text is encode_json() of this
-/// Value with the indent kPlanIndent, and a newline at the end. Schema: schemas/plan.schema.json.
+/// The plan under the single key "sparkplan_plan", with a digest over all of it. Its text is encode_short_json()
+/// of this Value with the indent kPlanIndent, and a newline at the end. Schema: schemas/plan.schema.json.
 Value sealed(SavedPlan plan);
 inline constexpr int kPlanIndent = 1;
 
 /// The digest detects damage, but not intent: a user who edits a plan can compute a new one. A plan's displayed changes
-/// are compared with its cluster.yaml by check_belongs(), and with the nodes by hold_to().
+/// are compared with its cluster.yaml by check_belongs(), and with the nodes by hold_to(). `text` is freed before the
+/// plan is made of its values: a text can take twice as much memory.
 /// Errors: kInvalidInput for a file that is damaged, was edited, contradicts itself or is too large; kUnsupported for
 /// another major version.
-Result<SavedPlan> decode_saved_plan(std::string_view text);
+Result<SavedPlan> decode_saved_plan(std::string text);
 
 /// The rules of its lists and texts, which only the limits above bound: they are the program's own.
 inline constexpr FieldRule kPlanText = kOptional.no_longer_than(kMostPlanBytes);

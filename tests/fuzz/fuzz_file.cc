@@ -82,7 +82,7 @@ void use_plan(const SavedPlan& plan) {
 }
 
 void read_plan(std::string_view text) {
-  const auto plan = decode_saved_plan(text);
+  const auto plan = decode_saved_plan(std::string(text));
   if (!plan) {
     if (plan.error().code == ErrorCode::kUnsupported) require_printable(plan.error().describe(), "an error");
     return;

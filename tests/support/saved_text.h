@@ -11,7 +11,7 @@ namespace sparkplan::test {
 /// The text of the file that `plan -o` writes, which it writes in pieces.
 inline std::string saved_text(SavedPlan plan) {
   std::string text;
-  encode_json(sealed(std::move(plan)), kPlanIndent, [&](std::string_view piece) { text += piece; });
+  encode_short_json(sealed(std::move(plan)), kPlanIndent, [&](std::string_view piece) { text += piece; });
   return text += '\n';
 }
 

@@ -1,6 +1,5 @@
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/input/saved_plan_file.h"
-#include "engine/core/json.h"
 #include "engine/report/plan/saved_plan_text.h"
 
 namespace sparkplan {
@@ -17,7 +16,7 @@ Result<ExitCode> run_show(const ShowOptions& options, Console& console) {
   const auto& [saved, loaded, signature] = **opened;
   if (!signature.empty()) console.remark(signature);
   if (options.json) {
-    console.result(public_json(to_json_value(saved, *loaded.cluster)) + "\n");
+    console.result_json(to_json_value(saved, *loaded.cluster));
     return ExitCode::kDone;
   }
   console.diagnostics(saved.report.diagnostics, saved.source);

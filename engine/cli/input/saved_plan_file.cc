@@ -69,10 +69,14 @@ Result<std::optional<std::string>> read_plan_text(const std::string& path) {
   const auto file = open_to_read(path);
   auto text = beginning_of(file);
   if (!text || !is_saved_plan(*text)) return std::optional<std::string>();
-  SPARK_TRY(const auto rest, read_up_to(file.get(), kMostPlanBytes, "the plan"));
-  if (rest.size() == kMostPlanBytes)
+  // At once: a text that grows is copied.
+  struct stat status {};
+  if (::fstat(file.get(), &status) == 0)
+    text->reserve(std::min(static_cast<std::size_t>(status.st_size), kMostPlanBytes));
+  SPARK_CHECK(append_up_to(file.get(), kMostPlanBytes, "the plan", *text));
+  if (text->size() > kMostPlanBytes)
     return failure(ErrorCode::kInvalidInput, path + " is larger than any plan that sparkplan makes");
-  return std::optional(*text + rest);
+  return text;
 }
 
 Error why_no_saved_plan(const std::string& path) {
@@ -87,7 +91,7 @@ Error why_no_saved_plan(const std::string& path) {
 }
 
 Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const SignerOptions& signer) {
-  SPARK_TRY(const auto text, read_plan_text(path));
+  SPARK_TRY(auto text, read_plan_text(path));
   if (!text && !signer.wanted()) return std::optional<OpenedPlan>();
   if (!text) {
     Error error = why_no_saved_plan(path);
@@ -98,7 +102,7 @@ Result<std::optional<OpenedPlan>> open_saved_plan(const std::string& path, const
   if (signer.wanted()) {
     SPARK_TRY(opened.signature, verify_plan_signature(*text, path, signer));
   }
-  auto plan = decode_saved_plan(*text);
+  auto plan = decode_saved_plan(std::move(*text));
   if (!plan) return failure(std::move(plan).error().within(path));
   opened.plan = std::move(*plan);
   auto loaded = load_embedded(opened.plan);
@@ -129,15 +133,15 @@ Result<void> check_plan_destination(const std::string& path) {
 Result<void> write_saved_plan(const std::string& path, SavedPlan plan) {
   const Value whole = sealed(std::move(plan));
   PlanSize size;
-  encode_json(whole, kPlanIndent, [&](std::string_view piece) { size.add(piece); });
+  encode_short_json(whole, kPlanIndent, [&](std::string_view piece) { size.add(piece); });
   if (size.is_too_large()) {
     return failure(ErrorCode::kInvalidInput, "the plan is too large to be saved",
                    "save it in parts: --only NODE or --only NODE/TYPE");
   }
-  // In pieces: the text can take six times as much memory as the plan.
+  // In pieces: the text can take twice as much memory as the plan.
   const auto write = [&](int file) -> Result<void> {
     int lost = 0;
-    encode_json(whole, kPlanIndent, [&](std::string_view piece) {
+    encode_short_json(whole, kPlanIndent, [&](std::string_view piece) {
       if (lost == 0 && !write_fully(file, piece)) lost = errno;
     });
     if (lost != 0) return failure(system_error("write " + path, lost));

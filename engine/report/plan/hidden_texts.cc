@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kShortestHidden = 5;
 /// A longer text is hidden piece by piece: at each place of a message, no more bytes than these are compared.
 constexpr std::size_t kLongestPiece = 256;
+/// An entry of the map without the bytes of its text.
+constexpr std::size_t kEntryBytes = 96;
 
 /// The value of "password = 'x'", of "token: x  # new" and of "\"secret\": \"x\",".
 std::string_view value_in(std::string_view line) {
@@ -31,11 +33,13 @@ void HiddenTexts::add(std::string_view text) {
   text = trim(text);
   if (text.size() < kShortestHidden || kHiddenChanged.find(text) != std::string_view::npos) return;
   if (shown_->contains(text)) return;
-  for (std::size_t at = 0; at < text.size(); at += kLongestPiece) {
+  for (std::size_t at = 0; at < text.size() && !has_no_room(); at += kLongestPiece) {
     // The last piece has no fewer bytes than the others, so that no short end of a secret is looked for alone.
     const std::size_t begin = text.size() < kLongestPiece ? 0 : std::min(at, text.size() - kLongestPiece);
-    texts_.try_emplace(std::string(text.substr(begin, kLongestPiece)));
+    const std::string_view piece = text.substr(begin, kLongestPiece);
+    if (texts_.try_emplace(std::string(piece)).second) bytes_ += kEntryBytes + piece.size();
   }
+  if (has_no_room()) texts_.clear();
 }
 
 void HiddenTexts::add_line(std::string_view line) {
@@ -70,6 +74,10 @@ std::size_t HiddenTexts::length_at(std::string_view rest) const {
 }
 
 void hide_in(std::string& message, const HiddenTexts& some, const HiddenTexts& others) {
+  if (some.has_no_room() || others.has_no_room()) {
+    if (!message.empty()) message = kHiddenMessage;
+    return;
+  }
   if (some.empty() && others.empty()) return;
   std::string shown;
   std::size_t end = 0;  // The end of the hidden part so far: texts can overlap.

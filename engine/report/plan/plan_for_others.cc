@@ -44,10 +44,16 @@ bool has_word(std::string_view text, std::string_view word) {
 
 bool has_private_key(std::string_view text) { return text.find("PRIVATE KEY-----") != std::string_view::npos; }
 
+/// Of each node. A node has a few secrets: tens of thousands fit.
+constexpr std::size_t kMostHiddenBytes = std::size_t{8} << 20;
+/// A text with more of them is hidden as a whole: a list of its lines takes many times its memory.
+constexpr std::size_t kMostSecretLines = 20'000;
+
+/// The first ones, with one above the limit at most.
 std::vector<std::string_view> secret_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   for_each_line(text, [&](std::string_view line) {
-    if (names_a_secret(line)) lines.push_back(line);
+    if (lines.size() <= kMostSecretLines && names_a_secret(line)) lines.push_back(line);
   });
   return lines;
 }
@@ -172,14 +178,27 @@ class Redactor {
     }
   }
 
+  /// The secret lines; with `all`, each line.
+  void collect_lines(const std::string& text, bool all) {
+    for_each_line(text, [&](std::string_view line) {
+      if (hidden_.has_no_room()) return;
+      if (all) {
+        hidden_.add(line);
+      } else if (names_a_secret(line)) {
+        hidden_.add_line(line);
+      }
+    });
+  }
+
   /// For each line of `earlier` that is gone, one new line is marked as changed. The other new lines were added.
   std::string without_secret_lines(const std::string& text, const std::string* earlier) {
-    if (has_private_key(text)) {
-      hidden_.add_lines(text);
-      return std::string(earlier != nullptr && *earlier != text ? kHiddenChanged : kHidden);
-    }
     const auto now = secret_lines(text);
     const auto then = earlier == nullptr ? std::vector<std::string_view>() : secret_lines(*earlier);
+    const bool is_key = has_private_key(text);
+    if (is_key || now.size() > kMostSecretLines) {
+      collect_lines(text, is_key);
+      return std::string(earlier != nullptr && *earlier != text ? kHiddenChanged : kHidden);
+    }
     const std::set<std::string_view> old(then.begin(), then.end());
     const std::set<std::string_view> kept(now.begin(), now.end());
     auto gone = std::count_if(then.begin(), then.end(), [&](std::string_view line) { return !kept.contains(line); });
@@ -259,17 +278,21 @@ Report for_others(Report report, const Cluster& cluster) {
   HiddenTexts of_file(names);
   Redactor(of_file).collect(cluster);
   of_file.link();
-  std::map<std::string_view, HiddenTexts> of_nodes;
+  std::multimap<std::string_view, Diagnostic*> findings;  // By the node whose texts they may quote.
+  for (Diagnostic& one : report.diagnostics)
+    findings.emplace(is_about_claims(one) ? std::string_view() : std::string_view(one.node), &one);
   for (NodeReport& node : report.nodes) {
-    HiddenTexts& own = of_nodes.try_emplace(node.name, names).first->second;
+    // Freed before the next node: together, the texts of all nodes could take gigabytes.
+    HiddenTexts own(names, kMostHiddenBytes);
     Redactor(own).hide_values(node.plan);
     own.link();
-    Messages(own, of_file).hide(node);
+    const Messages messages(own, of_file);
+    messages.hide(node);
+    const auto [begin, end] = findings.equal_range(node.name);
+    std::for_each(begin, end, [&](const auto& one) { messages.hide(*one.second); });
+    findings.erase(begin, end);
   }
-  for (Diagnostic& diagnostic : report.diagnostics) {
-    const auto own = is_about_claims(diagnostic) ? of_nodes.end() : of_nodes.find(diagnostic.node);
-    Messages(own == of_nodes.end() ? none : own->second, of_file).hide(diagnostic);
-  }
+  for (const auto& [node, finding] : findings) Messages(none, of_file).hide(*finding);
   return report;
 }
 

@@ -12,6 +12,7 @@ namespace sparkplan {
 /// value that differs from the one it replaces is "(hidden, changed)". Errors, findings, notes and reasons that quote a
 /// hidden value of five characters or more hide it, too: values of `cluster` everywhere, and values that a node reports
 /// in the messages about this node. So no node blanks the messages about others. The name of a node is never hidden.
+/// With more than 8 MiB of hidden texts of a node, the messages about it are hidden as a whole.
 /// Values of secrets are digests already, and are never shown.
 Report for_others(Report report, const Cluster& cluster);
 

@@ -6,12 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/job_commands.h"
+#include "engine/cli/input/saved_plan_file.h"
 #include "engine/cli/output/history_text.h"
 #include "engine/cli/output/printing.h"
 #include "engine/remote/programs/request_deadline.h"
+#include "engine/resource/artifact.h"
+#include "engine/resource/registry.h"
 #include "engine/wire/frame.h"
 #include "tests/support/catch.h"
+#include "tests/unit/agent/scratch.h"
 #include "tests/unit/process/cost.h"
 
 namespace sparkplan {
@@ -30,14 +35,70 @@ Report report_of_escaped_text() {
   return report;
 }
 
+/// What a node can have in a plan: a changed file of 4 MB in the observation, and 8 MB of originals in the manifest, in
+/// characters that JSON escapes.
+NodePlan plan_of_escaped_text(char escaped) {
+  NodePlan plan;
+  const auto add = [&plan](const std::string& path, Action action, FieldChange field, Observation before,
+                           Observation after) {
+    Change& change = plan.changes.emplace_back();
+    change.id = {"file", path};
+    change.action = action;
+    change.fields.push_back(std::move(field));
+    Step& step = plan.steps.emplace_back();
+    step.type = "file";
+    step.artifact = file_artifact(path);
+    step.before = std::move(before);
+    step.after = std::move(after);
+    step.resources = {change.id};
+  };
+  const std::string large(4'000'000, escaped);
+  add("/etc/large", Action::kUpdate, {"content", large, "a"}, file_present(large, 0644), file_present("a", 0644));
+  for (int i = 0; i < 8; ++i) {
+    add("/etc/a" + std::to_string(i), Action::kRemove, {"content", "b", Value()}, file_present("b", 0644),
+        file_present(std::string(1'000'000, escaped), 0644));
+  }
+  return plan;
+}
+
+SavedPlan saved_plan_of_escaped_text(char escaped) {
+  SavedPlan plan;
+  plan.id = "0b5e0c3e-7d2a-4c57-8a43-1f3b6c9d2e10";
+  plan.created = "2026-03-01T12:00:00Z";
+  plan.source =
+      "version: 1\nname: lab\nfiles: [{path: /etc/large, content: a}]\nnodes: [{name: n1, address: 10.0.0.11}]\n";
+  plan.machines["n1"] = {"0123", "SHA256:abc"};
+  const auto loaded = load_cluster(plan.source, "cluster.yaml", builtin_registry());
+  REQUIRE(loaded.cluster);
+  plan.report.cluster = "lab";
+  plan.report.file = "cluster.yaml";
+  plan.report.config_digest = loaded.cluster->config_digest;
+  plan.report.diagnostics = loaded.diagnostics;
+  NodeReport& node = plan.report.nodes.emplace_back();
+  node.name = "n1";
+  node.address = "10.0.0.11";
+  node.plan = plan_of_escaped_text(escaped);
+  node.status = status_of(node.plan);
+  return plan;
+}
+
 template <class Print>
 bool print_to_nothing(Print print_with) {
   const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nothing < 0 || ::dup2(nothing, STDOUT_FILENO) < 0 || ::dup2(nothing, STDERR_FILENO) < 0) return false;
-  const auto console = Console::open(0, true, true, "");
+  auto console = Console::open(0, true, true, "");
   if (!console) return false;
   print_with(*console);
   return console->check_output().has_value();
+}
+
+bool shows(const std::string& path, bool json) {
+  bool done = false;
+  const bool printed = print_to_nothing([&](Console& console) {
+    const auto code = run_show({path, json, {}}, console);
+    done = code.has_value() && *code == ExitCode::kDone;
+  });
+  return printed && done;
 }
 
 /// Takes 2 MB of output from each of 64 ranks of a node, and prints the outcome as JSON.
@@ -133,6 +194,24 @@ TEST_CASE("JSON of drift and apply is printed without holding its whole text") {
       [&] { return print_to_nothing([&](const Console& console) { print(report, LoadedCluster{}, true, console); }); });
   CHECK(cost.exit_status == 0);
   CHECK(cost.megabytes < 40);
+}
+
+TEST_CASE("a plan that a node has filled with escaped text costs plan -o less than 60 MB, and show less than 85 MB") {
+  const test::ScratchDirectory desk;
+  const std::string path = (desk.path() / "change.plan").string();
+  for (const char escaped : {'\x7f', '\n'}) {
+    const auto written =
+        test::cost_of([&] { return write_saved_plan(path, saved_plan_of_escaped_text(escaped)).has_value(); });
+    std::printf("escaped text: plan -o %ld MB\n", written.megabytes);
+    CHECK(written.exit_status == 0);
+    CHECK(written.megabytes < 60);
+    for (const bool json : {false, true}) {
+      const auto shown = test::cost_of([&] { return shows(path, json); });
+      std::printf("escaped text: show%s %ld MB\n", json ? " --json" : "", shown.megabytes);
+      CHECK(shown.exit_status == 0);
+      CHECK(shown.megabytes < 85);
+    }
+  }
 }
 
 TEST_CASE("JSON of exec and run holds few megabytes of a node, also if each of its 64 ranks prints without end") {

@@ -265,6 +265,22 @@ TEST_CASE("Every escaped text is decoded unchanged") {
   CHECK(printable(public_json(Value(every))) == public_json(Value(every)));
 }
 
+TEST_CASE("In short JSON a text takes at most about twice its bytes, and is decoded unchanged") {
+  const std::string lines(1000, '\n');
+  std::string mixed;
+  for (int i = 0; i < 200; ++i) mixed += "\x7f\u202e a";
+  for (const std::string& text :
+       {std::string(), std::string(63, '\x7f'), std::string(64, '\x7f'), std::string(1000, '\x7f'), lines, mixed,
+        std::string(1000, '\xff'), std::string("plain")}) {
+    std::string json;
+    encode_short_json(Value(text), -1, [&](std::string_view piece) { json += piece; });
+    CHECK(decode_json(json) == Value(text));
+    CHECK(canonical_json(*decode_json(json)) == canonical_json(Value(text)));
+    if (text.size() >= 1000) CHECK(json.size() < 2 * text.size() + 100);
+    if (text == lines || text == "plain") CHECK(json == encode_json(Value(text)));
+  }
+}
+
 TEST_CASE("The escapes of canonical JSON never change, because nodes store digests of its bytes") {
   CHECK(canonical_json(Value("a\u0085\u202e\u200d\U000e0041\x1b\x7f")) ==
         "\"a\u0085\u202e\u200d\U000e0041\\u001b\\u007f\"");

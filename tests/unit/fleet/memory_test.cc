@@ -10,6 +10,7 @@
 #include "engine/load/load.h"
 #include "engine/wire/frame.h"
 #include "tests/support/catch.h"
+#include "tests/support/saved_text.h"
 #include "tests/unit/fleet/bench.h"
 #include "tests/unit/process/cost.h"
 
@@ -50,6 +51,17 @@ void enlarge(FleetBench& bench) {
   for (int i = 0; i < 2; ++i) bench.root(1).write("/etc/large" + std::to_string(i), large + "y");
   bench.sections = files_to(2);
   bench.options.allow_prune = true;
+}
+
+/// Reads the saved plan and applies it.
+test::Cost cost_of_saved_apply(FleetBench& bench) {
+  const std::string text = test::saved_text(bench.saved_plan());
+  return cost_of([&] {
+    const auto plan = decode_saved_plan(text);
+    if (!plan) return false;
+    bench.options.saved_plan = &*plan;
+    return exit_of(bench.apply()) == 0;
+  });
 }
 
 /// A journal as a node may forge it: before the run, each file had a text of 1 MB.
@@ -197,6 +209,29 @@ TEST_CASE("a node with the largest manifest and observation costs a plan and an 
   std::printf("largest node: plan %ld MB, apply %ld MB\n", plan.megabytes, apply.megabytes);
   CHECK(plan.exit_status == 0);
   CHECK(plan.megabytes < kMostFleetMegabytes);
+  CHECK(apply.exit_status == 0);
+  CHECK(apply.megabytes < kMostFleetMegabytes);
+}
+
+TEST_CASE("a node with the largest manifest and observation costs the apply of a saved plan less than 85 MB") {
+  FleetBench bench(1);
+  enlarge(bench);
+  const auto apply = cost_of_saved_apply(bench);
+  std::printf("largest node: apply PLAN %ld MB\n", apply.megabytes);
+  CHECK(apply.exit_status == 0);
+  CHECK(apply.megabytes < kMostFleetMegabytes);
+}
+
+TEST_CASE("ten thousand changes of a node cost the apply of a saved plan less than 85 MB") {
+  FleetBench bench(1);
+  bench.sections = "profile_env: {";
+  for (int i = 0; i < 9'990; ++i) bench.sections += "A" + std::to_string(i) + ": a, ";
+  bench.sections += "}\n";
+  bench.apply_all();
+  bench.sections = "profile_env: {B: b}\n";
+  bench.options.allow_prune = true;
+  const auto apply = cost_of_saved_apply(bench);
+  std::printf("ten thousand changes: apply PLAN %ld MB\n", apply.megabytes);
   CHECK(apply.exit_status == 0);
   CHECK(apply.megabytes < kMostFleetMegabytes);
 }
