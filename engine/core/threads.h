@@ -12,9 +12,9 @@
 
 namespace sparkplan {
 
-/// All threads take memory from one heap. By default the C library has a heap for each of them: memory that a thread has
-/// freed then stays in its heap, while the next thread enlarges another one. Each phase of a run has threads of its own,
-/// so one node's data would cost three times as much beside seven other nodes. Call it before the first thread.
+/// All threads take memory from one heap. By default the C library has a heap for each of them: memory that a thread
+/// has freed then stays in its heap, while the next thread enlarges another one. Each phase of a run has threads of its
+/// own, so one node's data would cost three times as much beside seven other nodes. Call it before the first thread.
 /// Source: M_ARENA_MAX of mallopt(3).
 inline void use_one_heap() { ::mallopt(M_ARENA_MAX, 1); }
 

@@ -1,5 +1,5 @@
-// As in the programs: a write to an ended child makes write(2) fail, and does not end the process. All threads share one
-// heap, so that tests measure the memory that sparkplan needs.
+// As in the programs: a write to an ended child makes write(2) fail, and does not end the process. All threads share
+// one heap, so that tests measure the memory that sparkplan needs.
 #include <csignal>
 
 #include "engine/core/threads.h"
