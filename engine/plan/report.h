@@ -75,7 +75,7 @@ struct Report {
   bool content_changed = false;      ///< Content that a sync has brought was changed.
   bool verification_failed = false;  ///< A check of `verify` failed.
   std::string run = {};              ///< The id of the run; empty if it could not be made.
-  std::string cluster_id = {};       ///< The uuid of the roster; empty if no node has one.
+  std::string cluster_id = {};       ///< The uuid of the roster; empty if no node has one, or one of several alone.
 
   /// True for commands that carry out their plan.
   bool carries_out() const { return command == "apply" || command == "release" || command == "rollback"; }

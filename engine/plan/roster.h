@@ -39,6 +39,9 @@ struct AgreedRoster {
   /// than half of all manifests, and is empty without such a value. The generation is the highest that more than half
   /// have reached.
   Roster roster;
+  /// The uuids in the manifests that count: more than one if the cluster was begun twice.
+  std::set<std::string> uuids;
+  std::size_t manifests = 0;  ///< The number of those.
   /// Nodes whose manifest belongs to another cluster than the majority's, by name. kRefused. In a tie, all nodes with a
   /// manifest. Rosters of one cluster with different uuids (is_one_cluster()) count together, for the most frequent
   /// uuid.

@@ -97,8 +97,8 @@ void ApplyRun::commit(ApplyNode& applied) {
       planning_->rolls_back() ? "rolled_back=" + planning_->undone_run(applied.planned) : std::string("applied");
   // From here on `managed` has its content. Both may be megabytes.
   node.drop_managed();
-  auto committed = node.client->commit(
-      {session_.run(), node.name(), roster, std::move(managed), audit_line(applied, operation), node.roster->uuid});
+  auto committed = node.client->commit({session_.run(), node.name(), roster, std::move(managed),
+                                        audit_line(applied, operation), session_.accepted_uuid(node)});
   if (!committed) session_.give_up(node, std::move(committed).error().within("write the manifest"));
 }
 
@@ -224,6 +224,8 @@ Report ApplyRun::report() const {
   Report report =
       session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, planning_->findings());
   if (!next_roster_.uuid.empty()) report.cluster_id = next_roster_.uuid;
+  // One node's word would hide the run from a later rollback, whose nodes name another uuid.
+  if (session_.has_one_witness()) report.cluster_id.clear();
   return report;
 }
 

@@ -268,7 +268,7 @@ void ApplyRun::send_steps(ApplyNode& applied, std::vector<Step> steps, std::map<
   auto secrets = secrets_of(node, steps);
   auto reply =
       node.client->apply({session_.run(), node.name(), roster_for(node), std::move(steps), std::move(after_steps), 0,
-                          std::move(secrets), options_.ignore_jobs, node.roster->uuid});
+                          std::move(secrets), options_.ignore_jobs, session_.accepted_uuid(node)});
   if (!reply) return session_.give_up(node, std::move(reply).error());
   applied.receive(sent, *reply);
   session_.show(node, "applied", Activity::kWaiting);

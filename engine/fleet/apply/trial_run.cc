@@ -183,7 +183,7 @@ void TrialRun::begin(TrialNode& one) {
                                      options_.window.count(),
                                      {},
                                      options_.ignore_jobs,
-                                     node.roster->uuid},
+                                     session_.accepted_uuid(node)},
                                     silence);
   if (!reply) return note_begin_failed(one, std::move(reply).error());
   trial.reply = std::move(*reply);

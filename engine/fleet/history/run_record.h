@@ -29,7 +29,7 @@ struct RecordedRun {
   std::string run;
   std::string time;  ///< The beginning, by the controller's clock. RFC 3339, UTC.
   std::string cluster;
-  std::string cluster_id;  ///< The uuid of its roster; empty if the run read none.
+  std::string cluster_id;  ///< The uuid of its roster. Empty if the run read none, or one manifest of several nodes.
   std::string operation;   ///< "apply", "release", "rollback"
   std::string who;         ///< "anna@laptop"
   std::vector<RecordedNode> nodes;

@@ -180,8 +180,13 @@ class FleetSession {
   const Roster& roster() const { return roster_; }
   /// roster(), without what one manifest alone says of other machines: the roster that an apply may continue.
   const Roster& roster_to_record() const { return roster_to_record_; }
-  /// The uuids in the manifests of this cluster: more than one if it was begun twice.
-  std::vector<std::string> cluster_ids() const;
+  /// The uuids in the manifests of this cluster, when find_roster() read them: more than one if it was begun twice.
+  const std::set<std::string>& cluster_ids() const { return cluster_ids_; }
+  /// True if fewer than two manifests name the cluster, and nodes of the file were not read: these may know another
+  /// uuid.
+  bool has_one_witness() const { return has_one_witness_; }
+  /// The uuid in the node's manifest, if it is one of cluster_ids(); else empty.
+  std::string accepted_uuid(const FleetNode& node) const;
   /// Departed members that only one manifest lists. That manifest keeps them, without further consequence.
   const std::vector<RosterEntry>& single_witness() const { return single_witness_; }
   /// The members that take part. No machine of a leaving node is among them.
@@ -215,6 +220,7 @@ class FleetSession {
   bool consents_to_release(const std::string& name) const;
   void warn_of(std::vector<UnsupportedMember> unsupported);
   void warn_of_new_cluster();
+  std::vector<std::string> unread_nodes() const;
   /// The members that the file no longer names. With SessionPurpose::forget also the one that a single manifest lists.
   std::vector<RosterEntry> leaving_members();
   void admit_departed_members();
@@ -239,6 +245,8 @@ class FleetSession {
   SharedRosters shared_rosters_;
   Roster roster_;
   Roster roster_to_record_;
+  std::set<std::string> cluster_ids_;
+  bool has_one_witness_ = false;
   std::vector<RosterEntry> single_witness_;
   std::vector<Diagnostic> remarks_;
 };

@@ -67,6 +67,8 @@ void FleetSession::find_roster() {
   }
   warn_of(std::move(agreed.unsupported));
   roster_ = std::move(agreed.roster);
+  cluster_ids_ = std::move(agreed.uuids);
+  has_one_witness_ = agreed.manifests < 2 && !unread_nodes().empty();
   // Now, because an apply writes manifests: afterwards, nodes that have joined seem to be witnesses, too.
   roster_to_record_ = roster_;
   keep_marks_of_many(roster_to_record_, this->rosters(), cluster_, machines());
@@ -74,15 +76,18 @@ void FleetSession::find_roster() {
   refuse_other_members();
 }
 
+std::vector<std::string> FleetSession::unread_nodes() const {
+  std::vector<std::string> unread;
+  for (const auto& node : nodes_) {
+    if (!node.leaving && !node.active()) unread.push_back(node.name());
+  }
+  return unread;
+}
+
 /// A node that is not read now may belong to the cluster already. If it then lists other members, it is refused later.
 void FleetSession::warn_of_new_cluster() {
-  std::vector<std::string> unread;
-  bool any_read = false;
-  for (const auto& node : nodes_) {
-    if (node.leaving) continue;
-    if (!node.active()) unread.push_back(node.name());
-    any_read = any_read || node.active();
-  }
+  const std::vector<std::string> unread = unread_nodes();
+  const bool any_read = std::ranges::any_of(nodes_, [](const auto& node) { return !node.leaving && node.active(); });
   if (!roster_.uuid.empty() || unread.empty() || !any_read) return;
   const std::string names = fold_names(unread);
   remark(finding(Severity::kWarning, "roster.new-cluster",
@@ -117,18 +122,14 @@ void FleetSession::warn_of(std::vector<UnsupportedMember> unsupported) {
   for (auto& warning : warnings_of(unsupported, kHint)) remark(std::move(warning));
 }
 
-/// The uuid alone proves nothing: one node can bring the uuid of another cluster into all manifests.
+/// A uuid that a manifest of the file's nodes has. It alone proves nothing: one node can bring the uuid of another
+/// cluster into all manifests.
 bool FleetSession::is_ours(const Roster& roster) const {
-  return is_one_cluster(roster, roster_) && check_membership(roster, cluster_).has_value();
+  return cluster_ids_.contains(roster.uuid) && check_membership(roster, cluster_).has_value();
 }
 
-std::vector<std::string> FleetSession::cluster_ids() const {
-  std::set<std::string> ids{roster_.uuid};
-  for (const auto& node : nodes_) {
-    if (node.active() && node.known.manifest && is_ours(*node.roster)) ids.insert(node.roster->uuid);
-  }
-  ids.erase("");
-  return {ids.begin(), ids.end()};
+std::string FleetSession::accepted_uuid(const FleetNode& node) const {
+  return node.roster && cluster_ids_.contains(node.roster->uuid) ? node.roster->uuid : "";
 }
 
 bool FleetSession::consents_to_release(const std::string& name) const {

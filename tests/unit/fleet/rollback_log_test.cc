@@ -70,6 +70,13 @@ TEST_CASE("a newer run that this controller's log has on its node stops the roll
   CHECK(standing(fleet.undo({"n1"})) == "n1 applied, n2 skipped, n3 skipped");
 }
 
+TEST_CASE("a run whose cluster one of several nodes alone names is in the log without a uuid") {
+  // That node may name another uuid later, and a rollback would not find the run in the log.
+  const LoggedBench fleet("n1");
+  CHECK_FALSE(fleet.log[0].cluster_id.empty());
+  CHECK(fleet.log[1].cluster_id.empty());
+}
+
 TEST_CASE(
     "a node that denies its last run does not cause the rollback of an older one if this controller's log has it") {
   LoggedBench fleet("n3");
