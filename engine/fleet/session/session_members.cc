@@ -89,12 +89,10 @@ void FleetSession::warn_of_new_cluster() {
   const std::vector<std::string> unread = unread_nodes();
   const bool any_read = std::ranges::any_of(nodes_, [](const auto& node) { return !node.leaving && node.active(); });
   if (!roster_.uuid.empty() || unread.empty() || !any_read) return;
-  const std::string names = fold_names(unread);
-  remark(finding(Severity::kWarning, "roster.new-cluster",
-                 "no node that was read has a manifest, so an apply begins a new cluster; not read: " + names,
-                 "if " + names +
-                     " may have been applied before, apply when it can be read: its manifest names the "
-                     "cluster"));
+  remark(
+      finding(Severity::kWarning, "roster.new-cluster",
+              "no node that was read has a manifest, so an apply begins a new cluster; not read: " + fold_names(unread),
+              "if one of them is a member already, apply to it as well: its manifest names the cluster"));
 }
 
 /// Also before a release of a node of the file. Departing nodes prove their identity in open_departing().
