@@ -9,6 +9,7 @@ from world import ADDRESSES, TREES
 
 DECOY = str(TREES / "decoy")
 GHOSTS = 20_000
+FOREIGN_UUID = "66666666-6666-4666-8666-666666666666"
 # Fields that an honest reply on a tree omits; the values are those of a node in another state.
 OPTIONAL = {
     "lock_holder": {"who": "anna@laptop", "pid": 4711, "operation": "apply", "since": "2026-01-01T00:00:00Z"},
@@ -96,20 +97,22 @@ def roster_variants(roster, trap_key):
         ("the-liar-elsewhere", of_member("liar", address=ADDRESSES["trap"], host_key=trap_key)),
         ("the-liar-leaves", of_member("liar", leaving=True)),
         ("the-liar-twice", changed([ghost(name="liar", id=1)])),
+        # An apply that read no member could have begun the cluster again.
+        ("under-another-uuid", changed(uuid=FOREIGN_UUID)),
     ]
     return variants
 
 
 def refusals(roster):
     """Rosters for which the liar must be refused, and no other node."""
-    for label, fields in (("foreign-uuid", {"uuid": "66666666-6666-4666-8666-666666666666"}),
-                          ("foreign-uuid-of-generation-max", {"uuid": "66666666-6666-4666-8666-666666666666",
-                                                              "generation": values.INT_MAX}),
+    theirs = [{**member, "name": "m1"} if member["name"] == "h1" else member for member in roster["members"]]
+    for label, fields in (("foreign-uuid", {"uuid": FOREIGN_UUID, "members": theirs}),
+                          ("foreign-uuid-of-generation-max", {"uuid": FOREIGN_UUID, "generation": values.INT_MAX}),
                           ("uuid-of-controls", {"uuid": values.CONTROLS}),
                           ("foreign-cluster", {"cluster": "elsewhere"}),
                           ("cluster-of-controls", {"cluster": values.CONTROLS}),
-                          ("cluster-and-uuid", {"cluster": "elsewhere",
-                                                "uuid": "66666666-6666-4666-8666-666666666666"})):
+                          ("cluster-without-a-name", {"cluster": ""}),
+                          ("cluster-and-uuid", {"cluster": "elsewhere", "uuid": FOREIGN_UUID})):
         yield label, {**copy.deepcopy(roster), **fields}
 
 
