@@ -13,9 +13,9 @@ namespace sparkplan {
 /// For the accesses of separate processes in one look. The controller waits 60 s for the facts.
 inline constexpr std::chrono::seconds kTimeOfAllHomes{20};
 
-/// Shares out the time in which a look waits for homes, so that no user and no server uses up that of others. Each home
-/// may take an eighth of what the other homes have left, and a hundredth of the whole in any case. So all homes take
-/// the whole at most, and a hundredth of it for each home. Reads no clock.
+/// Shares out the time in which a look waits for homes, so that no user and no server leaves other homes without time.
+/// Each home may take an eighth of what the other homes have left, and a hundredth of the whole in any case. So all
+/// homes take the whole at most, and a hundredth of it for each home. Reads no clock.
 class HomeTime {
  public:
   explicit HomeTime(std::chrono::milliseconds whole = kTimeOfAllHomes) : whole_(whole) {}

@@ -222,8 +222,8 @@ Result<HomeAnswer> LocalNode::in_timed_process(const UserPath& path, std::chrono
   return answer;
 }
 
-/// The user may have mounted a program of theirs in the home. Then the file system of the home, on which other homes
-/// may be, is not silent.
+/// The user may have mounted a program in the home. Then the file system of the home is not silent, and other homes may
+/// be on it.
 Error LocalNode::note_silence(const UserPath& path) const {
   if (path.served_by == kMountOnTheWay) return silent_homes_.insert_or_assign(path.home, is_silent(path)).first->second;
   const auto look = [&](const UserPath& home) { return look_at_home_itself(home); };

@@ -35,8 +35,8 @@ Report report_of_escaped_text() {
   return report;
 }
 
-/// What a node can have in a plan: a changed file of 4 MB in the observation, and 8 MB of originals in the manifest, in
-/// characters that JSON escapes.
+/// A plan of one node's largest texts: a changed file of 4 MB in the observation, and 8 MB of originals in the
+/// manifest. JSON escapes their characters.
 NodePlan plan_of_escaped_text(char escaped) {
   NodePlan plan;
   const auto add = [&plan](const std::string& path, Action action, FieldChange field, Observation before,

@@ -71,7 +71,7 @@ TEST_CASE("a newer run that this controller's log has on its node stops the roll
 }
 
 TEST_CASE("a run whose cluster one of several nodes alone names is in the log without a uuid") {
-  // That node may name another uuid later, and a rollback would not find the run in the log.
+  // The node may name another uuid later. A rollback would then not find the run in the log.
   const LoggedBench fleet("n1");
   CHECK_FALSE(fleet.log[0].cluster_id.empty());
   CHECK(fleet.log[1].cluster_id.empty());

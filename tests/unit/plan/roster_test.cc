@@ -128,7 +128,7 @@ TEST_CASE("roster: what a single manifest says of the machine of another node is
     CHECK(next.members[other].host_key.empty());
     CHECK(next.members[other].machine_id.empty());
   }
-  // Its own manifest keeps the record.
+  // The manifest of spark-01 keeps its record.
   CHECK(roster_of_node(next, only, cluster, {}).members[1].host_key == "SHA256:of-spark-03");
   // Two manifests with the same record decide, also if an apply without members has begun the cluster again.
   Roster second = only;
