@@ -373,4 +373,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return found;
 }
 
+bool is_within(std::string_view inner, std::string_view outer) {
+  return inner == outer || (inner.starts_with(outer) && inner.size() > outer.size() && inner[outer.size()] == '/');
+}
+
 }  // namespace sparkplan

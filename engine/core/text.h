@@ -78,4 +78,7 @@ std::string lower_case(std::string_view text);
 /// Shell-style '*' and '?' over the whole text; '/' has no special meaning.
 bool glob_match(std::string_view pattern, std::string_view text);
 
+/// True if the path `inner` is `outer` or lies below it; both are without a final '/'.
+bool is_within(std::string_view inner, std::string_view outer);
+
 }  // namespace sparkplan

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/domain/storage/block_device.h"
 #include "engine/domain/storage/storage.h"
 
 namespace sparkplan::mount {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/core/result.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "engine/node/node.h"
 
 /// The names of block devices. I/O, read-only, no program; for running machines only.

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/fstab.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/domain/storage/storage_network.h"
+#include "engine/node/mount_table.h"
 #include "resources/mount/live_writers.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"

@@ -5,7 +5,8 @@
 #include <map>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/block_device.h"
+#include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_way.h"

@@ -39,12 +39,7 @@ Result<bool> is_device(const MountedFileSystem& mounted, const std::string& what
 /// system, at the directory that is mounted here. False if a symbolic link leads to it.
 Result<bool> is_bound_by_table(const MountedFileSystem& mounted, const std::string& what, const NodeReader& node) {
   SPARK_TRY(const auto mounts, mounted_file_systems(node));
-  const MountedFileSystem* around = nullptr;
-  for (const MountedFileSystem& one : mounts) {
-    const bool contains = one.target == "/" || is_within(what, one.target);
-    // Of two mounts at one target, the later one is visible.
-    if (contains && (around == nullptr || one.target.size() >= around->target.size())) around = &one;
-  }
+  const MountedFileSystem* around = mount_around(mounts, what);
   if (around == nullptr || around->device != mounted.device) return false;
   std::string directory = around->root == "/" ? "" : around->root;
   directory += around->target == "/" ? what : what.substr(around->target.size());

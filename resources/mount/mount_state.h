@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/domain/storage/mount_table.h"
 #include "engine/model/resource.h"
+#include "engine/node/mount_table.h"
 #include "engine/node/node.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_unit.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/core/result.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "engine/node/node.h"
 #include "engine/resource/resource_type.h"
 #include "resources/mount/mount_unit.h"

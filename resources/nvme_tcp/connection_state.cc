@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/block_device.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/node/mount_table.h"
 #include "resources/nvme_tcp/connection_unit.h"
 
 namespace sparkplan::nvme_tcp {

@@ -18,16 +18,6 @@ constexpr std::array<std::string_view, 13> kNetworkFileSystems{
     "nfs",    "nfs4", "cifs",     "smb3", "ceph",       "glusterfs", "fuse.glusterfs",
     "lustre", "9p",   "virtiofs", "gpfs", "fuse.sshfs", "beegfs"};
 
-/// If two mounts have the same mount point, the later one hides the earlier.
-const MountedFileSystem* mount_of(const std::vector<MountedFileSystem>& mounts, const std::string& path) {
-  const MountedFileSystem* found = nullptr;
-  for (const MountedFileSystem& mount : mounts) {
-    if (mount.target != "/" && !is_within(path, mount.target)) continue;
-    if (found == nullptr || mount.target.size() >= found->target.size()) found = &mount;
-  }
-  return found;
-}
-
 bool is_network(std::string_view type) {
   return std::ranges::find(kNetworkFileSystems, type) != kNetworkFileSystems.end();
 }
@@ -67,7 +57,7 @@ std::string inode_text(const FileStatus& status) {
 std::optional<std::string> network_name(const std::vector<MountedFileSystem>& mounts,
                                         const std::filesystem::path& directory) {
   const std::string path = directory.string();
-  const MountedFileSystem* mount = mount_of(mounts, path);
+  const MountedFileSystem* mount = mount_around(mounts, path);
   if (mount == nullptr || !is_network(mount->type)) return std::nullopt;
   const std::string below = mount->target == "/" ? path : path.substr(mount->target.size());
   const std::string in_source = mount->root + "/" + below;

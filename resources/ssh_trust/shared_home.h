@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/core/value.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "engine/node/node.h"
 #include "resources/ssh_trust/account.h"
 

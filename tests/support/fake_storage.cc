@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
 
 namespace sparkplan::test {

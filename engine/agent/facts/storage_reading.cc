@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 
 namespace sparkplan {
 namespace {

@@ -49,11 +49,14 @@ int open_name(int directory, const std::string& name, int flags, std::uint32_t m
 Result<void> refuse_what_is_no_file(int directory, const std::string& name, const fs::path& path, Mounts mounts) {
   const FileDescriptor there(open_name(directory, name, O_PATH, 0, mounts));
   if (there.get() < 0) return errno == ENOENT ? Result<void>() : failure(file_error("stat", path));
-  struct stat status {};
-  if (::fstat(there.get(), &status) != 0) return failure(file_error("stat", path));
-  if (S_ISREG(status.st_mode)) return {};
+  // Something may be mounted on the file. The kernel knows the kind of file without its server.
+  struct statx status {};
+  if (::statx(there.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) {
+    return failure(file_error("stat", path));
+  }
+  if (S_ISREG(status.stx_mode)) return {};
   return failure(ErrorCode::kRefused,
-                 path.string() + " is " + (S_ISLNK(status.st_mode) ? "a symbolic link" : "not a regular file"),
+                 path.string() + " is " + (S_ISLNK(status.stx_mode) ? "a symbolic link" : "not a regular file"),
                  "move it away, then plan again");
 }
 

@@ -75,10 +75,7 @@ LocalNode::~LocalNode() {
 }
 
 Result<FileDescriptor> LocalNode::open_descriptor(const fs::path& path, int flags, std::uint32_t mode) const {
-  if (!live_) return open_in_tree(path, flags, mode);
-  FileDescriptor descriptor(::open(path.c_str(), flags | O_CLOEXEC, mode));
-  if (descriptor.get() < 0) return failure(file_error("open", path));
-  return descriptor;
+  return live_ ? user_mounts_.open(path, flags, mode, *this) : open_in_tree(path, flags, mode);
 }
 
 /// Opening a device may have unknown side effects, so the kind of file is checked before it is opened.

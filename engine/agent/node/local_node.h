@@ -15,6 +15,7 @@
 #include "engine/agent/kernel/file_descriptor.h"
 #include "engine/agent/node/home_time.h"
 #include "engine/agent/node/separate_access.h"
+#include "engine/agent/node/user_mounts.h"
 #include "engine/node/node.h"
 
 namespace sparkplan {
@@ -113,7 +114,7 @@ class LocalNode final : public Node {
   void remove_stale_scratch_directories();
 
   /// Opens a file below the root, close-on-exec, for code that needs a descriptor: the lock, the journal.
-  /// Errors: those of the system call.
+  /// Errors: those of the system call; kRefused for a file in a mount that a user has made.
   Result<FileDescriptor> open_descriptor(const std::filesystem::path& path, int flags, std::uint32_t mode = 0) const;
   /// Makes a directory and its parents; `mode` applies to the last directory.
   Result<void> make_directories(const std::filesystem::path& path, std::uint32_t mode = 0755);
@@ -169,6 +170,7 @@ class LocalNode final : public Node {
   mutable std::map<std::filesystem::path, Error> silent_homes_;
   /// Counts within a OneMoment only.
   mutable HomeTime home_time_;
+  mutable UserMounts user_mounts_;
 };
 
 }  // namespace sparkplan

@@ -1,4 +1,4 @@
-#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/block_device.h"
 
 #include <chrono>
 #include <vector>
@@ -18,6 +18,21 @@ constexpr const char* kOpenAlone =
     "exit(16) if $!{EBUSY}; print STDERR \"$!\"; exit(1)";
 
 }  // namespace
+
+Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node) {
+  SPARK_TRY(const bool is_partition, node.is_there("/sys/class/block/" + name + "/partition"));
+  if (!is_partition) return name;
+  // "nvme1n1p2": a disk whose name ends in a digit has a "p" before the number.
+  return name.substr(0, name.rfind('p'));
+}
+
+Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node) {
+  std::string name = device.substr(device.rfind('/') + 1);
+  if (!name.starts_with("nvme")) return std::string();
+  SPARK_TRY(name, whole_disk_of(name, node));
+  SPARK_TRY(const std::string nqn, or_empty(node.read_file("/sys/class/block/" + name + "/device/subsysnqn")));
+  return std::string(trim(nqn));
+}
 
 Result<bool> is_held(const std::string& path, const NodeReader& node) {
   SPARK_TRY(const bool there, node.is_there(path));

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/core/bounded_text.h"
-#include "engine/domain/storage/mount_table.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/node/mount_table.h"
 
 namespace sparkplan {
 namespace {

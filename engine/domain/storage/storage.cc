@@ -171,8 +171,4 @@ std::string device_path(const std::string& device) {
   return device;
 }
 
-bool is_within(std::string_view inner, std::string_view outer) {
-  return inner == outer || (inner.starts_with(outer) && inner.size() > outer.size() && inner[outer.size()] == '/');
-}
-
 }  // namespace sparkplan

@@ -62,9 +62,6 @@ std::string maybe_shared_volume(const StorageMount& mount);
 /// Source: 60-persistent-storage.rules.
 std::string device_path(const std::string& device);
 
-/// True if `inner` is `outer` or lies below it; both are paths without a final '/'.
-bool is_within(std::string_view inner, std::string_view outer);
-
 /// The unit that keeps the connection to a subsystem; the mounts of its volumes wait for it. The NQNs that cluster.yaml
 /// permits need no escaping.
 inline std::string nvme_unit_name(std::string_view subsystem) {

@@ -1,103 +1,28 @@
 // File systems that are mounted in a user's home. The user can mount FUSE there, with a server that never answers.
-#include <fcntl.h>
-#include <linux/fuse.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <fstream>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/agent/node/local_node.h"
-#include "engine/agent/node/separate_access.h"
-#include "engine/core/file_descriptor.h"
 #include "tests/support/catch.h"
+#include "tests/unit/agent/own_mounts.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan {
 namespace {
 
+using test::Fuse;
 using test::ScratchDirectory;
+using test::with_fuse;
+using test::with_mount;
 
-constexpr std::chrono::seconds kTimeWithMount{60};
 const UserPath kHome{"/home/nvidia", {}};
 const UserPath kKeys{"/home/nvidia", ".ssh/authorized_keys"};
 const FileContent kWritten{"written", 0600, 0, 0};
-
-void write_to_kernel(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-
-/// From now on no other process sees the mounts of this one. A user without rights gets those of root over them.
-bool have_own_mounts() {
-  const std::string user = std::to_string(::geteuid());
-  const std::string group = std::to_string(::getegid());
-  const bool is_root = ::geteuid() == 0;
-  if (::unshare(is_root ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) return false;
-  if (!is_root) {
-    write_to_kernel("/proc/self/setgroups", "deny");
-    write_to_kernel("/proc/self/uid_map", "0 " + user + " 1");
-    write_to_kernel("/proc/self/gid_map", "0 " + group + " 1");
-  }
-  return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-}
-
-using Look = std::function<std::string(LocalNode&)>;
-
-/// The result of `look` in a process with mounts of its own. Nothing where mounts are not permitted.
-std::optional<std::string> with_own_mounts(const ScratchDirectory& root, const std::function<bool()>& mount,
-                                           const Look& look) {
-  const auto work = [&]() -> Result<HomeAnswer> {
-    if (!have_own_mounts() || !mount()) return failure(system_error("mount", ENOSYS));
-    SPARK_TRY(LocalNode node, LocalNode::open(root.path()));
-    return HomeAnswer{{}, look(node)};
-  };
-  const FileDescriptor unneeded(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const auto answer = in_separate_process(work, unneeded.get(), kTimeWithMount);
-  if (answer) return answer->bytes;
-  INFO(answer.error().describe());
-  REQUIRE(answer.error().sys_errno == ENOSYS);
-  WARN("SKIPPED: this process may not mount");
-  return std::nullopt;
-}
-
-/// The same, with one path of the node mounted on another.
-std::optional<std::string> with_mount(const ScratchDirectory& root, const std::string& what, const std::string& where,
-                                      const Look& look) {
-  const auto mount = [&] {
-    return ::mount((root / what).c_str(), (root / where).c_str(), nullptr, MS_BIND, nullptr) == 0;
-  };
-  return with_own_mounts(root, mount, look);
-}
-
-enum class Fuse { kSilent, kRefusing };
-
-/// Answers the first request of the kernel so that each access fails with ECONNREFUSED.
-bool refuse(int server) {
-  std::vector<char> request(FUSE_MIN_READ_BUFFER);
-  if (::read(server, request.data(), request.size()) < static_cast<ssize_t>(sizeof(fuse_in_header))) return false;
-  fuse_in_header asked{};
-  std::memcpy(&asked, request.data(), sizeof asked);
-  const fuse_out_header answer{sizeof(fuse_out_header), -EPERM, asked.unique};
-  return ::write(server, &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
-}
-
-/// The same, with a file system of a user's program at a path of the node.
-std::optional<std::string> with_fuse(const ScratchDirectory& root, const std::string& where, Fuse kind,
-                                     const Look& look) {
-  const auto mount = [&] {
-    const int server = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
-    const std::string options = "fd=" + std::to_string(server) + ",rootmode=40000,user_id=0,group_id=0";
-    if (server < 0 || ::mount("x", (root / where).c_str(), "fuse", 0, options.c_str()) != 0) return false;
-    return kind == Fuse::kSilent || refuse(server);
-  };
-  return with_own_mounts(root, mount, look);
-}
 
 long page_faults_of_ended_children() {
   rusage usage{};
@@ -226,7 +151,7 @@ TEST_CASE("home: a user's silent mount in a home is no silence of the file syste
     all += with_its_process([&] { return node.user_status(shared("/home/mallory", ".ssh")); });
     return all + with_its_process([&] { return node.read_user_file(shared("/home/zoe", ".ssh/authorized_keys")); });
   };
-  const auto seen = with_fuse(homes.root, place, Fuse::kSilent, look);
+  const auto seen = with_fuse(homes.root, place, Fuse{}, look);
   if (!seen) return;
   const std::string error =
       "/home/mallory is on ext4 /dev/sdb1, which answers, but a file or a directory in this home does not";
@@ -242,7 +167,7 @@ TEST_CASE("home: an access that fails is no silence, whatever error the server o
     all += in_words(node.user_status(shared("/home/mallory"))) + ", ";
     return all + in_words(node.read_user_file(shared("/home/zoe", ".ssh/authorized_keys")));
   };
-  const auto seen = with_fuse(homes.root, "/home/mallory/.ssh", Fuse::kRefusing, look);
+  const auto seen = with_fuse(homes.root, "/home/mallory/.ssh", Fuse{.refuses = true}, look);
   if (seen) CHECK(*seen == "refused, a status, zoe's");
 }
 
@@ -256,7 +181,7 @@ TEST_CASE("home: if a home itself is silent, all homes on its file system are, a
     all += with_its_process([&] { return node.user_status(shared("/home/mallory")); });
     return all + with_its_process([&] { return node.user_status(alice); });
   };
-  const auto seen = with_fuse(homes.root, "/home", Fuse::kSilent, look);
+  const auto seen = with_fuse(homes.root, "/home", Fuse{}, look);
   if (!seen) return;
   CHECK(*seen ==
         "/home/zoe is on ext4 /dev/sdb1, which does not answer, "
@@ -271,7 +196,7 @@ TEST_CASE("home: a silent home that is a mount itself is silent alone") {
     const UserPath keys{"/home/zoe", ".ssh/authorized_keys", {}, "nfs4 10.0.0.66:/home/mallory"};
     return in_words(node.user_status(hers)) + ", " + in_words(node.read_user_file(keys));
   };
-  const auto seen = with_fuse(homes.root, "/home/mallory", Fuse::kSilent, look);
+  const auto seen = with_fuse(homes.root, "/home/mallory", Fuse{}, look);
   if (!seen) return;
   CHECK(*seen == "/home/mallory is on nfs4 10.0.0.66:/home/mallory, which does not answer, zoe's");
 }

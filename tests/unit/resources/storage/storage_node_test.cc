@@ -1,6 +1,6 @@
 // Storage on a node: its state, its users, and the reasons that block a change.
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_steps.h"

@@ -1,8 +1,8 @@
 // Changed and removed mounts: no data may be lost, and the checks come before the change.
 #include <algorithm>
 
-#include "engine/domain/storage/mount_table.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/node/mount_table.h"
 #include "engine/resource/registry.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_steps.h"

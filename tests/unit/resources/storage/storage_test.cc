@@ -5,7 +5,8 @@
 #include <fstream>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/domain/storage/fstab.h"
+#include "engine/node/mount_table.h"
 #include "engine/process/child_process.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/mount_unit.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/core/text.h"
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"

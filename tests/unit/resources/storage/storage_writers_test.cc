@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "engine/domain/storage/mount_table.h"
+#include "engine/node/mount_table.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_unit.h"
 #include "tests/support/fake_storage.h"

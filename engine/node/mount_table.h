@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "engine/core/result.h"
 #include "engine/node/node.h"
 
-/// The mounts of a machine, and its fstab.
+/// The mounts of a machine.
 namespace sparkplan {
 
 /// One line of /proc/self/mountinfo. Source: proc(5).
@@ -20,10 +20,14 @@ struct MountedFileSystem {
   std::string type;                        ///< "ext4"
   std::string source;                      ///< "/dev/nvme0n1", "server:/path", "tmpfs".
   std::vector<std::string> super_options;  ///< Of the file system, for all its mounts.
+  std::uint64_t id = 0;                    ///< Of this mount until it ends, as statx(2) gives it.
 
   bool has_option(std::string_view option) const;
   /// The mount, or the file system below it.
   bool read_only() const;
+  /// True for FUSE of a user other than root. Its server is a program of that user, and may never answer.
+  /// Source: fuse_show_options() of fs/fuse/inode.c.
+  bool made_by_a_user() const;
 };
 
 /// Pure. In the order of the file: of two mounts at one target the later one is visible.
@@ -37,30 +41,11 @@ Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& no
 /// The visible mount at `target`; null if nothing is mounted there.
 const MountedFileSystem* mounted_at(const std::vector<MountedFileSystem>& mounts, std::string_view target);
 
-/// One line of fstab(5).
-struct FstabLine {
-  int line = 0;  ///< From 1.
-  std::string source;
-  std::string target;
-  std::string type;                  ///< "ext4", "auto", "ext4,xfs"; may be empty.
-  std::vector<std::string> options;  ///< Empty means "defaults".
-};
-/// Pure. Lines without a target are left out.
-std::vector<FstabLine> parse_fstab(std::string_view text);
+/// The innermost mount at or above `path`, which has no final '/': the visible one, if several are at one target. Null
+/// if no mount is at "/" either.
+const MountedFileSystem* mount_around(const std::vector<MountedFileSystem>& mounts, std::string_view path);
 
-/// I/O, read-only. "nvme1n1" for "nvme1n1" and for its partition "nvme1n1p2". Source: disk_name() in the kernel's
-/// block/partitions/core.c.
-Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node);
-
-/// I/O, read-only. The NQN of the subsystem behind a block device such as "/dev/nvme0n1", or behind one of its
-/// partitions; empty for all others.
-/// Source: the kernel's Documentation/ABI/stable/sysfs-class-nvme and drivers/nvme/host/sysfs.c.
-Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node);
-
-/// I/O, read-only. True if the block device at `path` ("/dev/nvme1n1", "/dev/mapper/data") is in exclusive use: it or
-/// one of its partitions is mounted in any mount namespace, is swap space, or is part of another device. False if the
-/// device does not exist. Waits up to a second for programs that open it only briefly.
-/// Errors: kFailed if the check is impossible, and as NodeReader::query().
-Result<bool> is_held(const std::string& path, const NodeReader& node);
+/// Pure. The kernel's table and fstab write blanks, tabs, newlines and backslashes in octal: "\040" is a blank.
+std::string without_octal(std::string_view text);
 
 }  // namespace sparkplan

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "engine/core/result.h"
+#include "engine/node/node.h"
+
+namespace sparkplan {
+
+/// I/O, read-only. "nvme1n1" for "nvme1n1" and for its partition "nvme1n1p2". Source: disk_name() in the kernel's
+/// block/partitions/core.c.
+Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node);
+
+/// I/O, read-only. The NQN of the subsystem behind a block device such as "/dev/nvme0n1", or behind one of its
+/// partitions; empty for all others.
+/// Source: the kernel's Documentation/ABI/stable/sysfs-class-nvme and drivers/nvme/host/sysfs.c.
+Result<std::string> subsystem_behind(const std::string& device, const NodeReader& node);
+
+/// I/O, read-only. True if the block device at `path` ("/dev/nvme1n1", "/dev/mapper/data") is in exclusive use: it or
+/// one of its partitions is mounted in any mount namespace, is swap space, or is part of another device. False if the
+/// device does not exist. Waits up to a second for programs that open it only briefly.
+/// Errors: kFailed if the check is impossible, and as NodeReader::query().
+Result<bool> is_held(const std::string& path, const NodeReader& node);
+
+}  // namespace sparkplan
