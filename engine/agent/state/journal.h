@@ -20,7 +20,8 @@ std::filesystem::path journal_directory();
 /// node;
 /// - intent {all of the Step, managed: the manifest's entries about its resources, null for none};
 /// - result {type, artifact, outcome, error?}: of the latest intent for that artifact;
-/// - rolled_back {reason}: the node itself has rolled back the run;
+/// - armed {window_seconds}: the intents that follow are those of a trial;
+/// - rolled_back {reason}: the node itself has undone the trial;
 /// - commit {audit}: the run has ended normally.
 class Journal {
  public:

@@ -44,6 +44,14 @@ Result<void> note_result(const Value& line, RunJournal& journal) {
   return {};
 }
 
+/// The steps before the trial were no part of it.
+void note_rollback(RunJournal& journal) {
+  journal.rolled_back = true;
+  for (std::size_t i = journal.trial; i < journal.steps.size(); ++i) {
+    if (journal.steps[i].may_have_happened()) journal.steps[i].outcome = StepOutcome::kUndone;
+  }
+}
+
 Result<void> read_line(Value line, RunJournal& journal) {
   if (!line.is_map()) return failure(ErrorCode::kInvalidInput, "it is not a map");
   const auto event = line.text_or("event", "");
@@ -60,8 +68,10 @@ Result<void> read_line(Value line, RunJournal& journal) {
     return note_result(line, journal);
   } else if (event == "commit") {
     journal.committed = true;
+  } else if (event == "armed") {
+    journal.trial = journal.steps.size();
   } else if (event == "rolled_back") {
-    journal.rolled_back = true;
+    note_rollback(journal);
   }
   // Other events come from a newer version and do not matter here.
   return {};
@@ -119,12 +129,12 @@ JournaledRun summary_of(const RunJournal& journal, const std::map<std::string, s
 }  // namespace
 
 bool RunJournal::changed_something() const {
-  return !rolled_back && std::any_of(steps.begin(), steps.end(),
-                                     [](const JournaledStep& journaled) { return journaled.may_have_happened(); });
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const JournaledStep& journaled) { return journaled.may_have_happened(); });
 }
 
 RunOutcome RunJournal::outcome() const {
-  if (rolled_back) return RunOutcome::kRolledBack;
+  if (rolled_back) return changed_something() ? RunOutcome::kFailed : RunOutcome::kRolledBack;
   const auto any = [&](auto matches) { return std::any_of(steps.begin(), steps.end(), matches); };
   const bool cut = any([](const JournaledStep& journaled) { return !journaled.outcome; });
   const bool done = any([](const JournaledStep& journaled) { return journaled.outcome == StepOutcome::kDone; });

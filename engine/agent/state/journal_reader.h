@@ -34,11 +34,14 @@ struct RunJournal {
   std::string who;
   std::string operation;
   RunPurpose purpose;
+  /// With the outcome kUndone for those of a trial that the node has rolled back. Safe steps before it stay.
   std::vector<JournaledStep> steps;
+  std::size_t trial = 0;     ///< The place of the first step of the last trial; 0 without a trial.
   bool committed = false;    ///< It has ended normally.
-  bool rolled_back = false;  ///< By the node itself.
+  bool rolled_back = false;  ///< The node has undone a trial by itself.
   bool refused = false;      ///< A step did not begin: its artifact was stale, or a tool rejected it.
 
+  /// At least one step may still be in effect.
   bool changed_something() const;
   RunOutcome outcome() const;
 };

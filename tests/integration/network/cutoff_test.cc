@@ -100,7 +100,10 @@ TEST_CASE("cutoff: the node rolls back an unreachable management address") {
   const CutHost first(1);
   const CutHost second(2);
   const Controller controller;
-  controller.cluster(one_node_with("{name: mgmt0, address: 10.99.0.1/24, mtu: 1500}"));
+  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  controller.cluster("sysctl: {net.core.somaxconn: 9000}\n" +
+                     one_node_with("{name: mgmt0, address: 10.99.0.1/24, mtu: 1500}"));
   require_exit(controller.run({"apply", "--yes"}), 9);
   auto running = begin(controller, apply_and_try("--allow-mgmt-change"));
   REQUIRE(eventually([&] { return first.management() == "10.99.0.1/24"; }));
@@ -110,8 +113,12 @@ TEST_CASE("cutoff: the node rolls back an unreachable management address") {
   CHECK(first.management() == "10.77.0.1/24");
   CHECK_FALSE(first->has(kFabricFile));
   first.require_safe();
-  // The safe changes stay applied, and no leftover blocks the next run.
-  controller.cluster("sysctl: {net.core.somaxconn: 8192}\n" + nodes_of_lab(2));
+  // The safe changes stay applied. They are of the last run, so a rollback undoes them, and not the run before.
+  for (const CutHost* host : {&first, &second}) CHECK((*host)->sysctl("net.core.somaxconn") == "9000");
+  require_exit(controller.run({"rollback", "--yes"}), 0);
+  for (const CutHost* host : {&first, &second}) CHECK((*host)->sysctl("net.core.somaxconn") == "8192");
+  // No leftover blocks the next run.
+  controller.cluster("sysctl: {net.core.somaxconn: 9000}\n" + nodes_of_lab(2));
   require_exit(controller.run({"apply", "--yes"}), 0);
   CHECK(first->shell("ls " + kTransactions + " 2>/dev/null | wc -l") == "0");
 }

@@ -96,6 +96,71 @@ TEST_CASE("unknown events are ignored, and a rollback event makes the run rolled
   CHECK_FALSE(journal->changed_something());
 }
 
+namespace {
+
+/// Adds a line to the journal of the last run, as a trial and its rollback do.
+void note_event(ExecutorBench& bench, const std::string& event) {
+  const std::string file = kJournalFolder + bench.run_id() + ".jsonl";
+  bench.root.write(file, bench.root.read(file) + "{\"event\":\"" + event + "\"}\n");
+}
+
+/// A stage of the last run: it changes a knob from "old" to "new".
+void change_in_same_run(ExecutorBench& bench, const std::string& name) {
+  bench.root.write("/knobs/" + name, "old");
+  if (bench.runs > 0) --bench.runs;
+  bench.carry_out({knob_step(name, set_to("old"), set_to("new"))});
+}
+
+}  // namespace
+
+TEST_CASE("history: a trial that the node has rolled back leaves the safe changes of its run to a rollback") {
+  ExecutorBench bench;
+  change_in_same_run(bench, "safe");
+  note_event(bench, "armed");
+  change_in_same_run(bench, "tried");
+  bench.root.write("/knobs/tried", "old");
+  note_event(bench, "rolled_back");
+  const auto journal = journal_of(bench);
+  CHECK(journal.changed_something());
+  CHECK(journal.outcome() == RunOutcome::kFailed);
+  REQUIRE(journal.steps.size() == 2);
+  CHECK(journal.steps[0].outcome == StepOutcome::kDone);
+  CHECK(journal.steps[1].outcome == StepOutcome::kUndone);
+  const auto undo = undo_of(bench);
+  CHECK(undo.run == bench.run_id());
+  CHECK(artifacts(undo.steps) == std::vector<std::string>{"knob:safe"});
+  CHECK(undo.kept.empty());
+}
+
+TEST_CASE("history: a trial that was rolled back leaves an earlier one of the same run to a rollback") {
+  ExecutorBench bench;
+  bench.root.write("/knobs/first", "old");
+  bench.carry_out({});
+  note_event(bench, "armed");
+  change_in_same_run(bench, "first");
+  note_event(bench, "confirmed");
+  change_in_same_run(bench, "safe");
+  note_event(bench, "armed");
+  change_in_same_run(bench, "second");
+  bench.root.write("/knobs/second", "old");
+  note_event(bench, "rolled_back");
+  CHECK(artifacts(undo_of(bench).steps) == std::vector<std::string>{"knob:safe", "knob:first"});
+}
+
+TEST_CASE("history: of a run that was one trial, nothing is left to a rollback if the node has rolled it back") {
+  ExecutorBench bench;
+  change_in_same_run(bench, "before");
+  ++bench.runs;
+  bench.carry_out({});
+  note_event(bench, "armed");
+  change_in_same_run(bench, "tried");
+  bench.root.write("/knobs/tried", "old");
+  note_event(bench, "rolled_back");
+  CHECK(journal_of(bench).outcome() == RunOutcome::kRolledBack);
+  CHECK_FALSE(journal_of(bench).changed_something());
+  CHECK(artifacts(undo_of(bench).steps) == std::vector<std::string>{"knob:before"});
+}
+
 TEST_CASE("a damaged journal is listed beside readable ones") {
   ExecutorBench bench;
   bench.carry_out({knob_step("a", Absent{}, set_to("1"))});
