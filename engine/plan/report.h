@@ -56,7 +56,7 @@ struct NodeReport {
   NodePlan plan;                           ///< For apply: the first stage's plan, with later stages' changes appended.
   std::map<ResourceId, Outcome> outcomes;  ///< Only after an apply.
   std::string lock_holder;                 ///< The holder of the node's lock: "anna@laptop (pid 4242, apply)".
-  bool wrote = false;                      ///< At least one step of an apply was done.
+  bool may_have_changed = false;           ///< A step of an apply was done and stays, or its reply was lost.
   std::string undoes = {};                 ///< The run that a rollback undoes on the node; empty: none.
 };
 

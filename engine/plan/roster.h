@@ -39,9 +39,10 @@ struct AgreedRoster {
   /// than half of all manifests, and is empty without such a value. The generation is the highest that more than half
   /// have reached.
   Roster roster;
-  /// The uuids in the manifests that count: more than one if the cluster was begun twice.
-  std::set<std::string> uuids;
-  std::size_t manifests = 0;  ///< The number of those.
+  /// The uuids in the manifests that count, with the number of those: more than one uuid if the cluster was begun
+  /// twice.
+  std::map<std::string, std::size_t> uuids;
+  std::size_t manifests = 0;  ///< The number of all that count.
   /// Nodes whose manifest belongs to another cluster than the majority's, by name. kRefused. In a tie, all nodes with a
   /// manifest. Rosters of one cluster with different uuids (is_one_cluster()) count together, for the most frequent
   /// uuid.

@@ -230,7 +230,7 @@ AgreedRoster agree_on_roster(const Rosters& rosters) {
   }
   agreed.roster.uuid = refuse_other_clusters(votes, agreed);
   if (votes.empty()) return agreed;
-  for (const Vote& vote : votes) agreed.uuids.insert(vote.roster->uuid);
+  for (const Vote& vote : votes) ++agreed.uuids[vote.roster->uuid];
   agreed.manifests = votes.size();
   agreed.roster.cluster = votes.front().roster->cluster;
   agreed.roster.generation = agree_on_generation(votes);

@@ -26,7 +26,7 @@ ExitCode exit_code_with(const std::optional<VerifyReport>& verified, Report appl
 }  // namespace
 
 Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptions& global, Console& console) {
-  ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, {}};
+  ChangingRun run{"apply", "Apply these changes?", options.yes, options.json, options.selection, "--exclude"};
   SPARK_CHECK(can_ask(run, console));
   const Interrupts interrupts(console);
   auto saved = open_saved_plan(cluster_file(options.file), options.signer);
@@ -47,6 +47,7 @@ Result<ExitCode> run_apply(const ApplyCommandOptions& options, const GlobalOptio
   if (*saved) {
     const SavedPlan& plan = (*saved)->plan;
     run.selection = {plan.only, plan.exclude};
+    run.exclusion = "sparkplan plan -o FILE --exclude";
     run.question =
         "Apply these changes of plan " + plan.id + ", made " + local_time_text(plan.created, local_clock()) + "?";
     apply.saved_plan = &plan;

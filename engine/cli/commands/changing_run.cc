@@ -79,6 +79,7 @@ Result<std::optional<Report>> carry_out(const ChangingRun& run, ApplyOptions opt
             run_options(run.command, cluster, run.selection, global, interrupts.token(), console, nullptr, released));
   with.agent.install = InstallPolicy::kExactBuild;
   with.secrets = run.secrets;
+  with.exclusion = run.exclusion;
   const AgentOptions login = with.agent;
   ProgressDisplay progress(console, cluster);
   with.progress = progress.listener();

@@ -19,7 +19,8 @@ struct ChangingRun {
   std::string question;
   bool yes = false;  ///< Do not ask.
   bool json = false;
-  SelectionOptions selection;
+  SelectionOptions selection = {};
+  std::string exclusion = {};  ///< RunOptions::exclusion.
   /// Called with the outcome before anything of it is printed or logged. An error takes its place: the run has done
   /// nothing, because the user named something that does not exist. Empty: every outcome is printed.
   std::function<Result<void>(const Report& outcome)> check = {};

@@ -92,7 +92,7 @@ ExitCode conclude(const Report& report, const std::string& name, bool in_file, c
 }  // namespace
 
 Result<ExitCode> run_release(const ReleaseOptions& options, const GlobalOptions& global, Console& console) {
-  ChangingRun run{"release", "", options.yes, false, {}, {}};
+  ChangingRun run{"release", "", options.yes, false};
   SPARK_CHECK(can_ask(run, console));
   SPARK_TRY(const auto name, NodeName::parse(options.node));
   const Interrupts interrupts(console);

@@ -33,7 +33,7 @@ std::vector<RecordedRun> recorded_runs(const Console& console) {
 }  // namespace
 
 Result<ExitCode> run_rollback(const RollbackOptions& options, const GlobalOptions& global, Console& console) {
-  const ChangingRun run{"rollback", "Roll this back?", options.yes, false, {}, {}};
+  const ChangingRun run{"rollback", "Roll this back?", options.yes, false};
   SPARK_CHECK(can_ask(run, console));
   const Interrupts interrupts(console);
   const auto input = load_to_run("rollback", options.file, false, console);

@@ -8,9 +8,9 @@
 #include "engine/fleet/apply/apply_run.h"
 #include "engine/fleet/planning/foresight.h"
 #include "engine/fleet/planning/plan_lookup.h"
-#include "engine/fleet/planning/waves.h"
 #include "engine/fleet/session/node_reply.h"
 #include "engine/fleet/session/node_report.h"
+#include "engine/fleet/session/selection.h"
 #include "engine/plan/disputed_ids.h"
 
 namespace sparkplan {
@@ -158,7 +158,7 @@ NodeReport ApplyRun::report_on(const ApplyNode& applied) const {
   const TrialNode& trial = trial_->at(node);
   NodeReport report = planning_->report_on(planned);
   if (trial.rolled_back) report.status = NodeStatus::kRolledBack;
-  report.wrote = planned.outcomes.wrote();
+  report.may_have_changed = planned.outcomes.may_have_changed();
   report.undoes = planning_->undone_run(planned);
   report.plan.changes = shown.changes;
   report.plan.steps = shown.steps;
@@ -201,7 +201,8 @@ void ApplyRun::judge(NodeReport& report, const ApplyNode& applied, bool all_done
   if (const auto& deferred = trial_->at(applied.node).deferred) {
     fail(*deferred);
     const bool waits_for_others = deferred->code != ErrorCode::kBusy;
-    if (waits_for_others && !session_.stop_requested()) report.error->hint = way_past(failed_trials());
+    if (waits_for_others && !session_.stop_requested())
+      report.error->hint = way_without(session_.options().exclusion, failed_trials());
   } else if (outcomes.any_stale()) {
     const Error* why = outcomes.why_stale();
     fail(why != nullptr
@@ -225,7 +226,7 @@ Report ApplyRun::report() const {
       session_.report([&](const FleetNode& node) { return report_on(nodes_[node.place]); }, planning_->findings());
   if (!next_roster_.uuid.empty()) report.cluster_id = next_roster_.uuid;
   // One node's word would hide the run from a later rollback, whose nodes name another uuid.
-  if (session_.has_one_witness()) report.cluster_id.clear();
+  if (!session_.uuid_is_agreed()) report.cluster_id.clear();
   return report;
 }
 

@@ -100,7 +100,7 @@ bool TrialRun::is_kept(TrialNode& one, const Error& error) {
     return false;
   }
   if (auto locked = lock_again(node, Clock::now() + kPatienceForRollback); !locked) {
-    one.planned.outcomes.settle_sent();
+    note_confirmed(one);
     session_.give_up(node, std::move(locked).error().within("confirm the change"));
     return false;
   }
@@ -113,6 +113,11 @@ void TrialRun::confirm(TrialNode& one) {
   if (!reply && !is_kept(one, reply.error())) return;
   if (reply && reply->state != TransactionState::kCommitted && reply->state != TransactionState::kArmed)
     return note_rolled_back(one, kUndoneBeforeConfirmation);
+  note_confirmed(one);
+  session_.show(one.node, "confirmed", Activity::kWaiting);
+}
+
+void TrialRun::note_confirmed(TrialNode& one) {
   Trial& trial = one.trial;
   trial.state = Trial::State::kConfirmed;
   const auto& steps = trial.planned.steps;
@@ -121,7 +126,6 @@ void TrialRun::confirm(TrialNode& one) {
     for (const Step& step : steps) trial.reply.results.push_back({step.artifact, StepOutcome::kDone, std::nullopt});
   }
   one.applied.receive(steps, trial.reply);
-  session_.show(one.node, "confirmed", Activity::kWaiting);
 }
 
 void TrialRun::roll_back(TrialNode& one) {

@@ -140,6 +140,7 @@ class TrialRun {
   void roll_back(TrialNode& node);
   void await_old_state(TrialNode& node);
   void note_rollback_failed(TrialNode& node, Error error);
+  void note_confirmed(TrialNode& node);
   void note_rolled_back(TrialNode& node, const std::string& reason);
 
   Planning& planning_;

@@ -62,13 +62,13 @@ void note_on_node(const RecordedRun& record, const RecordedNode& node, KeptRuns&
   if (node.status == to_string(NodeStatus::kReleased) || node.status == to_string(NodeStatus::kForgotten)) {
     return kept.clear();
   }
-  if (node.status != to_string(NodeStatus::kApplied)) return;
-  if (record.operation == "rollback") {
+  if (record.operation != "rollback") {
+    // Also if the node failed then: it could do so to have the run forgotten.
+    if (node.changed) kept.insert(record.run);
+  } else if (node.status == to_string(NodeStatus::kApplied)) {
     // A node undoes its newest run, so it has none newer than that. Otherwise a run that another controller has undone
     // would stop every rollback. Without the run's name, each run may be the one that was undone.
     kept.erase(kept.lower_bound(node.undoes), kept.end());
-  } else if (node.changed) {
-    kept.insert(record.run);
   }
 }
 
@@ -105,7 +105,7 @@ std::optional<RecordedRun> record_of(const Report& report, const std::string& wh
   record.exit_code = exit_code;
   for (const NodeReport& node : report.nodes) {
     if (!took_part(node)) continue;
-    record.nodes.push_back({node.name, std::string(to_string(node.status)), node.wrote, node.undoes});
+    record.nodes.push_back({node.name, std::string(to_string(node.status)), node.may_have_changed, node.undoes});
     record.changes += std::count_if(node.outcomes.begin(), node.outcomes.end(),
                                     [](const auto& entry) { return entry.second == Outcome::kDone; });
   }

@@ -20,7 +20,7 @@ namespace sparkplan {
 struct RecordedNode {
   std::string name;
   std::string status;       ///< As to_string(NodeStatus).
-  bool changed = false;     ///< At least one step was done. False also in a log of an older version.
+  bool changed = false;     ///< Or may be, without a reply. False also in a log of an older version.
   std::string undoes = {};  ///< The run that a rollback undid there. Empty also in a log of an older version.
 };
 

@@ -75,6 +75,10 @@ void ChangeOutcomes::receive(const std::vector<Step>& steps, const ApplyReply& r
   }
 }
 
+bool ChangeOutcomes::may_have_changed() const {
+  return wrote_ || std::ranges::any_of(changes_, [](const auto& one) { return one.second.sent; });
+}
+
 bool ChangeOutcomes::fail(const ResourceId& id, Error error) {
   auto& failure = changes_[id].failure;
   if (failure) return false;

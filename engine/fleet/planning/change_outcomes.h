@@ -58,6 +58,8 @@ class ChangeOutcomes {
   const Error* why_stale() const;
   /// At least one step was done.
   bool wrote() const { return wrote_; }
+  /// wrote(), or the outcome of a change is unknown.
+  bool may_have_changed() const;
   /// Grows with each change that is carried out or fails.
   std::size_t progress() const;
   /// For the report. `left` is of the newest plan; `lost` is true if the node takes no further part.

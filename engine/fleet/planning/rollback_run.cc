@@ -199,7 +199,7 @@ std::optional<RecordedOn> RollbackRun::newer_run_in_log(const NodesOfRun& nodes_
   HistoryScope scope{cluster, {}, {}};
   for (const FleetNode& node : session_.nodes()) scope.nodes.push_back(node.name());
   // Another cluster of this controller may have the same name, and nodes of the same names.
-  scope.cluster_ids = {session_.cluster_ids().begin(), session_.cluster_ids().end()};
+  for (const auto& [uuid, manifests] : session_.cluster_ids()) scope.cluster_ids.push_back(uuid);
   return newest_kept_run(log_, scope, last);
 }
 

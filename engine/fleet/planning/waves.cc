@@ -81,10 +81,4 @@ std::vector<std::vector<std::string>> waves(const std::vector<std::string>& name
   return result;
 }
 
-std::string way_past(const std::vector<std::string>& failed) {
-  if (failed.empty()) return {};
-  return std::string("to change the other nodes without ") + (failed.size() == 1 ? "it" : "them") + ": --exclude " +
-         join(failed, " --exclude ");
-}
-
 }  // namespace sparkplan

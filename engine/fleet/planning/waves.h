@@ -41,8 +41,4 @@ std::vector<std::vector<std::string>> waves(const std::vector<std::string>& name
                                             const std::vector<std::pair<NodeName, NodeName>>& cables,
                                             std::size_t at_a_time);
 
-/// Pure. How to change the other nodes after the trials of these have failed and hold back all later waves. One of the
-/// others is then the canary. Empty without a failed node.
-std::string way_past(const std::vector<std::string>& failed);
-
 }  // namespace sparkplan

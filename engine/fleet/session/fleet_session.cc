@@ -294,8 +294,8 @@ bool FleetSession::lock_all(std::chrono::milliseconds timeout) {
       for (FleetNode& node : nodes_) {
         auto& miss = misses[node.place];
         if (!miss) continue;
-        miss->hint +=
-            (miss->hint.empty() ? "" : "; ") + std::string("to continue without it: --exclude ") + node.name();
+        const std::string way = way_without(options_.exclusion, {node.name()});
+        if (!way.empty()) miss->hint += (miss->hint.empty() ? "" : "; ") + way;
         node.error = std::move(miss);
       }
       return false;

@@ -39,6 +39,7 @@ struct RunOptions {
   std::chrono::milliseconds heartbeat = kHeartbeat;  ///< Between messages to a node that waits for slower ones.
   AgentOptions agent;
   Selection selection;
+  std::string exclusion = "--exclude";  ///< For way_without().
   std::stop_token stop;
   /// Called from several threads with a node's current step. The text is never empty.
   std::function<void(const std::string& node, std::string_view doing, Activity activity)> progress;
@@ -180,11 +181,12 @@ class FleetSession {
   const Roster& roster() const { return roster_; }
   /// roster(), without what one manifest alone says of other machines: the roster that an apply may continue.
   const Roster& roster_to_record() const { return roster_to_record_; }
-  /// The uuids in the manifests of this cluster, when find_roster() read them: more than one if it was begun twice.
-  const std::set<std::string>& cluster_ids() const { return cluster_ids_; }
-  /// True if fewer than two manifests name the cluster, and nodes of the file were not read: these may know another
-  /// uuid.
-  bool has_one_witness() const { return has_one_witness_; }
+  /// The uuids in the manifests of this cluster, when find_roster() read them, with the number of manifests: more than
+  /// one uuid if it was begun twice.
+  const std::map<std::string, std::size_t>& cluster_ids() const { return cluster_ids_; }
+  /// False if half of the manifests or fewer have the uuid of roster(). Also if fewer than two name the cluster, and
+  /// nodes of the file were not read. Later runs may then find another uuid.
+  bool uuid_is_agreed() const { return uuid_is_agreed_; }
   /// The uuid in the node's manifest, if it is one of cluster_ids(); else empty.
   std::string accepted_uuid(const FleetNode& node) const;
   /// Departed members that only one manifest lists. That manifest keeps them, without further consequence.
@@ -216,7 +218,7 @@ class FleetSession {
   Result<void> take(FleetNode& node, FactsReply known);
   bool is_member(const FleetNode& node) const;
 
-  bool is_ours(const Roster& roster) const;
+  bool is_ours(const FleetNode& node) const;
   bool consents_to_release(const std::string& name) const;
   void warn_of(std::vector<UnsupportedMember> unsupported);
   void warn_of_new_cluster();
@@ -245,8 +247,8 @@ class FleetSession {
   SharedRosters shared_rosters_;
   Roster roster_;
   Roster roster_to_record_;
-  std::set<std::string> cluster_ids_;
-  bool has_one_witness_ = false;
+  std::map<std::string, std::size_t> cluster_ids_;
+  bool uuid_is_agreed_ = false;
   std::vector<RosterEntry> single_witness_;
   std::vector<Diagnostic> remarks_;
 };

@@ -132,4 +132,10 @@ Result<void> Selection::check(const Cluster& cluster, const Registry& registry) 
   return {};
 }
 
+std::string way_without(const std::string& exclusion, const std::vector<std::string>& names) {
+  if (exclusion.empty() || names.empty()) return {};
+  return std::string("to change the other nodes without ") + (names.size() == 1 ? "it" : "them") + ": " + exclusion +
+         " " + join(names, " --exclude ");
+}
+
 }  // namespace sparkplan

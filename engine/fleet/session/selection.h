@@ -52,4 +52,8 @@ class Selection {
   std::vector<Pattern> exclude_;
 };
 
+/// Pure. For a hint: "to change the other nodes without it: --exclude a". `exclusion` is what a command needs before
+/// the names. It is empty, as the result is, if the command cannot leave nodes out. Empty also without names.
+std::string way_without(const std::string& exclusion, const std::vector<std::string>& names);
+
 }  // namespace sparkplan

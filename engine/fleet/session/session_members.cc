@@ -68,7 +68,8 @@ void FleetSession::find_roster() {
   warn_of(std::move(agreed.unsupported));
   roster_ = std::move(agreed.roster);
   cluster_ids_ = std::move(agreed.uuids);
-  has_one_witness_ = agreed.manifests < 2 && !unread_nodes().empty();
+  const bool has_two_witnesses = agreed.manifests > 1 || unread_nodes().empty();
+  uuid_is_agreed_ = has_two_witnesses && (agreed.manifests == 0 || cluster_ids_[roster_.uuid] * 2 > agreed.manifests);
   // Now, because an apply writes manifests: afterwards, nodes that have joined seem to be witnesses, too.
   roster_to_record_ = roster_;
   keep_marks_of_many(roster_to_record_, this->rosters(), cluster_, machines());
@@ -120,10 +121,13 @@ void FleetSession::warn_of(std::vector<UnsupportedMember> unsupported) {
   for (auto& warning : warnings_of(unsupported, kHint)) remark(std::move(warning));
 }
 
-/// A uuid that a manifest of the file's nodes has. It alone proves nothing: one node can bring the uuid of another
-/// cluster into all manifests.
-bool FleetSession::is_ours(const Roster& roster) const {
-  return cluster_ids_.contains(roster.uuid) && check_membership(roster, cluster_).has_value();
+/// The uuid in its manifest is the agreed one, or one of cluster_ids(). The word of one other node is not enough. A
+/// uuid proves nothing alone: one node can bring that of another cluster into all manifests.
+bool FleetSession::is_ours(const FleetNode& node) const {
+  const Roster& roster = *node.roster;
+  const auto found = cluster_ids_.find(roster.uuid);
+  const bool of_many = found != cluster_ids_.end() && (found->second > 1 || !node.departed);
+  return (of_many || roster.uuid == roster_.uuid) && check_membership(roster, cluster_).has_value();
 }
 
 std::string FleetSession::accepted_uuid(const FleetNode& node) const {
@@ -182,7 +186,7 @@ void FleetSession::admit_departed_members() {
 void FleetSession::settle_departed_member(FleetNode& node) {
   const auto& manifest = node.known.manifest;
   // It has joined another cluster: nothing on it is ours any more.
-  const bool of_others = manifest && !roster_.uuid.empty() && !is_ours(*node.roster);
+  const bool of_others = manifest && !roster_.uuid.empty() && !is_ours(node);
   if (of_others) {
     remark(node, Severity::kWarning, "release.other-cluster",
            node.name() + " belongs to another cluster now: it is dropped from this one, and not changed");
@@ -205,7 +209,7 @@ void FleetSession::open_departing(FleetNode& node) {
   if (auto connected = connect(node, std::move(options)); !connected)
     return give_up(node, cannot_check(std::move(connected).error(), *node.spec, options_.agent.connect.config.get()));
   // A node without a manifest, or with another cluster's manifest, is left alone.
-  if (!node.known.manifest || !is_ours(*node.roster)) return;
+  if (!node.known.manifest || !is_ours(node)) return;
   if (auto proved = prove_identity(node); !proved) give_up(node, std::move(proved).error());
 }
 

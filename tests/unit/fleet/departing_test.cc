@@ -154,6 +154,19 @@ TEST_CASE("departing: a machine of another cluster is forgotten and not changed,
   CHECK(cluster.bench.root(2).tree() == before);
 }
 
+TEST_CASE(
+    "departing: a machine of another cluster stays as it is if one manifest alone names the uuid of that cluster") {
+  WatchedCluster cluster(4);
+  const std::string theirs = "99999999-0000-4000-8000-000000000000";
+  edit_roster(cluster.bench.root(1), [&](Roster& roster) { roster.uuid = theirs; });
+  edit_roster(cluster.bench.root(4), [&](Roster& roster) { roster.uuid = theirs; });
+  cluster.bench.left_out[3] = true;
+  cluster.bench.options.allow_prune = true;
+  const auto before = cluster.bench.root(4).tree();
+  CHECK(standing(cluster.bench.apply()).ends_with("n4 released"));
+  CHECK(cluster.bench.root(4).tree() == before);
+}
+
 TEST_CASE("departing: without consent no departed member is contacted, whatever the roster contains") {
   WatchedCluster cluster(2);
   edit_roster(cluster.bench.root(1), [](Roster& roster) { roster.members.at(1).leaving = true; });

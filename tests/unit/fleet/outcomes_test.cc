@@ -35,6 +35,8 @@ TEST_CASE("a change is done when all its steps are done") {
   const std::vector<Step> steps{step_of("a", {kFirstResource}), step_of("b", {kFirstResource, kSecondResource})};
   outcomes.send(steps);
   CHECK(outcomes.reported(kFirstResource, left_to_do(plan_with({kFirstResource})), true) == Outcome::kUnknown);
+  CHECK_FALSE(outcomes.wrote());
+  CHECK(outcomes.may_have_changed());
   outcomes.receive(steps, {{result_of(StepOutcome::kDone), result_of(StepOutcome::kUndone)}, false});
   CHECK_FALSE(outcomes.of(kFirstResource).carried_out);
   CHECK(outcomes.of(kFirstResource).artifacts.size() == 1);

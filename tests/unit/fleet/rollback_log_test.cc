@@ -77,6 +77,25 @@ TEST_CASE("a run whose cluster one of several nodes alone names is in the log wi
   CHECK(fleet.log[1].cluster_id.empty());
 }
 
+TEST_CASE("a run whose uuid half of its nodes or fewer name is in the log without a uuid, also with two nodes") {
+  FleetBench bench(5);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  const RecordedRun first = logged(bench.apply());
+  // It sorts before all others, and the vote of two nodes is a tie.
+  const std::string file = "/var/lib/sparkplan/manifest.json";
+  std::string manifest = bench.root(1).read(file);
+  const auto at = manifest.find(first.cluster_id);
+  REQUIRE(at != std::string::npos);
+  bench.root(1).write(file, manifest.replace(at, first.cluster_id.size(), std::string(first.cluster_id.size(), '0')));
+  bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  bench.run.selection = Selection({"n1", "n2"}, {});
+  const Report report = bench.apply();
+  REQUIRE(standing(report) == "n1 applied, n2 applied, n3 skipped, n4 skipped, n5 skipped");
+  CHECK(logged(report).cluster_id.empty());
+  bench.run.selection = {};
+  CHECK(logged(bench.apply()).cluster_id == first.cluster_id);
+}
+
 TEST_CASE(
     "a node that denies its last run does not cause the rollback of an older one if this controller's log has it") {
   LoggedBench fleet("n3");
@@ -111,6 +130,28 @@ TEST_CASE("a run that this controller has rolled back stops no later rollback") 
   REQUIRE(fleet.log.back().nodes.size() == 1);
   CHECK(fleet.log.back().nodes[0].undoes == fleet.newer());
   CHECK(standing(fleet.undo()) == "n1 applied, n2 applied, n3 applied");
+}
+
+TEST_CASE("a run that failed on its node stops the rollback of an older one, if it may have changed that node") {
+  LoggedBench fleet("n3");
+  fleet.deny(3);
+  const std::string status = GENERATE("failed", "unreachable", "rolled_back");
+  INFO(status);
+  fleet.log[1].nodes[0].status = status;
+  const auto before = fleet.bench.trees();
+  CHECK(standing(fleet.undo()) == "n1 refused, n2 refused, n3 refused");
+  CHECK(fleet.bench.trees() == before);
+  fleet.log[1].nodes[0].changed = false;
+  CHECK(standing(fleet.undo()).starts_with("n1 applied, n2 applied, "));
+}
+
+TEST_CASE("a rollback that failed on a node leaves the undone run in the log") {
+  LoggedBench fleet("n3");
+  auto undone = logged(fleet.undo({"n3"}));
+  undone.nodes[0].status = "failed";
+  fleet.log.push_back(undone);
+  fleet.deny(3);
+  CHECK(standing(fleet.undo()) == "n1 refused, n2 refused, n3 refused");
 }
 
 TEST_CASE("a run in this controller's log that changed nothing on its node stops no rollback") {

@@ -199,7 +199,7 @@ TEST_CASE("the log has a run on the nodes of its record, in its cluster") {
 TEST_CASE("a record says on which nodes a step was done, and what a rollback undid") {
   Report report = an_apply();
   report.command = "rollback";
-  report.nodes[0].wrote = true;
+  report.nodes[0].may_have_changed = true;
   report.nodes[0].undoes = "r1";
   const auto one = record_of(report, "anna@laptop", 4);
   REQUIRE(one);
@@ -242,11 +242,14 @@ TEST_CASE("the newest run that the log has on a node of the cluster is found, an
   CHECK(kept_after_r1({other}).empty());
 }
 
-TEST_CASE("a run that failed on a node, or of which a log of an older version has no changes, is not found") {
-  RecordedRun failed = written("r2", {"n1"});
-  failed.nodes[0].status = "failed";
-  CHECK(kept_after_r1({failed}).empty());
-  CHECK(kept_after_r1({record("r2", {"n1"})}).empty());
+TEST_CASE("a run that may have changed a node is found, whether it failed there or not") {
+  for (const char* status : {"applied", "failed", "unreachable", "rolled_back"}) {
+    RecordedRun run = written("r2", {"n1"});
+    run.nodes[0].status = status;
+    CHECK(kept_after_r1({run}) == "r2 on n1");
+    run.nodes[0].changed = false;  // So it is in a log of an older version, too.
+    CHECK(kept_after_r1({run}).empty());
+  }
 }
 
 TEST_CASE("a later rollback of a run, or of an older one, undoes it in the log, on its nodes alone") {

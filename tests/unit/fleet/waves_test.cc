@@ -1,4 +1,5 @@
 #include "engine/fleet/planning/waves.h"
+#include "engine/fleet/session/selection.h"
 #include "tests/support/catch.h"
 
 namespace sparkplan::test {
@@ -48,9 +49,13 @@ TEST_CASE("waves: the two ends of a cable are changed together") {
 }
 
 TEST_CASE("waves: after a failed canary the error names the way to change the others without it") {
-  CHECK(way_past({}).empty());
-  CHECK(way_past({"a"}) == "to change the other nodes without it: --exclude a");
-  CHECK(way_past({"a", "b"}) == "to change the other nodes without them: --exclude a --exclude b");
+  CHECK(way_without("--exclude", {}).empty());
+  CHECK(way_without("--exclude", {"a"}) == "to change the other nodes without it: --exclude a");
+  CHECK(way_without("--exclude", {"a", "b"}) == "to change the other nodes without them: --exclude a --exclude b");
+  // A saved plan is applied as a whole, and a rollback names its nodes.
+  CHECK(way_without("sparkplan plan -o FILE --exclude", {"a"}) ==
+        "to change the other nodes without it: sparkplan plan -o FILE --exclude a");
+  CHECK(way_without("", {"a"}).empty());
   // The next node is the canary then.
   CHECK(waves({"b", "c", "d"}, {}, 0) == std::vector<Names>{{"b"}, {"c", "d"}});
 }
