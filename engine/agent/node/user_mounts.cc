@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -104,6 +103,18 @@ class Walk {
   /// All links but the last name's, if the flags of open(2) exclude that one.
   bool follows_links() const { return !names_.empty() || !(has(flags_, O_NOFOLLOW) || has(flags_, O_EXCL)); }
 
+  /// In a directory such as /tmp, another user's link is not followed. The kernel has this rule for the last name, with
+  /// fs.protected_symlinks. Source: may_follow_link() of fs/namei.c.
+  Result<void> check_link(int link) const {
+    struct stat directory {};
+    struct stat status {};
+    if (::fstat(here_.get(), &directory) != 0 || ::fstat(link, &status) != 0) return failure(file_error("stat", path_));
+    constexpr mode_t kShared = S_ISVTX | S_IWOTH;
+    const bool is_shared = (directory.st_mode & kShared) == kShared;
+    if (!is_shared || status.st_uid == ::geteuid() || status.st_uid == directory.st_uid) return {};
+    return failure(system_error("open " + path_.string(), EACCES));
+  }
+
   /// One name further, or to where a link leads.
   Result<void> step() {
     const std::string name = std::move(names_.back());
@@ -117,6 +128,7 @@ class Walk {
       here_ = std::move(next);
       return {};
     }
+    SPARK_CHECK(check_link(next.get()));
     if (++links_ > kMostLinks) return failure(system_error("open " + path_.string(), ELOOP));
     go_on_to(*target);
     return target->is_absolute() ? begin() : Result<void>();
@@ -172,13 +184,18 @@ Result<FileDescriptor> UserMounts::open(const fs::path& path, int flags, std::ui
 Result<void> UserMounts::check_mount(std::uint64_t id, const fs::path& path, const NodeReader& node) {
   if (table_has_changed()) others_.clear();
   if (others_.contains(id)) return {};
-  SPARK_TRY(const auto mounts, mounted_file_systems(node));
-  for (const MountedFileSystem& mount : mounts) {
-    if (!mount.made_by_a_user()) others_.insert(mount.id);
-  }
+  // Users can make the table long, but their mounts come after those of the system.
+  std::optional<MountedFileSystem> found;
+  const auto read = node.read_lines(kTable, {}, [&](std::string_view line) -> Result<void> {
+    for (MountedFileSystem& mount : parse_mountinfo(line)) {
+      if (!mount.made_by_a_user()) others_.insert(mount.id);
+      if (mount.id == id) found = std::move(mount);
+    }
+    return found ? failure(ErrorCode::kFailed, "the rest is not needed") : Result<void>();
+  });
   if (others_.contains(id)) return {};
-  const auto found = std::ranges::find(mounts, id, &MountedFileSystem::id);
-  return failure(in_mount_of_user(path, found == mounts.end() ? nullptr : &*found));
+  if (!read && !found) return read;
+  return failure(in_mount_of_user(path, found ? &*found : nullptr));
 }
 
 /// Source: proc(5), mountinfo: poll(2) reports each change once, as POLLERR and POLLPRI.

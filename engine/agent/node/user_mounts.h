@@ -24,7 +24,7 @@ class UserMounts {
   Result<void> check_mount(std::uint64_t id, const std::filesystem::path& path, const NodeReader& node);
   bool table_has_changed();
 
-  /// The ids of all mounts that no user has made, in the table as it was last read.
+  /// The ids of mounts that no user has made, in the part of the table that was read since it last changed.
   std::set<std::uint64_t> others_;
   /// Shows whether a mount has come or gone since.
   FileDescriptor table_;

@@ -170,6 +170,28 @@ TEST_CASE("user mount: without one, each path leads where open(2) finds it, and 
         as_text(expected.get(), error));
 }
 
+TEST_CASE("user mount: a link of another user in a directory such as /tmp is not followed, at the end or on the way") {
+  const ScratchDirectory root;
+  root.write("/a/file", "text");
+  root.make_link("/shared/link", "../a/file");
+  root.make_link("/shared/directory", "../a");
+  fs::permissions(root / "/shared", fs::perms::all | fs::perms::sticky_bit);
+  const auto machine = LocalNode::open("/");
+  REQUIRE(machine);
+  CHECK(machine->read_file(root / "/shared/link") == "text");
+  if (::geteuid() != 0 || ::lchown((root / "/shared/link").c_str(), kAlice, kAlice) != 0 ||
+      ::lchown((root / "/shared/directory").c_str(), kAlice, kAlice) != 0) {
+    WARN("SKIPPED: only root can make a link of another user");
+    return;
+  }
+  CHECK(machine->read_file(root / "/shared/link").error().code == ErrorCode::kPermissionDenied);
+  CHECK(machine->read_file(root / "/shared/directory/file").error().code == ErrorCode::kPermissionDenied);
+  CHECK(machine->status(root / "/shared/link"));
+  // Without the sticky bit, everyone could replace the link anyway.
+  fs::permissions(root / "/shared", fs::perms::all);
+  CHECK(machine->read_file(root / "/shared/link") == "text");
+}
+
 TEST_CASE("user mount: a new file is made where open(2) makes it, and O_EXCL makes no second one") {
   const ScratchDirectory root;
   root.make_directory("/a");
