@@ -186,7 +186,7 @@ Result<void> UserMounts::check_mount(std::uint64_t id, const fs::path& path, con
   if (others_.contains(id)) return {};
   // Users can make the table long, but their mounts come after those of the system.
   std::optional<MountedFileSystem> found;
-  const auto read = node.read_lines(kTable, {}, [&](std::string_view line) -> Result<void> {
+  auto read = node.read_lines(kTable, {}, [&](std::string_view line) -> Result<void> {
     for (MountedFileSystem& mount : parse_mountinfo(line)) {
       if (!mount.made_by_a_user()) others_.insert(mount.id);
       if (mount.id == id) found = std::move(mount);

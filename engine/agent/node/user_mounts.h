@@ -10,8 +10,8 @@
 
 namespace sparkplan {
 
-/// Opens files of the live machine without entering what its users have mounted. A user can mount FUSE on each file and
-/// directory of their own. Its server is a program of that user: whoever enters the mount may wait for it without end.
+/// Opens files of the live machine, and enters no file system that one of its users has mounted. A user can mount FUSE
+/// on each file and directory that they own. Its server is a program of that user, which may never answer.
 class UserMounts {
  public:
   /// As open(2), with O_CLOEXEC. It asks no server of a user, whatever the user mounts meanwhile. On a kernel

@@ -12,19 +12,20 @@ namespace sparkplan::test {
 
 using Look = std::function<std::string(LocalNode&)>;
 
-/// The result of `look` in a process with mounts of its own, which `mount` makes; false if it cannot. `look` has the
-/// node at `root`. Nothing where mounts are not permitted: the test is then skipped. After a minute, an error.
+/// The result of `look` for the node at `root`, in a process that no other process shares its mounts with. `mount`
+/// makes them, and returns false if it cannot. Nothing where mounts are not permitted: the test is then skipped. The
+/// process has a minute.
 std::optional<std::string> with_own_mounts(const ScratchDirectory& root, const std::function<bool()>& mount,
                                            const Look& look);
 
-/// The same, with one path of the node mounted on another.
+/// As with_own_mounts(). The mount shows the path `what` of the node at its path `where`.
 std::optional<std::string> with_mount(const ScratchDirectory& root, const std::string& what, const std::string& where,
                                       const Look& look);
 
 /// A file system of a user's program that root may enter.
 struct Fuse {
   bool refuses = false;  ///< Each access fails with ECONNREFUSED. Otherwise it waits without end.
-  int user = 0;          ///< Who has mounted it.
+  int user = 0;          ///< The user who mounts it.
   bool is_file = false;  ///< It is mounted on a file.
 };
 

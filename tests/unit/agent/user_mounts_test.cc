@@ -39,7 +39,7 @@ std::string in_words(const Result<T>& result, const ScratchDirectory& root) {
   return result ? "done" : in_words(result.error(), root);
 }
 
-/// What `look` says of the live machine, on which Alice has mounted a silent file system at a path below `root`.
+/// The result of `look` for the live machine. Alice has mounted a silent file system at a path below `root`.
 template <class LookAtMachine>
 std::optional<std::string> beside_mount(const ScratchDirectory& root, const std::string& where, bool is_file,
                                         const LookAtMachine& look) {
