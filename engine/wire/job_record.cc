@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::string_view kMark = "job";
 constexpr std::size_t kLongestJobId = 64;
-/// Shown for an id that is none.
-constexpr const char* kNoJobId = "?";
 
 /// Up to the first NUL, which ends a text in a command line.
 std::string up_to_nul(const std::string& text) { return text.substr(0, text.find('\0')); }

@@ -20,6 +20,8 @@ inline constexpr std::string_view kJobStarterFile = "/usr/local/libexec/sparkpla
 /// The first argument of a process starter; the second one is room for the record.
 inline constexpr std::string_view kJobServes = "--stdio";
 inline constexpr std::size_t kJobRecordRoom = 1024;
+/// In place of an id that is unknown or no id.
+inline constexpr const char* kNoJobId = "?";
 /// The most bytes of JobRecord::who and JobRecord::command.
 inline constexpr std::size_t kLongestJobOwner = 128;
 inline constexpr std::size_t kLongestJobCommand = 512;

@@ -9,6 +9,9 @@
 
 namespace sparkplan {
 
+/// For in_separate_process(): no descriptor is needed.
+inline constexpr int kNoDescriptor = -1;
+
 /// The result of an access to a file in a home. Empty after an access that writes.
 struct HomeAnswer {
   FileStatus status = {};

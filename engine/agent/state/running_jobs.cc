@@ -1,6 +1,7 @@
 #include "engine/agent/state/running_jobs.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -8,7 +9,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -17,6 +20,7 @@
 #include <utility>
 
 #include "engine/agent/kernel/kernel_file.h"
+#include "engine/agent/node/separate_access.h"
 #include "engine/agent/node/utc_time.h"
 #include "engine/agent/state/node_lock.h"
 #include "engine/core/ascii.h"
@@ -28,9 +32,23 @@ namespace {
 /// The kernel appends it to the path of a file that was removed or replaced.
 constexpr std::string_view kDeleted = " (deleted)";
 
-std::optional<struct stat> status_of(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
+/// For the reading of the command lines of one owner's processes, and of all owners'.
+constexpr std::chrono::seconds kTimeOfOwner{1};
+constexpr std::chrono::seconds kTimeOfAll{8};
+/// Of one owner. Each job has two.
+constexpr std::size_t kMostProcesses = 1024;
+/// In place of the command of a job whose process starter does not show it.
+constexpr const char* kNotShown = "(unknown: the memory of this process cannot be read)";
+
+/// As the kernel knows it. No server is asked: in another mount namespace, the file may be on any file system.
+std::optional<struct statx> status_of(const std::string& path) {
+  struct statx status {};
+  const int result = ::statx(AT_FDCWD, path.c_str(), AT_STATX_DONT_SYNC, STATX_INO | STATX_NLINK | STATX_UID, &status);
+  return result == 0 ? std::optional(status) : std::nullopt;
+}
+
+bool is_on_same_device(const struct statx& one, const struct statx& other) {
+  return one.stx_dev_major == other.stx_dev_major && one.stx_dev_minor == other.stx_dev_minor;
 }
 
 /// The path without links, as the kernel shows it.
@@ -54,19 +72,19 @@ class Executable {
     if (gone || (shown != path_ && shown != path_ + std::string(kDeleted))) return false;
     const auto running = status_of(link);
     if (!running) return false;
-    if (installed_ && running->st_dev == installed_->st_dev && running->st_ino == installed_->st_ino) return true;
+    if (installed_ && is_on_same_device(*running, *installed_) && running->stx_ino == installed_->stx_ino) return true;
     return shown != path_ && is_earlier_build(*running);
   }
 
  private:
   /// A new build has replaced the file while the job ran.
-  bool is_earlier_build(const struct stat& running) const {
-    if (running.st_nlink != 0 || running.st_uid != (installed_ ? installed_->st_uid : ::geteuid())) return false;
-    return !installed_ || running.st_dev == installed_->st_dev;
+  bool is_earlier_build(const struct statx& running) const {
+    if (running.stx_nlink != 0 || running.stx_uid != (installed_ ? installed_->stx_uid : ::geteuid())) return false;
+    return !installed_ || is_on_same_device(running, *installed_);
   }
 
   std::string path_;
-  std::optional<struct stat> installed_;
+  std::optional<struct statx> installed_;
 };
 
 /// The processes with that executable, by number.
@@ -94,6 +112,35 @@ std::string beginning_of(const std::string& path) {
   const auto size = file.get() < 0 ? -1 : ::read(file.get(), text.data(), text.size());
   text.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
   return text;
+}
+
+/// The beginnings of their command lines, in their order, each behind its size. Nothing if they cannot be read in time.
+/// The kernel reads them from the memory of the process, and a user can have that wait for a program of theirs without
+/// end. So another process reads them.
+std::optional<std::vector<std::string>> command_lines_of(const std::vector<std::int64_t>& processes,
+                                                         std::chrono::milliseconds deadline) {
+  using Size = std::uint32_t;
+  const auto read = [&]() -> Result<HomeAnswer> {
+    HomeAnswer all;
+    for (const std::int64_t process : processes) {
+      const std::string text = beginning_of("/proc/" + std::to_string(process) + "/cmdline");
+      const auto size = static_cast<Size>(text.size());
+      all.bytes.append(reinterpret_cast<const char*>(&size), sizeof size);  // NOLINT: both processes are one program.
+      all.bytes += text;
+    }
+    return all;
+  };
+  const auto answer = in_separate_process(read, kNoDescriptor, deadline);
+  if (!answer) return std::nullopt;
+  std::vector<std::string> lines;
+  std::string_view rest = answer->bytes;
+  while (rest.size() >= sizeof(Size)) {
+    Size size = 0;
+    std::memcpy(&size, rest.data(), sizeof size);
+    lines.emplace_back(rest.substr(sizeof size, size));
+    rest.remove_prefix(std::min(rest.size(), sizeof size + size));
+  }
+  return lines.size() == processes.size() ? std::optional(std::move(lines)) : std::nullopt;
 }
 
 /// "Uid:	1000	1000	1000	1000": the real one.
@@ -137,12 +184,13 @@ struct Starter {
 /// process in our own namespace. Source: ioctl_ns(2), user_namespaces(7).
 std::optional<uid_t> maker_of_namespace(const std::string& process) {
   std::optional<uid_t> maker;
-  const auto ours = status_of("/proc/self/ns/user");
+  struct stat ours {};
+  const bool known = ::stat("/proc/self/ns/user", &ours) == 0;
   FileDescriptor space(::open((process + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
-  while (ours && space.get() >= 0) {
+  while (known && space.get() >= 0) {
     struct stat status {};
     if (::fstat(space.get(), &status) != 0) return maker;
-    if (status.st_ino == ours->st_ino && status.st_dev == ours->st_dev) return maker;
+    if (status.st_ino == ours.st_ino && status.st_dev == ours.st_dev) return maker;
     uid_t user = 0;
     if (::ioctl(space.get(), NS_GET_OWNER_UID, &user) != 0) return maker;
     maker = user;
@@ -179,27 +227,48 @@ std::vector<std::size_t> fair_share(const std::vector<std::string>& owners, std:
   return places;
 }
 
-std::vector<RunningJob> running_jobs(const std::string& starter) {
+namespace {
+
+/// One owner's process starters with a record. Without an answer, one process stands for all of them.
+std::vector<Starter> starters_of(const std::vector<std::int64_t>& processes, std::chrono::milliseconds deadline) {
   std::vector<Starter> starters;
-  std::vector<std::string> owners;
-  std::map<std::string, std::size_t> jobs_of;
-  for (const auto pid : processes_of(starter)) {
-    const std::string process = "/proc/" + std::to_string(pid);
+  const auto lines = deadline.count() > 0 ? command_lines_of(processes, deadline) : std::nullopt;
+  for (std::size_t i = 0; i < processes.size() && starters.size() < kMostRunningJobs; ++i) {
     // The guardian has the same executable and no record.
-    const std::string command_line = beginning_of(process + "/cmdline");
-    auto record = job_record_in(command_line);
+    auto record = lines ? job_record_in(lines->at(i)) : std::optional(JobRecord{kNoJobId, "", kNotShown});
     if (!record) continue;
     // A process that has ended meanwhile has no status any more.
-    std::string uid = uid_of(process);
+    std::string uid = uid_of("/proc/" + std::to_string(processes[i]));
     if (uid.empty()) continue;
-    std::string owner = owner_of_job(pid);
-    if (++jobs_of[owner] > kMostRunningJobs) continue;
-    owners.push_back(std::move(owner));
-    starters.push_back({pid, std::move(uid), *std::move(record)});
+    starters.push_back({processes[i], std::move(uid), *std::move(record)});
+    if (!lines) break;
   }
+  return starters;
+}
+
+}  // namespace
+
+std::vector<RunningJob> running_jobs(const std::string& starter) {
+  using std::chrono::milliseconds;
+  std::map<std::string, std::vector<std::int64_t>> processes;
+  for (const std::int64_t pid : processes_of(starter)) {
+    std::vector<std::int64_t>& of_owner = processes[owner_of_job(pid)];
+    if (of_owner.size() < kMostProcesses) of_owner.push_back(pid);
+  }
+  const auto end = std::chrono::steady_clock::now() + kTimeOfAll;
+  std::vector<std::pair<Starter, std::string>> found;
+  for (const auto& [owner, pids] : processes) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - std::chrono::steady_clock::now());
+    for (Starter& one : starters_of(pids, std::min<milliseconds>(kTimeOfOwner, left))) {
+      found.emplace_back(std::move(one), owner);
+    }
+  }
+  std::ranges::sort(found, {}, [](const auto& one) { return one.first.pid; });
+  std::vector<std::string> owners;
+  for (auto& [one, owner] : found) owners.push_back(std::move(owner));
   std::vector<RunningJob> jobs;
   for (const std::size_t place : fair_share(owners, kMostRunningJobs)) {
-    Starter& one = starters[place];
+    Starter& one = found[place].first;
     jobs.push_back({std::move(one.record.id), user_named(kernel_file("/etc/passwd"), one.uid), one.pid,
                     start_time_of(one.pid), std::move(one.record.who), std::move(one.record.command)});
   }

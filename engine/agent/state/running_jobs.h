@@ -13,7 +13,8 @@ namespace sparkplan {
 /// The jobs on this machine, by process id. A job is a process that shows a record. Its executable is the file
 /// `starter`, by path, device and inode, or an earlier build that this file has replaced. The kernel attests
 /// executable, user and start time; the record is what the starter's user wrote. At most kMostRunningJobs, by
-/// fair_share() of the users. Only root sees the jobs of other users. Source: proc(5).
+/// fair_share() of the users. If an owner's process starters do not show their memory within a second, one of them is a
+/// job without an id, whose command says so. Only root sees the jobs of other users. Source: proc(5).
 std::vector<RunningJob> running_jobs(const std::string& starter = std::string(kJobStarterFile));
 
 /// I/O, read-only. The user for whom the job of a process counts: "1001". A user may have the numbers of thousands of

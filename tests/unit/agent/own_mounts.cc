@@ -52,6 +52,8 @@ bool refuse(int server) {
 std::optional<std::string> with_own_mounts(const ScratchDirectory& root, const std::function<bool()>& mount,
                                            const Look& look) {
   const auto work = [&]() -> Result<HomeAnswer> {
+    // Its standard streams are closed. A program that it starts needs other numbers for its pipes.
+    while (::open("/dev/null", O_RDWR) < STDERR_FILENO) continue;
     if (!have_own_mounts() || !mount()) return failure(system_error("mount", ENOSYS));
     SPARK_TRY(LocalNode node, LocalNode::open(root.path()));
     return HomeAnswer{{}, look(node)};

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "engine/wire/frame.h"
 #include "engine/wire/job_messages.h"
 #include "tests/support/catch.h"
+#include "tests/unit/agent/own_mounts.h"
 #include "tests/unit/agent/scratch.h"
 
 namespace sparkplan {
@@ -33,7 +36,10 @@ const std::string kStarter = SPARKPLAN_JOB_PROGRAM;
 class Starter {
  public:
   explicit Starter(const std::string& command, const std::string& program = kStarter)
-      : child_(*ChildProcess::start(program, {"--stdio"})) {
+      : Starter(command, program, {"--stdio"}) {}
+  /// `program` starts the process starter with these arguments.
+  Starter(const std::string& command, const std::string& program, const std::vector<std::string>& arguments)
+      : child_(*ChildProcess::start(program, arguments)) {
     StartJob start;
     start.id = "test-" + std::to_string(::getpid());
     start.hold = true;
@@ -172,6 +178,39 @@ TEST_CASE("the jobs of one user, however many, do not hide those of another one"
   CHECK(fair_share({"a", "a", "b"}, 2) == std::vector<std::size_t>{0, 2});
   CHECK(fair_share({"a", "a", "b"}, 9) == std::vector<std::size_t>{0, 1, 2});
   CHECK(fair_share({}, 9).empty());
+}
+
+TEST_CASE("a process starter whose memory cannot be read is a job of its user, and the jobs of others are found") {
+  const test::ScratchDirectory scratch;
+  const std::string installed = (scratch / "/sparkplan-job").string();
+  const std::string silent = (scratch / "/silent").string();
+  std::filesystem::copy_file(kStarter, installed);
+  std::filesystem::permissions(scratch.path(), std::filesystem::perms(0755));
+  REQUIRE(::mkfifo(silent.c_str(), 0600) == 0);
+  const auto look = [&](LocalNode& /*of_scratch*/) -> std::string {
+    Starter ours("ours", installed);
+    const auto first = Starter::jobs_when(true, installed);
+    if (first.size() != 1) return "no job";
+    Starter of_other("theirs", "/usr/bin/setpriv", {"--reuid=4711", "--clear-groups", installed, "--stdio"});
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (Starter::jobs_when(true, installed).size() < 2) {
+      if (std::chrono::steady_clock::now() > end) return "no second job";
+      std::this_thread::yield();
+    }
+    // To open it takes without end, as long as no process writes to it.
+    const std::string command_line = "/proc/" + std::to_string(first[0].pid) + "/cmdline";
+    if (::mount(silent.c_str(), command_line.c_str(), nullptr, MS_BIND, nullptr) != 0) return "no mount";
+    std::string all;
+    for (const RunningJob& job : running_jobs(installed)) all += job.id.substr(0, 4) + " " + job.command + "\n";
+    return all;
+  };
+  if (::geteuid() != 0) {
+    WARN("SKIPPED: only root can start a job of another user");
+    return;
+  }
+  const auto seen = test::with_own_mounts(
+      scratch, [] { return true; }, look);
+  if (seen) CHECK(*seen == "? (unknown: the memory of this process cannot be read)\ntest theirs\n");
 }
 
 TEST_CASE("a job counts for its user, whatever login or namespace the user has chosen for it") {
