@@ -221,6 +221,7 @@ Result<void> CopySession::handle_image(const CopyImage& command) {
       answers_.send(store.storage(*tree_));
       return {};
     case CopyImageAction::kSave:
+      drop_received_archive(*tree_, *index_);
       SPARK_CHECK(store.save(*tree_, path_, command.id, static_cast<std::size_t>(command.left_out)));
       break;
     case CopyImageAction::kLoad: {

@@ -39,14 +39,14 @@ Result<void> write_textfile(const std::string& path, const Report& report) {
 }
 
 /// Writes the log and the metrics. False, after an error message, if one of them could not be written.
-bool write_outputs(const DriftOptions& options, const Report& report, const Console& console) {
+bool write_outputs(const DriftOptions& options, const Report& report, const Cluster& cluster, const Console& console) {
   bool written = true;
   const auto check = [&](const Result<void>& result) {
     if (result) return;
     console.error(result.error());
     written = false;
   };
-  if (options.syslog) check(send_to_syslog(_PATH_LOG, drift_messages(report)));
+  if (options.syslog) check(send_to_syslog(_PATH_LOG, drift_messages(report, cluster)));
   if (!options.textfile.empty()) check(write_textfile(options.textfile, report));
   return written;
 }
@@ -57,7 +57,7 @@ bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings,
   report.diagnostics = std::move(findings);
   DriftOptions log_only = options;
   log_only.textfile.clear();
-  return write_outputs(log_only, report, console);
+  return write_outputs(log_only, report, Cluster(), console);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& glo
   if (options.json || !global.quiet || code != ExitCode::kDone) print(report, *input.loaded, options.json, console);
   // Nodes that a stopped run did not reach are no findings.
   if (report.interrupted) return code;
-  return write_outputs(options, report, console) ? code : ExitCode::kUsage;
+  return write_outputs(options, report, cluster, console) ? code : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

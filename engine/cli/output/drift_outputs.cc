@@ -57,10 +57,14 @@ std::string type_label(const std::string& type) {
   return builtin_registry().find(type) == nullptr ? "unknown" : label(type);
 }
 
+bool is_secret(const Change& change, const std::string& field) {
+  return names_a_secret(change.id.name) || names_a_secret(field);
+}
+
 /// A value in a form fit for a log; nothing for an absent value.
 std::optional<std::string> logged(const Change& change, const std::string& field, const Value& value) {
   if (value.is_null()) return std::nullopt;
-  if (names_a_secret(change.id.name) || names_a_secret(field)) return "(hidden)";
+  if (is_secret(change, field)) return "(hidden)";
   const auto* text = value.string();
   // The text of a file is too long for a line, and may hold anything, also without a line break.
   if (change.id.name == kWholeFileName || field == "content" ||
@@ -92,7 +96,8 @@ SyslogMessage message_about(const Report& report, const NodeReport& node, const 
   if (after) message.parameters.emplace_back("after", *after);
   message.text = node.name + ": " + change.id.str() + " " + field.path + " is " + before.value_or("absent") +
                  ", should " + (after ? "be " + *after : "be absent");
-  if (!change.note.empty()) message.text += " (" + change.note + ")";
+  // A note quotes the value. for_others() does not hide a short one.
+  if (!change.note.empty() && !is_secret(change, field.path)) message.text += " (" + change.note + ")";
   return message;
 }
 
@@ -195,8 +200,9 @@ int open_alone(const std::string& path, std::chrono::milliseconds patience) {
 
 }  // namespace
 
-std::vector<SyslogMessage> drift_messages(const Report& report) {
+std::vector<SyslogMessage> drift_messages(const Report& whole, const Cluster& cluster) {
   std::vector<SyslogMessage> messages;
+  const Report report = for_others(whole, cluster);
   for (const auto& diagnostic : report.diagnostics) {
     if (diagnostic.severity == Severity::kError) messages.push_back(message_about(report, diagnostic));
   }

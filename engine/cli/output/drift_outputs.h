@@ -7,6 +7,7 @@
 
 #include "engine/cli/output/syslog_message.h"
 #include "engine/core/result.h"
+#include "engine/model/cluster.h"
 #include "engine/plan/report.h"
 
 namespace sparkplan {
@@ -18,8 +19,8 @@ namespace sparkplan {
 /// - "unreadable": a node or a resource could not be read;
 /// - "invalid": an error in cluster.yaml;
 /// - "more": the number of further findings on the node: a node has at most 200 messages.
-/// Texts of whole files and values of secrets are left out.
-std::vector<SyslogMessage> drift_messages(const Report& report);
+/// Texts of whole files and values of secrets are left out, also where a message quotes them: as for_others().
+std::vector<SyslogMessage> drift_messages(const Report& report, const Cluster& cluster);
 
 /// Pure. The report in Prometheus' text format: sparkplan_drift, sparkplan_node_up, sparkplan_pending_changes,
 /// sparkplan_last_success_timestamp_seconds, sparkplan_run_duration_seconds. A node that could not be read has only the

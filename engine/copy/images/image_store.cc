@@ -165,6 +165,12 @@ std::size_t ImageStore::known_layers(const std::vector<std::string>& layers) con
   return known;
 }
 
+void drop_received_archive(const Tree& tree, const DigestIndex& index) {
+  const std::string name(kImageArchive);
+  const auto status = tree.status_of(name);
+  if (status && index.is_brought(name, stamp_of(*status))) (void)::unlinkat(tree.root(), name.c_str(), 0);
+}
+
 Result<void> ImageStore::save(const Tree& tree, const std::string& path, const std::string& id,
                               std::size_t left_out) const {
   if (tree.status_of(std::string(kImageArchive))) return {};

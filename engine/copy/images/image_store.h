@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/copy/accounts.h"
+#include "engine/copy/digest_index.h"
 #include "engine/copy/tree.h"
 #include "engine/core/result.h"
 #include "engine/model/container_image.h"
@@ -70,6 +71,10 @@ Result<CopyImageState> image_state_from(const std::string& text);
 /// The free space for an image in the directory that an engine names as its storage. Empty if the text is no path in
 /// plain text, or if there is no such directory on this machine.
 CopyImageState storage_at(const std::string& folder, const Tree& stage);
+
+/// Before a save: removes an archive that a sync has brought. Its source could be false, and this node would pass the
+/// archive on as its own image.
+void drop_received_archive(const Tree& tree, const DigestIndex& index);
 
 /// Counts the archive and what an interrupted run has left of it, and removes them with `remove`.
 CopyPruned prune_archive(const Tree& tree, bool remove);

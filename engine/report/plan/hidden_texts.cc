@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/resource/shell_environment.h"
 
 namespace sparkplan {
 namespace {
@@ -33,6 +34,13 @@ void HiddenTexts::add(std::string_view text) {
   text = trim(text);
   if (text.size() < kShortestHidden || kHiddenChanged.find(text) != std::string_view::npos) return;
   if (shown_->contains(text)) return;
+  add_pieces(text);
+  if (text.find('\'') == std::string_view::npos) return;
+  const std::string quoted = shell_quote(text);
+  add_pieces(std::string_view(quoted).substr(1, quoted.size() - 2));
+}
+
+void HiddenTexts::add_pieces(std::string_view text) {
   for (std::size_t at = 0; at < text.size() && !has_no_room(); at += kLongestPiece) {
     // The last piece has no fewer bytes than the others, so that no short end of a secret is looked for alone.
     const std::size_t begin = text.size() < kLongestPiece ? 0 : std::min(at, text.size() - kLongestPiece);

@@ -25,7 +25,7 @@ class HiddenTexts {
                        std::size_t most = std::numeric_limits<std::size_t>::max())
       : shown_(&shown), most_(most) {}
 
-  /// The text without blanks at both ends.
+  /// The text without blanks at both ends, also as it is in quotes of a shell: messages quote values so.
   void add(std::string_view text);
   /// The line, and its value: of "password = 'x'", of "token: x  # new" and of "\"secret\": \"x\",".
   void add_line(std::string_view line);
@@ -47,6 +47,8 @@ class HiddenTexts {
     const Shorter* next = nullptr;
   };
   using Texts = std::map<std::string, Shorter, std::less<>>;
+
+  void add_pieces(std::string_view text);
 
   const std::set<std::string, std::less<>>* shown_;
   std::size_t most_;

@@ -171,7 +171,7 @@ TEST_CASE("a node with thousands of findings does not fill the log, and the othe
   }
   auto other = test::node("n2");
   other.plan.changes = {test::change("sysctl/b", Origin::kDrift, {{"running", 1, 2}})};
-  const auto messages = drift_messages(test::report_of({flood, other}));
+  const auto messages = drift_messages(test::report_of({flood, other}), Cluster());
   REQUIRE(messages.size() == 202);
   CHECK(messages[200].id == "more");
   CHECK(messages[200].text == "n1: 4800 more findings: `sparkplan drift` lists them");

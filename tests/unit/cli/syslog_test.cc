@@ -118,7 +118,7 @@ const SyslogSender kSender{"controller", 4711, std::chrono::system_clock::time_p
 
 std::vector<std::string> rendered(const Report& report) {
   std::vector<std::string> lines;
-  for (const auto& message : drift_messages(report)) lines.push_back(render(message, kSender));
+  for (const auto& message : drift_messages(report, Cluster())) lines.push_back(render(message, kSender));
   return lines;
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("syslog receives one message per field of each finding, and one per un
 TEST_CASE("a cluster without findings sends nothing to syslog") {
   auto pending = node("n1");
   pending.plan.changes = {change("sysctl/b", Origin::kConfig, {{"persistent", Value(), 2}})};
-  CHECK(drift_messages(report_of({pending, node("n2")})).empty());
+  CHECK(drift_messages(report_of({pending, node("n2")}), Cluster()).empty());
 }
 
 TEST_CASE("an error in the file is logged with its place and code, and a warning is not logged") {
@@ -254,17 +254,24 @@ TEST_CASE("file contents and secret values are not logged") {
                           change("systemd_unit/b.service", Origin::kDrift, {{"api_key", "hunter2", "hunter3"}}),
                           change("profile_env/HF_TOKEN", Origin::kDrift, {{"value", "hunter2", "hunter3"}}),
                           change("profile_env/db_password", Origin::kDrift, {{"value", "hunter2", Value()}})};
+  // A later file sets the variable. The note quotes it, and so does an error.
+  drifted.plan.changes.push_back(change("profile_env/API_KEY", Origin::kForeign, {{"value", "hunter2", "hunter3"}}));
+  drifted.plan.changes.back().note = "/etc/profile.d/z.sh:3 sets it to 'hunter2' and is read later";
+  drifted.plan.changes.push_back(change("profile_env/PIN_SECRET", Origin::kForeign, {{"value", "hunt", "1234"}}));
+  drifted.plan.changes.back().note = "/etc/profile.d/z.sh:4 sets it to 'hunt' and is read later";
+  drifted.plan.blocked.push_back(
+      {*ResourceId::parse("profile_env/OTHER"), make_error(ErrorCode::kFailed, "hunter2?"), {}});
   const auto lines = rendered(report_of({drifted}));
-  CHECK(lines.size() == 6);
+  CHECK(lines.size() == 9);
   for (const auto& line : lines) {
     (void)parsed(line);
-    CHECK(line.find("hunter") == std::string::npos);
+    CHECK(line.find("hunt") == std::string::npos);
   }
 }
 
 TEST_CASE("each message is a separate datagram with this process, this machine and the current time") {
   const Listener listener;
-  const auto messages = drift_messages(full_report());
+  const auto messages = drift_messages(full_report(), Cluster());
   const auto before = std::chrono::system_clock::now();
   REQUIRE(send_to_syslog(listener.path(), messages));
   std::array<char, 256> host{};
@@ -283,7 +290,7 @@ TEST_CASE("each message is a separate datagram with this process, this machine a
 
 TEST_CASE("an unreachable syslog is an error, except when no message is due") {
   const test::ScratchDirectory folder;
-  const auto messages = drift_messages(full_report());
+  const auto messages = drift_messages(full_report(), Cluster());
   const auto nowhere = (folder / "log").string();
   const auto sent = send_to_syslog(nowhere, messages);
   REQUIRE_FALSE(sent);

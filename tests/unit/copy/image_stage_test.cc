@@ -120,6 +120,25 @@ TEST_CASE(
   CHECK(read_file(stage / kImageArchive) == archive);
   CHECK_FALSE(fs::exists(stage / kPartialFolder));
 
+  // As the source, this node saves its own image: the archive of another source may be false. Its own archive stays.
+  {
+    const auto tree = copy::Tree::open(stage.string(), CopyTreeKind::kImage);
+    const auto index = copy::DigestIndex::open(stage.string(), true);
+    REQUIRE((tree && index));
+    copy::drop_received_archive(*tree, *index);
+    CHECK_FALSE(fs::exists(stage / kImageArchive));
+  }
+  fs::create_directory(folder.path() / "own");
+  {
+    write_file(folder.path() / "own" / kImageArchive, archive);
+    const auto tree = copy::Tree::open((folder.path() / "own").string(), CopyTreeKind::kImage);
+    const auto index = copy::DigestIndex::open((folder.path() / "own").string(), true);
+    REQUIRE((tree && index));
+    copy::drop_received_archive(*tree, *index);
+    CHECK(fs::exists(folder.path() / "own" / kImageArchive));
+  }
+  CHECK(fetch(2) == entry.size);
+
   {
     Program program;
     CopyOpen open = open_of(stage, CopyTreeKind::kImage);

@@ -3,6 +3,7 @@
 #include "engine/core/text.h"
 #include "engine/load/load.h"
 #include "engine/report/plan/plan_for_others.h"
+#include "engine/resource/shell_environment.h"
 #include "tests/support/catch.h"
 #include "tests/support/has.h"
 #include "tests/support/page_rules.h"
@@ -208,6 +209,15 @@ TEST_CASE("a change between two hidden values is shown as a change") {
   CHECK((after(1) == Value("(hidden, changed)\n(hidden)\n(hidden)\nport = 1\n")));
   CHECK((after(2) == Value("(hidden)\nport = 2\n")));
   CHECK((after(3) == Value("(hidden, changed)")));
+}
+
+TEST_CASE("a message that quotes a hidden value in quotes of a shell hides it, too") {
+  NodeReport node = sample_node(1, NodeStatus::kPending);
+  node.plan.changes = {
+      sample_change("profile_env/DB_PASSWORD", Action::kUpdate, {{"value", "it's hunter", "it's ours"}})};
+  node.plan.changes[0].note = "/etc/profile.d/z.sh:3 sets it to " + shell_quote("it's hunter") + " and is read later";
+  const Report shown = for_others(sample_report("plan", {node}), Cluster());
+  CHECK(shown.nodes[0].plan.changes[0].note == "/etc/profile.d/z.sh:3 sets it to '(hidden)' and is read later");
 }
 
 TEST_CASE("a message that quotes a hidden value hides it, too") {
