@@ -1,6 +1,7 @@
 #include "engine/launch/stuck_job.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -173,26 +174,50 @@ class Detective {
         "the kernel waits for a device: storage, a network file system or the GPU's driver",
         "read `dmesg` on " + held.front()->node + ", and run `sparkplan verify --level storage`");
   }
+  /// One cause for each peer, because a false claim about one peer must not hide a true one about another. Those that
+  /// several nodes report come first.
   void look_for_sockets(SeenSocketState state, const std::string& verb, RowId row) {
-    for (const StuckRank& rank : job_.ranks) {
-      for (const StuckSocket& one : rank.sockets) {
-        if (one.socket.state != state || alone_.contains(rank.node)) continue;
-        return add({rank.node},
-                   rank.name() + " " + verb + " " + one.socket.remote + (one.peer.empty() ? "" : " (" + one.peer + ")"),
-                   row->cause, row->fix);
+    std::vector<Troubled> all = troubled_by(state);
+    std::ranges::stable_sort(all, std::greater<>(), [](const Troubled& one) { return nodes_of(one.ranks).size(); });
+    for (const Troubled& one : all) {
+      std::string what = one.ranks.front()->name() + " " + verb + " " + one.first->socket.remote +
+                         (one.first->peer.empty() ? "" : " (" + one.first->peer + ")");
+      if (one.ranks.size() > 1) {
+        const std::vector<const StuckRank*> others(one.ranks.begin() + 1, one.ranks.end());
+        what += (others.size() == 1 ? "; so does " : "; so do ") + names(others);
       }
+      add(nodes_of(one.ranks), std::move(what), row->cause, row->fix);
     }
   }
+  /// The ranks with a socket in a state to one peer.
+  struct Troubled {
+    std::string peer;
+    const StuckSocket* first;
+    std::vector<const StuckRank*> ranks;
+  };
+  std::vector<Troubled> troubled_by(SeenSocketState state) const {
+    std::vector<Troubled> all;
+    for (const StuckRank& rank : job_.ranks) {
+      for (const StuckSocket& one : rank.sockets) {
+        if (one.socket.state != state) continue;
+        const std::string peer = one.peer.empty() ? address_of(one.socket.remote) : one.peer;
+        const auto known = std::ranges::find(all, peer, &Troubled::peer);
+        if (known == all.end()) {
+          all.push_back({peer, &one, {&rank}});
+        } else if (known->ranks.back() != &rank) {
+          known->ranks.push_back(&rank);
+        }
+      }
+    }
+    return all;
+  }
   void look_at_status() {
-    const auto counts = [&](const StuckNccl& one) { return one.is_shared || !alone_.contains(one.node); };
-    const auto place = std::ranges::find_if(job_.nccl, counts);
-    if (place == job_.nccl.end()) return;
-    const StuckNccl& first = *place;
-    const std::string& fault = first.faults.front();
-    // Ranks with different numbers of operations are all alive.
-    const RowId row = fault.find("MISMATCH") != std::string::npos ? RowId("nccl-run-hangs") : RowId("nccl-peer-gone");
-    add(first.is_shared ? Nodes() : Nodes{first.node}, "NCCL on " + first.node + " reports " + fault, row->cause,
-        row->fix);
+    for (const StuckNccl& one : job_.nccl) {
+      const std::string& fault = one.faults.front();
+      // Ranks with different numbers of operations are all alive.
+      const RowId row = fault.find("MISMATCH") != std::string::npos ? RowId("nccl-run-hangs") : RowId("nccl-peer-gone");
+      add(one.is_shared ? Nodes() : Nodes{one.node}, "NCCL on " + one.node + " reports " + fault, row->cause, row->fix);
+    }
   }
   void look_for_the_busy() {
     const auto busy = ranks_that([](const StuckRank& rank) { return rank.cpu_percent >= kBusyPercent; });

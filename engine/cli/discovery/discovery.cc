@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -121,11 +123,25 @@ std::vector<AnnouncedHost> hosts_besides(const std::set<std::string>& known, std
   return hosts;
 }
 
-std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts) {
+std::vector<AnnouncedHost> with_own_addresses(std::vector<AnnouncedHost> hosts) {
+  std::map<std::string, std::set<std::string>> names;
+  for (const AnnouncedHost& host : hosts) {
+    for (const std::string& address : host.addresses) names[address].insert(host.name);
+  }
+  for (AnnouncedHost& host : hosts) {
+    std::vector<std::string> own;
+    std::ranges::copy_if(host.addresses, std::back_inserter(own),
+                         [&](const std::string& address) { return names[address].size() == 1; });
+    if (!own.empty()) host.addresses = std::move(own);
+  }
+  return hosts;
+}
+
+std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts, std::vector<HostArgument>& others) {
   std::vector<HostArgument> once;
   std::set<std::pair<std::string, std::uint16_t>> seen;
   for (const HostArgument& host : hosts) {
-    if (seen.emplace(host.address, host.port).second) once.push_back(host);
+    (seen.emplace(host.address, host.port).second ? once : others).push_back(host);
   }
   return once;
 }
@@ -144,7 +160,7 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
                    " addresses. Name the machines that are missing.");
   }
   std::vector<Found> found;
-  for (const AnnouncedHost& host : hosts_besides(names_and_addresses_of(known), announced->hosts)) {
+  for (const AnnouncedHost& host : with_own_addresses(hosts_besides(names_and_addresses_of(known), announced->hosts))) {
     auto argument = argument_for(host);
     if (argument) found.push_back({*std::move(argument), host.name, host.addresses});
   }
@@ -158,7 +174,12 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
       std::any_of(found.begin(), found.end(), [](const Found& one) { return one.addresses.size() > 1; });
   if (has_choice) console.remark("Trying the addresses of these machines ...");
   go_where_they_answer(found, *hosts_agreed_on, global, interrupts);
-  return each_place_once(*hosts_agreed_on);
+  std::vector<HostArgument> others;
+  auto once = each_place_once(*hosts_agreed_on, others);
+  for (const HostArgument& other : others) {
+    console.remark(other.given + " is not read: another machine of the list has its address, " + other.address);
+  }
+  return once;
 }
 
 std::vector<HostArgument> discover_neighbours(const std::vector<InitMachine>& machines, const Interrupts& interrupts,

@@ -37,13 +37,26 @@ TEST_CASE("discovery: an address of a machine that the user named is dropped, an
   CHECK(others == std::vector<AnnouncedHost>{{"a.local", {"10.0.0.12"}, 22}});
 }
 
+TEST_CASE("discovery: a machine is not contacted at an address that another one announces, if it has an own one") {
+  const auto own = with_own_addresses({{"spark-04.local", {"172.17.0.1", "10.0.0.14"}, 22},
+                                       {"spark-05.local", {"10.0.0.14", "172.17.0.1", "10.0.0.15"}, 22},
+                                       {"spark-06.local", {"10.0.0.14"}, 22}});
+  CHECK(own == std::vector<AnnouncedHost>{{"spark-04.local", {"172.17.0.1", "10.0.0.14"}, 22},
+                                          {"spark-05.local", {"10.0.0.15"}, 22},
+                                          {"spark-06.local", {"10.0.0.14"}, 22}});
+}
+
 TEST_CASE("discovery: an address that is announced under two names is read once") {
   const auto host = [](const std::string& text) {
     auto parsed = parse_host_argument(text);
     REQUIRE(parsed);
     return *parsed;
   };
-  const auto once = each_place_once({host("10.0.0.11"), host("10.0.0.12"), host("10.0.0.11"), host("10.0.0.11:2222")});
+  std::vector<HostArgument> others;
+  const auto once =
+      each_place_once({host("10.0.0.11"), host("10.0.0.12"), host("10.0.0.11"), host("10.0.0.11:2222")}, others);
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].given == "10.0.0.11");
   REQUIRE(once.size() == 3);
   CHECK(once[0].given == "10.0.0.11");
   CHECK(once[1].given == "10.0.0.12");

@@ -136,6 +136,28 @@ TEST_CASE("a node that claims every fault pushes no other node's cause out of th
   CHECK(quiet.job().causes.size() == 3);
 }
 
+TEST_CASE("a node that claims the same fault as another one pushes that node's cause out of no report") {
+  Quiet quiet;
+  quiet.rank(0).sockets = {{SeenSocketState::kNoAnswer, "192.168.100.11:1", "192.168.100.13:2"},
+                           {SeenSocketState::kNoAnswer, "192.168.100.11:1", "192.168.100.14:2"}};
+  quiet.rank(1).sockets = {{SeenSocketState::kNoAnswer, "192.168.100.12:1", "10.0.0.9:2"}};
+  auto causes = quiet.job().causes;
+  REQUIRE(causes.size() == 2);
+  CHECK(causes[0].what == "spark-01 rank 0 gets no answer from 192.168.100.13:2");
+  CHECK(causes[1].what == "spark-02 rank 1 gets no answer from 10.0.0.9:2");
+  // A peer about which two nodes agree comes first.
+  quiet.rank(0).sockets.push_back({SeenSocketState::kNoAnswer, "192.168.100.11:1", "10.0.0.9:3"});
+  causes = quiet.job().causes;
+  REQUIRE(causes.size() == 2);
+  CHECK(causes[0].what == "spark-01 rank 0 gets no answer from 10.0.0.9:3; so does spark-02 rank 1");
+  quiet.context.nccl_faults = {{"DEAD: claimed"}, {"DEAD: true"}};
+  quiet.rank(0).sockets.clear();
+  quiet.rank(1).sockets.clear();
+  causes = quiet.job().causes;
+  REQUIRE(causes.size() == 2);
+  CHECK(causes[1].what == "NCCL on spark-02 reports DEAD: true");
+}
+
 TEST_CASE("of several ranks in the kernel, the node whose function is shown is named") {
   Quiet quiet;
   for (const std::size_t node : {0U, 1U}) {
