@@ -13,6 +13,7 @@ namespace {
 
 /// One of them may be one node's words alone that are not true.
 constexpr std::size_t kMostCauses = 4;
+constexpr std::size_t kMostCausesOfKind = 2;
 /// A rank with less waits for something.
 constexpr std::int64_t kBusyPercent = 20;
 
@@ -179,7 +180,9 @@ class Detective {
   void look_for_sockets(SeenSocketState state, const std::string& verb, RowId row) {
     std::vector<Troubled> all = troubled_by(state);
     std::ranges::stable_sort(all, std::greater<>(), [](const Troubled& one) { return nodes_of(one.ranks).size(); });
+    const std::size_t most = found_.size() + kMostCausesOfKind;
     for (const Troubled& one : all) {
+      if (found_.size() >= most) return;
       std::string what = one.ranks.front()->name() + " " + verb + " " + one.first->socket.remote +
                          (one.first->peer.empty() ? "" : " (" + one.first->peer + ")");
       if (one.ranks.size() > 1) {

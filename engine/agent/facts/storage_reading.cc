@@ -1,9 +1,12 @@
 #include "engine/agent/facts/facts_reader.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/core/text.h"
@@ -14,10 +17,23 @@ namespace {
 
 /// The agent can kill a separate program, while its own read() would wait for a lost server.
 constexpr std::chrono::seconds kReadingDeadline{45};
+constexpr std::chrono::seconds kListingDeadline{10};
 constexpr std::size_t kLongestComplaint = 500;
 
 std::string first_line_printed(const std::string& text) {
   return std::string(trim(std::string_view(text).substr(0, text.find('\n')))).substr(0, kLongestComplaint);
+}
+
+/// The first error that shows trouble with the file system; empty without one. A server may refuse a file to root. A
+/// name may vanish meanwhile, and a user can mount a program on a directory that they own.
+std::string trouble_in(std::string_view errors) {
+  constexpr std::array<std::string_view, 3> kHarmless{"Permission denied", "No such file or directory",
+                                                      "Transport endpoint is not connected"};
+  for (const std::string_view line : split_lines(errors)) {
+    const auto is_at_end = [&](std::string_view words) { return trim(line).ends_with(words); };
+    if (!trim(line).empty() && std::ranges::none_of(kHarmless, is_at_end)) return first_line_printed(std::string(line));
+  }
+  return {};
 }
 
 /// Bytes and seconds of "268435456 bytes (268 MB, 256 MiB) copied, 0.104 s, 2.6 GB/s".
@@ -35,7 +51,11 @@ void read_outcome(const std::string& text, ReadStorageReply& reply) {
 }
 
 std::vector<std::string> find_large_file(const std::string& target) {
-  return {"find", target, "-xdev", "-maxdepth", "4", "-type", "f", "-size", "+8M"};
+  return {"env", "LC_ALL=C", "find", target, "-xdev", "-maxdepth", "4", "-type", "f", "-size", "+8M", "-readable"};
+}
+
+std::vector<std::string> find_any_name(const std::string& target) {
+  return {"find", target, "-mindepth", "1", "-maxdepth", "1", "-print", "-quit"};
 }
 
 std::vector<std::string> read_blocks(const std::string& what) {
@@ -44,6 +64,7 @@ std::vector<std::string> read_blocks(const std::string& what) {
 
 std::vector<std::string> reading_of_device(const std::string& device, bool direct) {
   std::vector<std::string> argv = read_blocks(device);
+  argv.insert(argv.begin(), {"env", "LC_ALL=C"});
   if (direct) argv.emplace_back("iflag=direct");
   return argv;
 }
@@ -66,7 +87,6 @@ Result<void> measure(const std::string& target, const std::string& device, ReadS
   for (const bool direct : {true, false}) {
     std::vector<std::string> argv =
         device.empty() ? reading_of_file(target, direct) : reading_of_device(device, direct);
-    argv.insert(argv.begin(), {"env", "LC_ALL=C"});
     auto output = node.query(argv, kReadingDeadline);
     if (!output && output.error().code == ErrorCode::kUnreachable) {
       reply.complaint = "no data could be read within " + std::to_string(kReadingDeadline.count()) + " s";
@@ -79,7 +99,7 @@ Result<void> measure(const std::string& target, const std::string& device, ReadS
       return {};
     }
     // Some file systems cannot bypass the cache.
-    if (!direct) reply.complaint = first_line_printed(output->standard_error);
+    if (!direct) reply.complaint = trouble_in(output->standard_error);
   }
   return {};
 }
@@ -98,13 +118,15 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
   find.insert(find.end(), {"-print", "-quit"});
   auto found = node.query(find, kReadingDeadline);
   if (!found && found.error().code == ErrorCode::kUnreachable) {
-    reply.complaint = "the file system does not answer";
+    // Among millions of small files the search takes as long. A file system that answers has no large file then.
+    const auto one = node.query(find_any_name(request.target), kListingDeadline);
+    if (!one) reply.complaint = "the file system does not answer";
     return reply;
   }
   if (!found) return failure(std::move(found).error());
   if (found->exit_status != 0 && found->standard_output.empty()) {
-    reply.complaint = first_line_printed(found->standard_error);
-    return reply;
+    reply.complaint = trouble_in(found->standard_error);
+    if (!reply.complaint.empty()) return reply;
   }
   reply.what = std::string(trim(found->standard_output));
   const std::string device = reply.what.empty() && mount->source.starts_with("/dev/") ? mount->source : "";

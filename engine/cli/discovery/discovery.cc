@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -123,16 +122,14 @@ std::vector<AnnouncedHost> hosts_besides(const std::set<std::string>& known, std
   return hosts;
 }
 
-std::vector<AnnouncedHost> with_own_addresses(std::vector<AnnouncedHost> hosts) {
+std::vector<AnnouncedHost> own_addresses_first(std::vector<AnnouncedHost> hosts) {
   std::map<std::string, std::set<std::string>> names;
   for (const AnnouncedHost& host : hosts) {
     for (const std::string& address : host.addresses) names[address].insert(host.name);
   }
   for (AnnouncedHost& host : hosts) {
-    std::vector<std::string> own;
-    std::ranges::copy_if(host.addresses, std::back_inserter(own),
-                         [&](const std::string& address) { return names[address].size() == 1; });
-    if (!own.empty()) host.addresses = std::move(own);
+    std::ranges::stable_partition(host.addresses,
+                                  [&](const std::string& address) { return names[address].size() == 1; });
   }
   return hosts;
 }
@@ -160,7 +157,8 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
                    " addresses. Name the machines that are missing.");
   }
   std::vector<Found> found;
-  for (const AnnouncedHost& host : with_own_addresses(hosts_besides(names_and_addresses_of(known), announced->hosts))) {
+  for (const AnnouncedHost& host :
+       own_addresses_first(hosts_besides(names_and_addresses_of(known), announced->hosts))) {
     auto argument = argument_for(host);
     if (argument) found.push_back({*std::move(argument), host.name, host.addresses});
   }
@@ -177,7 +175,9 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
   std::vector<HostArgument> others;
   auto once = each_place_once(*hosts_agreed_on, others);
   for (const HostArgument& other : others) {
-    console.remark(other.given + " is not read: another machine of the list has its address, " + other.address);
+    const auto shown = std::ranges::find_if(found, [&](const Found& one) { return one.host.given == other.given; });
+    const std::string name = shown == found.end() ? other.given : printable(shown->about);
+    console.remark(name + " is not read: another machine of the list has its address, " + other.address);
   }
   return once;
 }

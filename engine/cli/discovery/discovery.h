@@ -27,9 +27,9 @@ std::string first_that_answers(const std::vector<std::string>& addresses,
 /// have no other address. Only an address is dropped: any machine can announce it for the name of another one.
 std::vector<AnnouncedHost> hosts_besides(const std::set<std::string>& known, std::vector<AnnouncedHost> hosts);
 
-/// Pure. Each host without the addresses that another one announces as well, unless it has no other address. So a
-/// machine that announces its own address for the name of another one does not take that one's place.
-std::vector<AnnouncedHost> with_own_addresses(std::vector<AnnouncedHost> hosts);
+/// Pure. The addresses of each host that no other one announces come first. So a machine that announces its own address
+/// for the name of another one does not take that one's place.
+std::vector<AnnouncedHost> own_addresses_first(std::vector<AnnouncedHost> hosts);
 
 /// Pure. The first host of each address and port. One address may be announced under several names. `others` gets the
 /// hosts that are left out.

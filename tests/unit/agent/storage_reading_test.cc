@@ -1,7 +1,9 @@
 // Reading from a mounted file system whose users put links into it: the real find and dd, below a scratch directory.
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -36,13 +38,45 @@ FakeNode node_with(
   node.add_file("/proc/self/mountinfo", "40 1 0:50 / " + target + " rw - nfs4 spark-02:/models rw\n");
   node.add_program("find", run_really);
   node.add_program("env", [meanwhile = std::move(meanwhile)](const FakeNode::Call& call) {
-    meanwhile();
+    const bool reads = std::ranges::find(call.argv, "-execdir") != call.argv.end();
+    if (reads) meanwhile();
     return run_really(call);
   });
   return node;
 }
 
 }  // namespace
+
+namespace {
+
+/// The complaint about /mounted, if the search ends like this. Without `search`, it takes too long; `listed` is then
+/// the end of a look at the directory itself.
+std::string complaint(const std::optional<CommandOutput>& search, bool listed = true) {
+  FakeNode node = node_with("/mounted");
+  const auto too_late = [] { return failure(ErrorCode::kUnreachable, "find did not end in time"); };
+  node.add_program("env", [&](const FakeNode::Call&) -> Result<CommandOutput> {
+    return search ? Result<CommandOutput>(*search) : too_late();
+  });
+  node.add_program("find", [&](const FakeNode::Call&) -> Result<CommandOutput> {
+    return listed ? Result<CommandOutput>(CommandOutput{0, "/mounted/a\n", ""}) : too_late();
+  });
+  const auto reply = read_storage({"/mounted"}, node);
+  REQUIRE(reply);
+  CHECK(reply->bytes == 0);
+  return reply->complaint;
+}
+
+}  // namespace
+
+TEST_CASE("storage: a file that root may not read is no trouble of the file system, nor are too many files to search") {
+  const std::string denied = "find: '/mounted/alice': Permission denied\n";
+  CHECK(complaint(CommandOutput{1, "", denied}).empty());
+  CHECK(complaint(CommandOutput{1, "", denied + "find: '/mounted/new': No such file or directory\n"}).empty());
+  CHECK(complaint(CommandOutput{1, "", denied + "find: '/mounted/b': Input/output error\n"}) ==
+        "find: '/mounted/b': Input/output error");
+  CHECK(complaint(std::nullopt).empty());
+  CHECK(complaint(std::nullopt, false) == "the file system does not answer");
+}
 
 TEST_CASE("storage: a large file of the file system is read") {
   const ScratchDirectory root;

@@ -37,12 +37,12 @@ TEST_CASE("discovery: an address of a machine that the user named is dropped, an
   CHECK(others == std::vector<AnnouncedHost>{{"a.local", {"10.0.0.12"}, 22}});
 }
 
-TEST_CASE("discovery: a machine is not contacted at an address that another one announces, if it has an own one") {
-  const auto own = with_own_addresses({{"spark-04.local", {"172.17.0.1", "10.0.0.14"}, 22},
-                                       {"spark-05.local", {"10.0.0.14", "172.17.0.1", "10.0.0.15"}, 22},
-                                       {"spark-06.local", {"10.0.0.14"}, 22}});
+TEST_CASE("discovery: a machine is contacted first at an address that no other one announces") {
+  const auto own = own_addresses_first({{"spark-04.local", {"172.17.0.1", "10.0.0.14"}, 22},
+                                        {"spark-05.local", {"10.0.0.14", "172.17.0.1", "10.0.0.15"}, 22},
+                                        {"spark-06.local", {"10.0.0.14"}, 22}});
   CHECK(own == std::vector<AnnouncedHost>{{"spark-04.local", {"172.17.0.1", "10.0.0.14"}, 22},
-                                          {"spark-05.local", {"10.0.0.15"}, 22},
+                                          {"spark-05.local", {"10.0.0.15", "10.0.0.14", "172.17.0.1"}, 22},
                                           {"spark-06.local", {"10.0.0.14"}, 22}});
 }
 
