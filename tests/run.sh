@@ -13,8 +13,8 @@
 # The same holds for all fuzz targets except wire and text, because they need a build of nearly all code with clang and
 # the sanitizers. page (the HTML pages in a browser) needs chromium and npm. tidy (clang-tidy over all files) always
 # runs on request only. package tests an upgrade also if SPARKPLAN_EARLIER names a program of an earlier version. Without
-# a list of parts, hostile sends an eighth of the false fields and claims of started programs; the commit decides which
-# one.
+# a list of parts, hostile sends a twelfth of the false fields and claims of started programs, and reliability tries 40 of
+# its points; the commit decides which ones.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -24,7 +24,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-fuzz_targets=() hostile_share=()
+fuzz_targets=() hostile_share=() points=()
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
   if [ ${#full[@]} -gt 0 ]; then
@@ -32,7 +32,8 @@ if [ ${#parts[@]} -eq 0 ]; then
   else
     fuzz_targets=(wire text)
     commit=$(git rev-parse --short=6 HEAD 2>/dev/null || echo 0)
-    hostile_share=(--share $((16#$commit % 8 + 1))/8)
+    hostile_share=(--share $((16#$commit % 12 + 1))/12)
+    points=(--first-point $((16#$commit % 1000)))
   fi
 fi
 results=build/test-results
@@ -345,7 +346,7 @@ fi
 if wanted fuzz; then wait_for_fuzz; fi
 if wanted reliability; then
   say "what is left when a run is killed, cut or obstructed"
-  run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}"
+  run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}" "${points[@]}"
   say "what is left when a part of a job is killed"
   run_script "$results/jobs.log" tests/reliability/jobs.py "${full[@]}"
 fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Kills, cuts and fills disks on the lab's hosts, with the shipped agent, and checks that nothing stays half-done.
 
-usage: reliability.py [--full] [--crash-points N] [--frame-points N] [--sync-points N] [--seed N] [--only PART...]
-                      [--hosts N] [--write FILE]
+usage: reliability.py [--full] [--crash-points N] [--frame-points N] [--first-point N] [--sync-points N] [--seed N]
+                      [--only PART...] [--hosts N] [--write FILE]
 
-Needs root and a release build. Without --full every k-th point is tried, the same points in every run. The points of
+Needs root and a release build. Without --full every k-th point is tried, from --first-point on. The points of
 the syncs are random; --seed repeats those of an earlier run. --write puts the tables between the marks in FILE
 (docs/reliability.md). The last line is "N passed, N failed, N skipped", counted in
 points.
@@ -32,8 +32,8 @@ import sync_points
 
 PARTS = ("crash", "frames", "cases", "sync")
 # Numbers of points without --full.
-CRASH_POINTS = 40
-FRAME_POINTS = 24
+CRASH_POINTS = 24
+FRAME_POINTS = 16
 SYNC_POINTS = len(sync_points.KINDS)
 SYNC_POINTS_IN_FULL = 200
 GIVE_UP_AFTER = 40
@@ -72,11 +72,11 @@ class Tally:
         return sum(len(part) for part in self.outcomes.values()) + len(self.cases) - self.failed()
 
 
-def every_kth(points, wanted):
-    """About that many of the points, spread evenly, the same in every run."""
+def every_kth(points, wanted, first):
+    """About that many of the points, spread evenly, from the one with the number `first` on."""
     if wanted is None or len(points) <= wanted:
         return list(points)
-    return [points[i * len(points) // wanted] for i in range(wanted)]
+    return [points[(first + i * len(points) // wanted) % len(points)] for i in range(wanted)]
 
 
 def side_by_side(hosts, work):
@@ -98,11 +98,11 @@ def side_by_side(hosts, work):
         raise problems.get()
 
 
-def sweep_points(part, module, hosts, wanted, tally):
+def sweep_points(part, module, hosts, wanted, first, tally):
     recorded = {direction.name: module.record(hosts[0], direction) for direction in nodes.CIRCLE}
     total = sum(len(points) for points in recorded.values())
     print(f"{part}: {total} points are there", flush=True)
-    share = {name: every_kth(points, None if wanted is None else max(1, wanted * len(points) // total))
+    share = {name: every_kth(points, None if wanted is None else max(1, wanted * len(points) // total), first)
              for name, points in recorded.items()}
 
     def work(node, index):
@@ -132,7 +132,8 @@ def run_parts(options, hosts, tally):
                                  ("frames", frame_points, options.frame_points)):
         if part in options.only:
             begun = time.monotonic()
-            totals[part] = sweep_points(part, module, hosts, None if options.full else wanted, tally)
+            totals[part] = sweep_points(part, module, hosts, None if options.full else wanted,
+                                        options.first_point, tally)
             tally.seconds[part] = time.monotonic() - begun
     if "cases" in options.only:
         begun = time.monotonic()
@@ -162,6 +163,7 @@ def main():
     arguments.add_argument("--full", action="store_true", help="all points")
     arguments.add_argument("--crash-points", type=int, default=CRASH_POINTS, help="about that many, without --full")
     arguments.add_argument("--frame-points", type=int, default=FRAME_POINTS, help="about that many, without --full")
+    arguments.add_argument("--first-point", type=int, default=0, help="begin with that one, without --full")
     arguments.add_argument("--sync-points", type=int, default=SYNC_POINTS, help="without --full")
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32),
                            help="of the points of the syncs")
