@@ -114,9 +114,9 @@ std::string beginning_of(const std::string& path) {
   return text;
 }
 
-/// The beginnings of their command lines, in their order, each behind its size. Nothing if they cannot be read in time.
-/// The kernel reads them from the memory of the process, and a user can have that wait for a program of theirs without
-/// end. So another process reads them.
+/// The beginnings of their command lines, in their order. Nothing if they cannot be read in time. The kernel reads them
+/// from the memory of the process, and a user can have it wait without end for a program that serves this memory. So
+/// another process reads them.
 std::optional<std::vector<std::string>> command_lines_of(const std::vector<std::int64_t>& processes,
                                                          std::chrono::milliseconds deadline) {
   using Size = std::uint32_t;
