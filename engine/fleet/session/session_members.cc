@@ -122,7 +122,7 @@ void FleetSession::warn_of(std::vector<UnsupportedMember> unsupported) {
 }
 
 /// The uuid in its manifest is the agreed one, or one of cluster_ids(). The word of one other node is not enough. A
-/// uuid proves nothing alone: one node can bring that of another cluster into all manifests.
+/// uuid alone proves nothing: one node can bring the uuid of another cluster into all manifests.
 bool FleetSession::is_ours(const FleetNode& node) const {
   const Roster& roster = *node.roster;
   const auto found = cluster_ids_.find(roster.uuid);
