@@ -39,8 +39,8 @@ fi
 results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
-# The second lab of the integration tests. Cases on special hosts boot labs named after the first one.
-second_lab=utests
+# The labs of the integration tests. Cases on special hosts boot labs named after the first one.
+integration_labs=("$SPARKPLAN_LAB" utests vtests)
 
 say() { printf '\n== %s (after %d min %02d s)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 pass() { passed=$((passed + 1)); }
@@ -111,7 +111,7 @@ count_cases() { # TAG...
 
 labs_down() {
   local lab
-  for lab in "$SPARKPLAN_LAB" "$second_lab" {a,n,j,c,d}"$SPARKPLAN_LAB"; do
+  for lab in "${integration_labs[@]}" {a,n,j,c,d}"$SPARKPLAN_LAB"; do
     SPARKPLAN_LAB=$lab tests/lab/lab.sh down
   done
 }
@@ -230,12 +230,13 @@ show_failures() { # JUNIT
   count_junit "$1"
 }
 
-# The cases of these folders take about as long as those of all others. A file is a tag of its cases under
-# --filenames-as-tags, so each case is in exactly one half.
-first_half=(checks cluster connection)
+# The folders of the first labs; the last lab has all others. Each lab takes about as long. A file is a tag of its cases
+# under --filenames-as-tags, so each case is in exactly one lab.
+folders_of_labs=('cluster apply' 'checks connection drift')
 
 run_integration() {
-  local reason folder file tag base='' first='' second
+  local reason folder file tag base='' cases others number=0
+  local -a folders
   if ! reason=$(tests/lab/lab.sh check); then
     skip "$(count_cases)" "$reason"
     return
@@ -245,20 +246,24 @@ run_integration() {
     show_failures "$results/integration-special.xml"
   fi
   for tag in "${special[@]}"; do base+="~[$tag]"; done
-  second=$base
-  for folder in "${first_half[@]}"; do
-    for file in tests/integration/"$folder"/*_test.cc; do
-      tag="[#$(basename "$file" .cc)]"
-      first+="${first:+,}$tag$base" second+="~$tag"
+  others=$base
+  for number in "${!folders_of_labs[@]}"; do
+    read -ra folders <<<"${folders_of_labs[number]}"
+    cases=''
+    for folder in "${folders[@]}"; do
+      for file in tests/integration/"$folder"/*_test.cc; do
+        tag="[#$(basename "$file" .cc)]"
+        cases+="${cases:+,}$tag$base" others+="~$tag"
+      done
     done
+    start_cases "${integration_labs[number]}" "$results/integration-$number.xml" --filenames-as-tags "$cases"
   done
-  start_cases "$SPARKPLAN_LAB" "$results/integration-1.xml" --filenames-as-tags "$first"
-  start_cases "$second_lab" "$results/integration-2.xml" --filenames-as-tags "$second"
+  number=${#folders_of_labs[@]}
+  start_cases "${integration_labs[number]}" "$results/integration-$number.xml" --filenames-as-tags "$others"
   wait_for_running
   labs_down
   trap - EXIT
-  show_failures "$results/integration-1.xml"
-  show_failures "$results/integration-2.xml"
+  for number in "${!integration_labs[@]}"; do show_failures "$results/integration-$number.xml"; done
 }
 
 # Runs a test that prints its own counts in its last line.
