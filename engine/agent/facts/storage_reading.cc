@@ -24,14 +24,14 @@ std::string first_line_printed(const std::string& text) {
   return std::string(trim(std::string_view(text).substr(0, text.find('\n')))).substr(0, kLongestComplaint);
 }
 
-/// The first error that shows trouble with the file system; empty without one. A server may refuse a file to root. A
-/// name may vanish meanwhile, and a user can mount a program on a directory that they own.
-std::string trouble_in(std::string_view errors) {
-  constexpr std::array<std::string_view, 3> kHarmless{"Permission denied", "No such file or directory",
-                                                      "Transport endpoint is not connected"};
-  for (const std::string_view line : split_lines(errors)) {
+/// The first error that shows damage; empty without one. Users can cause many other errors in directories that they
+/// own: a server refuses these to root, they are encrypted, or a program is mounted there. The last line may be cut
+/// off.
+std::string damage_in(std::string_view errors) {
+  constexpr std::array<std::string_view, 3> kDamage{"Input/output error", "Structure needs cleaning", "Bad message"};
+  for (const std::string_view line : split_lines(errors.substr(0, errors.rfind('\n') + 1))) {
     const auto is_at_end = [&](std::string_view words) { return trim(line).ends_with(words); };
-    if (!trim(line).empty() && std::ranges::none_of(kHarmless, is_at_end)) return first_line_printed(std::string(line));
+    if (std::ranges::any_of(kDamage, is_at_end)) return first_line_printed(std::string(line));
   }
   return {};
 }
@@ -54,8 +54,14 @@ std::vector<std::string> find_large_file(const std::string& target) {
   return {"env", "LC_ALL=C", "find", target, "-xdev", "-maxdepth", "4", "-type", "f", "-size", "+8M", "-readable"};
 }
 
-std::vector<std::string> find_any_name(const std::string& target) {
-  return {"find", target, "-mindepth", "1", "-maxdepth", "1", "-print", "-quit"};
+/// About the directory itself; empty if one of its names can be read. A server may refuse it to root.
+std::string complaint_about(const std::string& target, const NodeReader& node) {
+  const std::vector<std::string> argv{"env", "LC_ALL=C",  "find", target,   "-mindepth",
+                                      "1",   "-maxdepth", "1",    "-print", "-quit"};
+  const auto output = node.query(argv, kListingDeadline);
+  if (!output) return "the file system does not answer";
+  const std::string complaint = output->exit_status == 0 ? "" : first_line_printed(output->standard_error);
+  return complaint.ends_with("Permission denied") ? "" : complaint;
 }
 
 std::vector<std::string> read_blocks(const std::string& what) {
@@ -77,7 +83,9 @@ std::vector<std::string> reading_of_file(const std::string& target, bool direct)
   const auto add = [&](std::vector<std::string> words) { argv.insert(argv.end(), words.begin(), words.end()); };
   add({"(", "-execdir"});
   add(read_blocks("{}"));
-  add({direct ? "iflag=nofollow,direct" : "iflag=nofollow", ";", "-print", "-o", "-true", ")", "-quit"});
+  // Without nonblock, a user's lease on the file would hold the opening for as long as the deadline.
+  add({direct ? "iflag=nofollow,nonblock,direct" : "iflag=nofollow,nonblock", ";", "-print", "-o", "-true", ")",
+       "-quit"});
   return argv;
 }
 
@@ -99,7 +107,9 @@ Result<void> measure(const std::string& target, const std::string& device, ReadS
       return {};
     }
     // Some file systems cannot bypass the cache.
-    if (!direct) reply.complaint = trouble_in(output->standard_error);
+    if (direct) continue;
+    const std::string& errors = output->standard_error;
+    reply.complaint = device.empty() ? damage_in(errors) : first_line_printed(errors);
   }
   return {};
 }
@@ -114,19 +124,21 @@ Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const N
     reply.complaint = "nothing is mounted there";
     return reply;
   }
+  // Its source is a text of that user.
+  if (mount->made_by_a_user()) {
+    reply.complaint = "a user has mounted " + mount->type + " there";
+    return reply;
+  }
   std::vector<std::string> find = find_large_file(request.target);
   find.insert(find.end(), {"-print", "-quit"});
   auto found = node.query(find, kReadingDeadline);
-  if (!found && found.error().code == ErrorCode::kUnreachable) {
-    // Among millions of small files the search takes as long. A file system that answers has no large file then.
-    const auto one = node.query(find_any_name(request.target), kListingDeadline);
-    if (!one) reply.complaint = "the file system does not answer";
-    return reply;
-  }
-  if (!found) return failure(std::move(found).error());
-  if (found->exit_status != 0 && found->standard_output.empty()) {
-    reply.complaint = trouble_in(found->standard_error);
-    if (!reply.complaint.empty()) return reply;
+  if (!found && found.error().code != ErrorCode::kUnreachable) return failure(std::move(found).error());
+  // Among millions of small files, the search takes too long. Then, or if it could not enter all directories, the
+  // directory itself decides.
+  if (!found || (found->exit_status != 0 && found->standard_output.empty())) {
+    reply.complaint = found ? damage_in(found->standard_error) : "";
+    if (reply.complaint.empty()) reply.complaint = complaint_about(request.target, node);
+    if (!found || !reply.complaint.empty()) return reply;
   }
   reply.what = std::string(trim(found->standard_output));
   const std::string device = reply.what.empty() && mount->source.starts_with("/dev/") ? mount->source : "";

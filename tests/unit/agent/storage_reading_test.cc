@@ -49,16 +49,16 @@ FakeNode node_with(
 
 namespace {
 
-/// The complaint about /mounted, if the search ends like this. Without `search`, it takes too long; `listed` is then
-/// the end of a look at the directory itself.
-std::string complaint(const std::optional<CommandOutput>& search, bool listed = true) {
+constexpr auto kDenied = "find: '/mounted/alice': Permission denied\n";
+
+/// The complaint about /mounted, if the search for a large file ends like the first, and a look at the directory itself
+/// like the second. Without an end they take too long.
+std::string complaint(const std::optional<CommandOutput>& search, const std::optional<CommandOutput>& listing) {
   FakeNode node = node_with("/mounted");
-  const auto too_late = [] { return failure(ErrorCode::kUnreachable, "find did not end in time"); };
-  node.add_program("env", [&](const FakeNode::Call&) -> Result<CommandOutput> {
-    return search ? Result<CommandOutput>(*search) : too_late();
-  });
-  node.add_program("find", [&](const FakeNode::Call&) -> Result<CommandOutput> {
-    return listed ? Result<CommandOutput>(CommandOutput{0, "/mounted/a\n", ""}) : too_late();
+  node.add_program("env", [&](const FakeNode::Call& call) -> Result<CommandOutput> {
+    const bool is_search = std::ranges::find(call.argv, "-size") != call.argv.end();
+    const auto& end = is_search ? search : listing;
+    return end ? Result<CommandOutput>(*end) : failure(ErrorCode::kUnreachable, "find did not end in time");
   });
   const auto reply = read_storage({"/mounted"}, node);
   REQUIRE(reply);
@@ -68,14 +68,33 @@ std::string complaint(const std::optional<CommandOutput>& search, bool listed = 
 
 }  // namespace
 
-TEST_CASE("storage: a file that root may not read is no trouble of the file system, nor are too many files to search") {
-  const std::string denied = "find: '/mounted/alice': Permission denied\n";
-  CHECK(complaint(CommandOutput{1, "", denied}).empty());
-  CHECK(complaint(CommandOutput{1, "", denied + "find: '/mounted/new': No such file or directory\n"}).empty());
-  CHECK(complaint(CommandOutput{1, "", denied + "find: '/mounted/b': Input/output error\n"}) ==
-        "find: '/mounted/b': Input/output error");
-  CHECK(complaint(std::nullopt).empty());
-  CHECK(complaint(std::nullopt, false) == "the file system does not answer");
+TEST_CASE("storage: what a user does in a directory of theirs is no damage of the file system") {
+  const CommandOutput listed{0, "/mounted/alice\n", ""};
+  CHECK(complaint(CommandOutput{1, "", kDenied}, listed).empty());
+  CHECK(complaint(CommandOutput{1, "", "find: '/mounted/alice': Stale file handle\n"}, listed).empty());
+  CHECK(complaint(CommandOutput{1, "", std::string(kDenied) + "find: '/moun"}, listed).empty());
+  CHECK(
+      complaint(CommandOutput{1, "", kDenied}, CommandOutput{1, "", "find: '/mounted': Permission denied\n"}).empty());
+  CHECK(complaint(std::nullopt, listed).empty());
+}
+
+TEST_CASE("storage: damage, and a directory that cannot be read itself, are complaints") {
+  const CommandOutput listed{0, "/mounted/alice\n", ""};
+  const std::string damaged = "find: '/mounted/b': Input/output error";
+  CHECK(complaint(CommandOutput{1, "", kDenied + damaged + "\n"}, listed) == damaged);
+  const std::string stale = "find: '/mounted': Stale file handle";
+  CHECK(complaint(CommandOutput{1, "", stale + "\n"}, CommandOutput{1, "", stale + "\n"}) == stale);
+  CHECK(complaint(std::nullopt, std::nullopt) == "the file system does not answer");
+}
+
+TEST_CASE("storage: of a mount that a user has made, nothing is read, because its source is the user's text") {
+  FakeNode node;
+  node.add_file("/proc/self/mountinfo",
+                "40 1 0:50 / /mounted rw - fuse /dev/watchdog rw,user_id=1000,group_id=1000,allow_other\n");
+  const auto reply = read_storage({"/mounted"}, node);
+  REQUIRE(reply);
+  CHECK(reply->complaint == "a user has mounted fuse there");
+  CHECK(reply->what.empty());
 }
 
 TEST_CASE("storage: a large file of the file system is read") {
