@@ -128,8 +128,8 @@ std::vector<AnnouncedHost> own_addresses_first(std::vector<AnnouncedHost> hosts)
     for (const std::string& address : host.addresses) names[address].insert(host.name);
   }
   for (AnnouncedHost& host : hosts) {
-    std::ranges::stable_partition(host.addresses,
-                                  [&](const std::string& address) { return names[address].size() == 1; });
+    std::stable_partition(host.addresses.begin(), host.addresses.end(),
+                          [&](const std::string& address) { return names[address].size() == 1; });
   }
   return hosts;
 }
