@@ -235,15 +235,11 @@ show_failures() { # JUNIT
 folders_of_labs=('cluster apply' 'checks connection drift')
 
 run_integration() {
-  local reason folder file tag base='' cases others number=0
+  local reason folder file tag base='' cases others number=0 beside=${#running[@]}
   local -a folders
   if ! reason=$(tests/lab/lab.sh check); then
     skip "$(count_cases)" "$reason"
     return
-  fi
-  if [ ${#running[@]} -gt 0 ]; then
-    wait_for_running
-    show_failures "$results/integration-special.xml"
   fi
   for tag in "${special[@]}"; do base+="~[$tag]"; done
   others=$base
@@ -263,6 +259,7 @@ run_integration() {
   wait_for_running
   labs_down
   trap - EXIT
+  [ "$beside" -eq 0 ] || show_failures "$results/integration-special.xml"
   for number in "${!integration_labs[@]}"; do show_failures "$results/integration-$number.xml"; done
 }
 
