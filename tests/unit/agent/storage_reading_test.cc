@@ -68,7 +68,7 @@ std::string complaint(const std::optional<CommandOutput>& search, const std::opt
 
 }  // namespace
 
-TEST_CASE("storage: what a user does in a directory of theirs is no damage of the file system") {
+TEST_CASE("storage: what users do in their own directories is no damage of the file system") {
   const CommandOutput listed{0, "/mounted/alice\n", ""};
   CHECK(complaint(CommandOutput{1, "", kDenied}, listed).empty());
   CHECK(complaint(CommandOutput{1, "", "find: '/mounted/alice': Stale file handle\n"}, listed).empty());
