@@ -32,22 +32,30 @@ bool wait_splay(std::chrono::milliseconds splay, const std::stop_token& stop, co
   return pause_unless_stopped(chosen, stop);
 }
 
-Result<void> write_textfile(const std::string& path, const Report& report) {
-  auto last_success = last_success_at(path);
-  if (exit_code(report) == ExitCode::kDone) last_success = std::time(nullptr);
-  return replace_textfile(path, drift_metrics(report, last_success));
+struct FinishedDrift {
+  const Report& report;
+  std::int64_t began;  ///< In seconds since 1970, before the first node was read.
+};
+
+Result<void> write_textfile(const std::string& path, const FinishedDrift& run) {
+  const MetricTimes written = times_at(path);
+  const std::int64_t now = std::time(nullptr);
+  if (is_outdated(run.began, written, now)) return {};
+  const bool all_read = exit_code(run.report) == ExitCode::kDone;
+  return replace_textfile(path, drift_metrics(run.report, {run.began, all_read ? now : written.last_success}));
 }
 
 /// Writes the log and the metrics. False, after an error message, if one of them could not be written.
-bool write_outputs(const DriftOptions& options, const Report& report, const Cluster& cluster, const Console& console) {
+bool write_outputs(const DriftOptions& options, const FinishedDrift& run, const Cluster& cluster,
+                   const Console& console) {
   bool written = true;
   const auto check = [&](const Result<void>& result) {
     if (result) return;
     console.error(result.error());
     written = false;
   };
-  if (options.syslog) check(send_to_syslog(_PATH_LOG, drift_messages(report, cluster)));
-  if (!options.textfile.empty()) check(write_textfile(options.textfile, report));
+  if (options.syslog) check(send_to_syslog(_PATH_LOG, drift_messages(run.report, cluster)));
+  if (!options.textfile.empty()) check(write_textfile(options.textfile, run));
   return written;
 }
 
@@ -57,7 +65,7 @@ bool log_findings(const DriftOptions& options, std::vector<Diagnostic> findings,
   report.diagnostics = std::move(findings);
   DriftOptions log_only = options;
   log_only.textfile.clear();
-  return write_outputs(log_only, report, Cluster(), console);
+  return write_outputs(log_only, {report, 0}, Cluster(), console);
 }
 
 }  // namespace
@@ -77,6 +85,7 @@ Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& glo
   ProgressDisplay progress(console, cluster);
   run.progress = progress.listener();
   const auto content_run = run;
+  const std::int64_t began = std::time(nullptr);
   auto report = plan_cluster(cluster, builtin_registry(), std::move(run));
   add_content_of(cluster, content_run, report);
   progress.clear();
@@ -85,7 +94,7 @@ Result<ExitCode> run_drift(const DriftOptions& options, const GlobalOptions& glo
   if (options.json || !global.quiet || code != ExitCode::kDone) print(report, *input.loaded, options.json, console);
   // Nodes that a stopped run did not reach are no findings.
   if (report.interrupted) return code;
-  return write_outputs(options, report, cluster, console) ? code : ExitCode::kUsage;
+  return write_outputs(options, {report, began}, cluster, console) ? code : ExitCode::kUsage;
 }
 
 }  // namespace sparkplan

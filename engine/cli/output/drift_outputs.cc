@@ -24,6 +24,7 @@
 namespace sparkplan {
 namespace {
 
+constexpr std::string_view kRunStart = "sparkplan_run_start_timestamp_seconds";
 constexpr std::string_view kLastSuccess = "sparkplan_last_success_timestamp_seconds";
 /// A daemon that gets too many messages of sparkplan drops the next ones, which are those of other nodes.
 constexpr std::size_t kMostMessagesOfNode = 200;
@@ -198,6 +199,19 @@ int open_alone(const std::string& path, std::chrono::milliseconds patience) {
   }
 }
 
+void time_sample(std::string& text, std::string_view name, std::string_view meaning, std::int64_t seconds) {
+  if (seconds <= 0) return;
+  head(text, name, meaning);
+  text += std::string(name) + " " + std::to_string(seconds) + "\n";
+}
+
+/// 0 for a text that is no number.
+std::int64_t seconds_of(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 }  // namespace
 
 std::vector<SyslogMessage> drift_messages(const Report& whole, const Cluster& cluster) {
@@ -210,33 +224,36 @@ std::vector<SyslogMessage> drift_messages(const Report& whole, const Cluster& cl
   return messages;
 }
 
-std::string drift_metrics(const Report& report, std::int64_t last_success) {
+std::string drift_metrics(const Report& report, const MetricTimes& times) {
   std::string text;
   node_samples(text, report);
-  if (last_success > 0) {
-    head(text, kLastSuccess, "When all nodes could last be read, in seconds since 1970.");
-    text += std::string(kLastSuccess) + " " + std::to_string(last_success) + "\n";
-  }
+  time_sample(text, kRunStart, "When this drift check began to read the nodes, in seconds since 1970.",
+              times.run_start);
+  time_sample(text, kLastSuccess, "When all nodes could last be read, in seconds since 1970.", times.last_success);
   head(text, "sparkplan_run_duration_seconds", "How long the drift check took.");
   text += "sparkplan_run_duration_seconds " + std::to_string(report.duration.count()) + "\n";
   return text;
 }
 
-std::int64_t last_success_in(const std::string& metrics) {
+MetricTimes times_in(const std::string& metrics) {
+  MetricTimes times;
   for (const auto line : split_lines(metrics)) {
     const auto blank = line.find(' ');
-    if (blank == std::string_view::npos || line.substr(0, blank) != kLastSuccess) continue;
-    const auto number = line.substr(blank + 1);
-    std::int64_t value = 0;
-    std::from_chars(number.data(), number.data() + number.size(), value);
-    return value;
+    if (blank == std::string_view::npos) continue;
+    const auto name = line.substr(0, blank);
+    if (name == kRunStart) times.run_start = seconds_of(line.substr(blank + 1));
+    if (name == kLastSuccess) times.last_success = seconds_of(line.substr(blank + 1));
   }
-  return 0;
+  return times;
 }
 
-std::int64_t last_success_at(const std::string& path) {
+MetricTimes times_at(const std::string& path) {
   const auto metrics = read_regular_file(path, kMostOfMetrics);
-  return metrics ? last_success_in(*metrics) : 0;
+  return metrics ? times_in(*metrics) : MetricTimes();
+}
+
+bool is_outdated(std::int64_t run_start, const MetricTimes& written, std::int64_t now) {
+  return written.run_start > run_start && written.run_start <= now;
 }
 
 Result<void> replace_textfile(const std::string& path, const std::string& text, std::chrono::milliseconds patience) {

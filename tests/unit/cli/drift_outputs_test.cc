@@ -63,7 +63,7 @@ bool has_line(const std::string& text, const std::string& line) {
 }  // namespace
 
 TEST_CASE("the metrics contain every node's reachability, drift and pending changes") {
-  const auto text = drift_metrics(full_report(), 1767225600);
+  const auto text = drift_metrics(full_report(), {1767225500, 1767225600});
   check_well_formed(text);
   CHECK(has_line(text, "sparkplan_node_up{node=\"n1\"} 1"));
   CHECK(has_line(text, "sparkplan_node_up{node=\"n2\"} 1"));
@@ -76,6 +76,7 @@ TEST_CASE("the metrics contain every node's reachability, drift and pending chan
   CHECK(has_line(text, "sparkplan_pending_changes{node=\"n2\"} 1"));
   // An unknown value is not 0.
   CHECK(text.find("sparkplan_pending_changes{node=\"n3\"}") == std::string::npos);
+  CHECK(has_line(text, "sparkplan_run_start_timestamp_seconds 1767225500"));
   CHECK(has_line(text, "sparkplan_last_success_timestamp_seconds 1767225600"));
   CHECK(text.find("sparkplan_run_duration_seconds 1.5") != std::string::npos);
 }
@@ -84,7 +85,7 @@ TEST_CASE("a node in sync has a 0 for every managed type, so that alerts can end
   auto in_sync = node("n1");
   in_sync.plan.resulting = {{{"sysctl", "a"}, 1}, {{"hosts", "h"}, "x"}};
   in_sync.plan.changes = {change("hosts/h", Origin::kForeign, {})};  // A foreign file has the same content.
-  const auto text = drift_metrics(report_of({in_sync}), 1);
+  const auto text = drift_metrics(report_of({in_sync}), {0, 1});
   check_well_formed(text);
   CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"sysctl\"} 0"));
   CHECK(has_line(text, "sparkplan_drift{node=\"n1\",type=\"hosts\"} 0"));
@@ -94,13 +95,13 @@ TEST_CASE("a node in sync has a 0 for every managed type, so that alerts can end
 TEST_CASE("a departed node has no metrics") {
   auto leaving = node("n9");
   leaving.membership = Membership::kLeaving;
-  const auto text = drift_metrics(report_of({node("n1"), leaving}), 1);
+  const auto text = drift_metrics(report_of({node("n1"), leaving}), {0, 1});
   CHECK(text.find("n1") != std::string::npos);
   CHECK(text.find("n9") == std::string::npos);
 }
 
 TEST_CASE("without any success the metric of the last success is missing") {
-  const auto text = drift_metrics(report_of({node("n1")}), 0);
+  const auto text = drift_metrics(report_of({node("n1")}), {0, 0});
   check_well_formed(text);
   CHECK(text.find("last_success") == std::string::npos);
 }
@@ -108,24 +109,34 @@ TEST_CASE("without any success the metric of the last success is missing") {
 TEST_CASE("label values are escaped as the format requires") {
   auto strange = node("a\"b\\c\nd");
   strange.plan.changes = {change("t\"y\\p\ne/x", Origin::kDrift, {{"f", 1, 2}})};
-  const auto text = drift_metrics(report_of({strange}), 1);
+  const auto text = drift_metrics(report_of({strange}), {0, 1});
   check_well_formed(text);
   CHECK(has_line(text, "sparkplan_drift{node=\"a\\\"b\\\\c\u240ad\",type=\"unknown\"} 1"));
 }
 
-TEST_CASE("the time of the last success is read from the metrics file") {
-  CHECK(last_success_in(drift_metrics(full_report(), 1767225600)) == 1767225600);
-  CHECK(last_success_in(drift_metrics(full_report(), 0)) == 0);
+TEST_CASE("the times of the last run are read from the metrics file") {
+  const MetricTimes times{1767225500, 1767225600};
+  CHECK(times_in(drift_metrics(full_report(), times)) == times);
+  CHECK(times_in(drift_metrics(full_report(), {})) == MetricTimes());
 }
 
-TEST_CASE("a truncated or foreign text gives no last success") {
+TEST_CASE("metrics of a run that read the nodes later are kept, but not those of a clock that was wrong") {
+  constexpr std::int64_t kNow = 1767225600;
+  CHECK(is_outdated(kNow - 20, {kNow - 10, 0}, kNow));
+  CHECK_FALSE(is_outdated(kNow - 20, {kNow - 30, kNow - 5}, kNow));
+  CHECK_FALSE(is_outdated(kNow - 20, {kNow - 20, 0}, kNow));
+  CHECK_FALSE(is_outdated(kNow - 20, {}, kNow));
+  CHECK_FALSE(is_outdated(kNow - 20, {kNow + 1000, 0}, kNow));
+}
+
+TEST_CASE("a truncated or foreign text gives no time") {
   for (const std::string text :
        {"", "\n", "sparkplan_last_success_timestamp_seconds", "sparkplan_last_success_timestamp_seconds ",
         "sparkplan_last_success_timestamp_seconds\n", "sparkplan_last_success_timestamp_seconds soon\n",
         "# HELP sparkplan_last_success_timestamp_seconds 5\n", "sparkplan_last_success_timestamp_seconds_more 5\n",
         "other 1\n"}) {
     INFO(text);
-    CHECK(last_success_in(text) == 0);
+    CHECK(times_in(text) == MetricTimes());
   }
 }
 
@@ -195,18 +206,18 @@ TEST_CASE("neither a FIFO at the metrics file's temporary path nor a lock of it 
 TEST_CASE("a FIFO in the place of the metrics keeps no run waiting, and the run replaces it") {
   const test::ScratchDirectory folder;
   const std::string path = (folder / "drift.prom").string();
-  CHECK(last_success_at(path) == 0);
+  CHECK(times_at(path) == MetricTimes());
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  CHECK(last_success_at(path) == 0);
-  REQUIRE(replace_textfile(path, drift_metrics(full_report(), 1700000000)));
-  CHECK(last_success_at(path) == 1700000000);
+  CHECK(times_at(path) == MetricTimes());
+  REQUIRE(replace_textfile(path, drift_metrics(full_report(), {0, 1700000000})));
+  CHECK(times_at(path) == MetricTimes{0, 1700000000});
 }
 
 TEST_CASE("a device in the place of the metrics is not read, however much it has") {
   const test::ScratchDirectory folder;
   const std::string path = (folder / "drift.prom").string();
   REQUIRE(::symlink("/dev/zero", path.c_str()) == 0);
-  CHECK(last_success_at(path) == 0);
+  CHECK(times_at(path) == MetricTimes());
 }
 
 TEST_CASE("a failed replacement of the metrics file is an error and leaves nothing behind") {
@@ -229,7 +240,7 @@ TEST_CASE("the example dashboard is valid JSON, and reads only metrics that drif
   REQUIRE(panels != nullptr);
   REQUIRE(panels->list_items() != nullptr);
   CHECK(panels->list_items()->size() >= 5);
-  const std::string metrics = drift_metrics(full_report(), 1);
+  const std::string metrics = drift_metrics(full_report(), {0, 1});
   const std::regex metric("sparkplan_[a-z_]+");
   std::set<std::string> read;
   for (const Value& panel : *panels->list_items()) {

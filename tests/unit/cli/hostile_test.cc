@@ -158,7 +158,7 @@ TEST_CASE("a metric's label is plain, and types that a manifest invents are one 
   auto one = test::node("n1");
   one.plan.changes = {test::change("t\x1b\xff\"\\\nx/name", Origin::kDrift, {{"f", 1, 2}})};
   for (int i = 0; i < 1000; ++i) one.plan.resulting.emplace(ResourceId{"type-" + std::to_string(i), "a"}, Value(1));
-  const auto text = drift_metrics(test::report_of({one}), 0);
+  const auto text = drift_metrics(test::report_of({one}), {});
   CHECK(is_plain(text));
   CHECK(contains(text, "sparkplan_drift{node=\"n1\",type=\"unknown\"} 1\n"));
   CHECK(text.size() < 2000);
