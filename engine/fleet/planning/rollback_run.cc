@@ -230,6 +230,7 @@ void RollbackRun::skip_other_runs() {
                                                        claim_of(newer->node));
     }
   }
+  std::vector<std::string> not_in_run;
   for (auto& planned : nodes_) {
     FleetNode& node = planned.node;
     if (!node.active() || !undo_[node.place]) continue;
@@ -244,7 +245,18 @@ void RollbackRun::skip_other_runs() {
     }
     node.skipped = true;
     node.client.reset();
+    not_in_run.push_back(node.name());
   }
+  remark_on_skipped(not_in_run, last);
+}
+
+/// `last` is empty if the nodes were named, or if no node has a run to undo.
+void RollbackRun::remark_on_skipped(const std::vector<std::string>& names, const std::string& last) {
+  if (names.empty() || last.empty()) return;
+  session_.remark(
+      finding(Severity::kNote, "rollback.not-in-run",
+              printable(last) + " is not the last run on " + fold_names(names) + ": nothing is undone there",
+              "to undo a node's own last run, name the node: sparkplan rollback " + names.front()));
 }
 
 void RollbackRun::refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition) {

@@ -38,6 +38,7 @@ class RollbackRun : public Planning {
   void skip_other_runs();
   std::optional<RecordedOn> newer_run_in_log(const NodesOfRun& nodes_of_run, const std::string& last) const;
   std::string claim_of(const std::string& name) const;
+  void remark_on_skipped(const std::vector<std::string>& names, const std::string& last);
   void refuse_unclear_rollback(const NodesOfRun& nodes_of_run, const std::string& addition);
   void put_failed_aside(PlannedNode& planned);
   void remark_on_kept(const FleetNode& node, const std::vector<KeptArtifact>& kept);

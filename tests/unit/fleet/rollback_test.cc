@@ -145,6 +145,7 @@ TEST_CASE("a rollback undoes the last run of most nodes, or with names the last 
   const auto before = bench.trees();
   const auto report = roll_back(bench);
   CHECK(standing(report) == "n1 skipped, n2 applied, n3 applied");
+  CHECK(says(report, " is not the last run on n1: nothing is undone there"));
   CHECK(bench.trees()[0] == before[0]);
   CHECK(exit_of(roll_back(bench, {"n1"})) == 0);
   CHECK_FALSE(bench.root(1).exists(kSysctlFile));
