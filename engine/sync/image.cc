@@ -212,8 +212,13 @@ Result<std::vector<CopyEntry>> save_image(SyncNode& node, const ContentItem& ite
   // By its own report: another node's claim must not make it lack the space.
   const std::int64_t own_bytes = node.image.bytes;
   if (opened.free_bytes < own_bytes) {
-    return failure(system_error(
-        "write the archive of " + item.name + " (" + format_megabytes(own_bytes) + ") to " + opened.path, ENOSPC));
+    Error error = system_error(
+        "write the archive of " + item.name + " (" + format_megabytes(own_bytes) + ") to " + opened.path, ENOSPC);
+    error.hint =
+        "the archive of another image stays while a node lacks it: `sparkplan sync --prune` removes it, and "
+        "`--exclude` "
+        "leaves out a node that fails";
+    return failure(std::move(error));
   }
   CopyImage command = command_for(node, item, CopyImageAction::kSave);
   command.left_out = static_cast<std::int64_t>(image.left_out);

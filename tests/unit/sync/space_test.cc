@@ -129,6 +129,15 @@ TEST_CASE("image run: the size that another node reports does not make the sourc
   CHECK(report.items[0].nodes[2].status == ContentStatus::kSent);
 }
 
+TEST_CASE("image run: a source without space for an archive names the command that removes earlier ones") {
+  ArchiveBench bench(2'000 * kGigabytes, 12 * kGigabytes);
+  const auto report = bench.run();
+  const auto& error = report.items[0].nodes[0].error;
+  REQUIRE(error);
+  CHECK(error->message.find("write the archive of local/vllm:1 (2000000 MB)") != std::string::npos);
+  CHECK(error->hint.find("`sparkplan sync --prune`") != std::string::npos);
+}
+
 TEST_CASE("image run: an archive with headers and filled blocks of many small files is sent") {
   ArchiveBench bench(kGigabytes, 4 * kGigabytes);
   const auto report = bench.run();
