@@ -23,12 +23,13 @@ bool has_one_of(std::string_view text, std::initializer_list<std::string_view> p
   return std::ranges::any_of(parts, [&](std::string_view part) { return has(text, part); });
 }
 
-enum class Cause { kUnknown, kNoModule, kRefused, kNothingListens, kSilent };
+enum class Cause { kUnknown, kNoModule, kOtherSubsystem, kRefused, kNothingListens, kSilent };
 
 /// Source: nvmf_log_connect_error() in drivers/nvme/host/fabrics.c, and the errno of connect(2) behind
 /// "failed to connect socket".
 Cause cause_in(std::string_view line) {
   if (has(line, "modprobe: FATAL")) return Cause::kNoModule;
+  if (has(line, kNamesAnother)) return Cause::kOtherSubsystem;
   if (has_one_of(line, {"Connect Invalid", "Invalid Data Param", "rejected", "DNR", "Invalid Host"})) {
     return Cause::kRefused;
   }
@@ -62,6 +63,11 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
     case Cause::kNoModule:
       error.message = "the running kernel has no module nvme-tcp";
       error.hint = "on Ubuntu it comes with linux-modules-extra-$(uname -r); after a kernel upgrade, reboot first";
+      break;
+    case Cause::kOtherSubsystem:
+      error.message = "the server at " + place + " names another subsystem than " + subsystem +
+                      ": it could take the place of another server";
+      error.hint = "the connection was closed; see what that machine runs as its NVMe target";
       break;
     case Cause::kRefused:
       error.message = "the server at " + place + " refuses " + subsystem;
@@ -167,12 +173,13 @@ class ConnectionChange {
     if (Result<void> started = systemctl("start", unit_, node_); !started) {
       return failure(why_not(std::move(started).error(), since));
     }
+    ConnectionState after;
     for (int pause = 0; pause < kPauses; ++pause) {
-      SPARK_TRY(const ConnectionState after, look_at_connection(subsystem_, node_));
+      SPARK_TRY(after, look_at_connection(subsystem_, node_));
       if (after.state == state::kConnected || after.state == state::kReconnecting) return make_links();
       node_.pause(kPause);
     }
-    return failure(why_not({ErrorCode::kVerifyFailed, subsystem_ + " is still not connected", {}, {}, ""}, since));
+    return failure(why_not({ErrorCode::kVerifyFailed, subsystem_ + " is still " + after.state, {}, {}, ""}, since));
   }
 
   /// `error` with its cause. Messages before `since` belong to an earlier start.

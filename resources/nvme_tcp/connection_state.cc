@@ -76,8 +76,14 @@ Result<ConnectionState> look_at_connection(const std::string& subsystem, const N
   const auto server = connection.unit.content ? server_in(*connection.unit.content) : std::nullopt;
   SPARK_TRY(const auto all, controllers(node));
   for (const Controller& one : all) {
-    // If one of several paths is connected, the subsystem is.
-    if (one.subsystem == subsystem && connection.state != state::kConnected) connection.state = state_of(one, server);
+    if (one.subsystem != subsystem) continue;
+    const std::string state = state_of(one, server);
+    // One path elsewhere decides, because the volume may come from there. Otherwise one connected path is enough.
+    if (state.starts_with(state::kElsewhere)) {
+      connection.state = state;
+      break;
+    }
+    if (connection.state != state::kConnected) connection.state = state;
   }
   return connection;
 }

@@ -16,13 +16,31 @@ constexpr const char* kPatience = "15";
 constexpr const char* kPatienceAtStop = "5";
 constexpr const char* kPauseBetweenTries = "10";
 
-/// $1 is the NQN, $2 the address, $3 the port. An existing connection is kept and set to retry without end, because
-/// `nvme connect` would report it as a failure. "$" is doubled for systemd.
+/// Ends the unit's tries: each of them lets the server in as a path to the other subsystem for a moment.
+constexpr const char* kIsAnotherSubsystem = "65";
+
+/// $1 is the NQN, $2 the address, $3 the port. The kernel names a controller as its server does, not as we asked. So a
+/// server could name the subsystem of another server, and would become one more path to that one's volume. Only a
+/// controller at the declared address is kept, and a new one with another NQN is removed at once. A kept one is set to
+/// retry without end, because `nvme connect` would report it as a failure. The lock keeps the unit of another subsystem
+/// of the server from connecting meanwhile. "$" and "%" are doubled for systemd.
+/// Source: nvme_init_subsystem() in drivers/nvme/host/core.c, nvmf_get_address() in drivers/nvme/host/fabrics.c.
 constexpr std::string_view kConnect =
-    "/bin/sh -c 'for c in /sys/class/nvme/nvme*; do "
-    "if [ \"$$(cat $$c/subsysnqn 2>/dev/null)\" = \"$$1\" ]; then echo -1 >$$c/ctrl_loss_tmo; exit 0; fi; done; "
-    "exec nvme connect --transport=tcp --nqn=\"$$1\" --traddr=\"$$2\" --trsvcid=\"$$3\" "
-    "--ctrl-loss-tmo=-1 --reconnect-delay=10' sparkplan-nvme ";
+    "/bin/sh -c 'nqn=\"$$1\"; port=\"$$3\"; known=\" \"; ips=\"$$2 $$(getent ahosts \"$$2\" | cut -d\" \" -f1)\"; "
+    "at_server() { [ \"$$(cat $$1/transport 2>/dev/null)\" = tcp ] || return; for ip in $$ips; do "
+    "case \"$$(cat $$1/address 2>/dev/null),\" in \"traddr=$$ip,trsvcid=$$port,\"*) return 0;; esac; done; false; }; "
+    "exec 9>\"/run/sparkplan-nvme-$$2-$$port.lock\"; flock 9; "
+    "for c in /sys/class/nvme/nvme*; do at_server $$c || continue; "
+    "if [ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ]; then echo -1 >$$c/ctrl_loss_tmo; exit 0; fi; "
+    "known=\"$$known$$(stat -Lc %%i $$c) \"; done; "
+    "nvme connect --transport=tcp --nqn=\"$$nqn\" --traddr=\"$$2\" --trsvcid=\"$$port\" "
+    "--ctrl-loss-tmo=-1 --reconnect-delay=10 || exit; "
+    "for c in /sys/class/nvme/nvme*; do at_server $$c || continue; "
+    "[ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ] && continue; "
+    "case \"$$known\" in *\" $$(stat -Lc %%i $$c) \"*) continue;; esac; "
+    "echo \"the server names another subsystem than $$nqn\" >&2; echo 1 >$$c/delete_controller; exit 65; done' "
+    "sparkplan-nvme ";
+static_assert(kConnect.find(kNamesAnother) != std::string_view::npos);
 
 /// The targets of the subsystem's volumes, of mounts inside them and of bind mounts from them. While the server is
 /// missing at boot, systemd gives up all of these.
@@ -77,6 +95,7 @@ std::string render_unit(const Connection& connection) {
   // unwritten data. ConnectionChange checks for users before it disconnects.
   text += "\nTimeoutStartSec=" + std::string(kPatience) + "\nTimeoutStopSec=" + kPatienceAtStop +
           "\nRestart=on-failure\nRestartSec=" + kPauseBetweenTries +
+          "\nRestartPreventExitStatus=" + kIsAnotherSubsystem +
           "\n\n[Install]\nWantedBy=" + std::string(kWantingTarget) + "\n";
   return text;
 }
@@ -93,7 +112,8 @@ std::optional<Server> server_in(std::string_view unit) {
 std::string render_rules() {
   return ownership_header() +
          "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", KERNEL==\"nvme*n*\", ATTR{nsid}==\"?*\", "
-         "ATTRS{subsysnqn}==\"?*\", SYMLINK+=\"disk/by-id/sparkplan-nvme-$attr{subsysnqn}-$attr{nsid}\"\n";
+         "ATTRS{subsysnqn}==\"?*\", ATTRS{subsysnqn}!=\"*/*\", "
+         "SYMLINK+=\"disk/by-id/sparkplan-nvme-$attr{subsysnqn}-$attr{nsid}\"\n";
 }
 
 }  // namespace sparkplan::nvme_tcp

@@ -24,8 +24,13 @@ struct Connection {
 /// One per subsystem of the section, in file order.
 std::vector<Connection> connections(const Value& section);
 
-/// The unit keeps an existing connection, retries a missing server without end, and then starts the mounts. Its only
-/// shell code is one constant line; values from cluster.yaml are its arguments.
+/// The unit writes this to its log, with the NQN behind it, when a server names another subsystem than it was asked
+/// for.
+inline constexpr std::string_view kNamesAnother = "the server names another subsystem than ";
+
+/// The unit keeps an existing connection to the declared server, removes a new one whose server names another
+/// subsystem, retries a missing server without end, and then starts the mounts. Its only shell code is one constant
+/// line; values from cluster.yaml are its arguments.
 std::string render_unit(const Connection& connection);
 
 /// The server in one of our units; nothing for any other text.

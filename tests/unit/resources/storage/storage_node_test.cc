@@ -34,6 +34,8 @@ TEST_CASE("the latest log lines about a server explain a failed connection", "[s
   const std::string closed = "nothing listens at 10.0.0.9 port 4420";
   const std::string refused = "the server at 10.0.0.9 port 4420 refuses models";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n") == closed);
+  CHECK(told("sh: " + std::string(nvme_tcp::kNamesAnother) + "models\n", "") ==
+        "the server at 10.0.0.9 port 4420 names another subsystem than models: it could take the place of another server");
   CHECK(told("", "nvme nvme0: failed to connect socket: -113\n") == silent);
   CHECK(told("sparkplan-nvme-models.service: start operation timed out. Terminating.\n", "") == silent);
   const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
@@ -265,6 +267,27 @@ TEST_CASE("a subsystem connected to another address by hand is taken over", "[st
   INFO((made ? "" : made.error().message));
   REQUIRE(made);
   CHECK(node.text_of("/sys/class/nvme/nvme0/address") == "traddr=10.0.0.9,trsvcid=4420");
+}
+
+TEST_CASE("a subsystem with one path at another server is connected elsewhere, whichever path comes first", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  nvme_tcp::Connection one;
+  one.server = {"10.0.0.9", 4420, "vol", 1};
+  node.put_file("/etc/systemd/system/sparkplan-nvme-vol.service", nvme_tcp::render_unit(one));
+  const auto state = [&](const std::vector<std::string>& addresses) {
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const std::string controller = "/sys/class/nvme/nvme" + std::to_string(i);
+      node.put_file(controller + "/subsysnqn", "vol\n");
+      node.put_file(controller + "/transport", "tcp\n");
+      node.put_file(controller + "/address", "traddr=" + addresses[i] + ",trsvcid=4420\n");
+      node.put_file(controller + "/state", "live\n");
+    }
+    return nvme_tcp::look_at_connection("vol", node)->state;
+  };
+  CHECK(state({"10.0.0.9", "10.0.0.9"}) == nvme_tcp::state::kConnected);
+  CHECK(state({"10.0.0.9", "10.0.0.1"}) == "connected to 10.0.0.1 port 4420");
+  CHECK(state({"10.0.0.1", "10.0.0.9"}) == "connected to 10.0.0.1 port 4420");
 }
 
 TEST_CASE("a node's NVMe identity is created once, and both parts of it match", "[storage]") {
