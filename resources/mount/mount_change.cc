@@ -60,6 +60,7 @@ class MountChange {
     SPARK_TRY(const MountState after, look_at_mount(target_, node_));
     if (!after.mounted()) return there == nullptr ? Result<void>() : refuse_if_held(*there);
     if (auto busy = in_use(target_, {}, node_)) return failure(*std::move(busy));
+    if (auto mapped = mapped_by_processes(target_, node_)) return failure(*std::move(mapped));
     if (!stopped) return failure(with_messages(unit_, since, std::move(stopped).error(), node_));
     return failure(ErrorCode::kVerifyFailed, target_ + " is still mounted after it was unmounted",
                    "findmnt " + target_ + " shows the mount");
@@ -131,6 +132,7 @@ class MountChange {
     if (in_place && systemctl("reload", unit_, node_) && verify()) return {};
     auto obstacle = in_use(target_, {}, node_);
     if (!obstacle) obstacle = files_in_memory(target_, node_);
+    if (!obstacle) obstacle = mapped_by_processes(target_, node_);
     if (obstacle) {
       obstacle->message =
           "the options of " + target_ + " cannot be changed while it is mounted, and " + obstacle->message;

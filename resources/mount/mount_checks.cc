@@ -17,6 +17,7 @@ namespace sparkplan::mount {
 namespace {
 
 constexpr std::chrono::seconds kQueryDeadline{30};
+constexpr std::chrono::seconds kMapsDeadline{5};  ///< The usual search takes a fraction of a second.
 constexpr std::chrono::milliseconds kPause{100};
 constexpr int kPauses = 100;  ///< Ten seconds; a namespace appears within one.
 constexpr std::size_t kMostUsersNamed = 4;
@@ -54,13 +55,12 @@ std::string as_pattern(const std::string& path) {
   return pattern;
 }
 
-/// "python3 (4711)" per process with an open file or its working directory there. An Error if find fails. The kernel
-/// reads the list of map_files under a lock that a user can hold without end, so find enters no such directory.
-Result<std::vector<std::string>> processes_at(const std::string& target, const NodeReader& node) {
-  auto argv = words_of(
-      "find /proc -mindepth 2 -maxdepth 3 ( -name map_files -o -name task ) -prune -o -path /proc/[0-9]* ( -lname");
+/// "python3 (4711)" per process of which find(1) prints a link to the target or into it. `tests` select the links.
+Result<std::vector<std::string>> processes_found(const std::string& target, std::string_view tests,
+                                                 std::chrono::milliseconds deadline, const NodeReader& node) {
+  auto argv = words_of("find /proc -mindepth 2 -maxdepth 3 " + std::string(tests) + " ( -lname");
   argv.insert(argv.end(), {as_pattern(target), "-o", "-lname", as_pattern(target) + "/*", ")", "-print"});
-  SPARK_TRY(const CommandOutput output, node.query(argv, kQueryDeadline));
+  SPARK_TRY(const CommandOutput output, node.query(argv, deadline));
   // find exits with 1 if a process ends meanwhile.
   if (output.exit_status > 1) {
     return failure(ErrorCode::kFailed, "cannot determine which processes use " + target + ": find ended with status " +
@@ -77,6 +77,13 @@ Result<std::vector<std::string>> processes_at(const std::string& target, const N
     if (name) users.push_back(std::string(trim(*name)) + " (" + pid + ")");
   }
   return users;
+}
+
+/// The processes with an open file or their working directory there. An Error if find fails. The kernel reads the list
+/// of map_files under a lock that a user can hold without end, so find enters no such directory.
+Result<std::vector<std::string>> processes_at(const std::string& target, const NodeReader& node) {
+  return processes_found(target, "( -name map_files -o -name task ) -prune -o -path /proc/[0-9]*", kQueryDeadline,
+                         node);
 }
 
 /// The plan contains our own units, and no other unit stops with these two targets.
@@ -266,6 +273,14 @@ std::optional<Error> in_use(const std::string& target, const std::vector<std::st
                        [&](const std::string& unit) { return !units_below.contains(unit); });
   if (users.empty()) return std::nullopt;
   return used_by(target, std::move(users));
+}
+
+std::optional<Error> mapped_by_processes(const std::string& target, const NodeReader& node) {
+  // A killed find ends at once: the kernel waits for that lock "killable".
+  auto users = processes_found(target, "-type d ! -name map_files -prune -o -path /proc/[0-9]*/map_files/*",
+                               kMapsDeadline, node);
+  if (!users || users->empty()) return std::nullopt;
+  return used_by(target, *std::move(users));
 }
 
 std::optional<Error> needed_by_units(const std::string& target, const NodeReader& node) {

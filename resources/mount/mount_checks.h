@@ -25,6 +25,11 @@ Result<void> check_device(const MountUnit& unit, Patience patience, const NodeRe
 /// with it, and mounts below it that are not in `going`. Nothing without users.
 std::optional<Error> in_use(const std::string& target, const std::vector<std::string>& going, const NodeReader& node);
 
+/// The processes that have mapped a file there, and perhaps closed it since. in_use() does not search for them, because
+/// a user can hold up that search: it ends after five seconds. Nothing without such processes, or without an answer.
+/// Source: proc_map_files_readdir() in the kernel's fs/proc/base.c.
+std::optional<Error> mapped_by_processes(const std::string& target, const NodeReader& node);
+
 /// The active units that systemd would stop together with the mount, except units that sparkplan manages for storage.
 /// Nothing without such units.
 std::optional<Error> needed_by_units(const std::string& target, const NodeReader& node);

@@ -165,6 +165,38 @@ TEST_CASE("a volume held by a container does not count as unmounted", "[storage]
   }
 }
 
+TEST_CASE("a program that has only mapped a file is named after the unmount was refused, by a search of its own",
+          "[storage]") {
+  FakeNode node = client();
+  const Observation there = mounted_as(volume("/mnt/a"));
+  REQUIRE(mount::make_mount("/mnt/a", there, node));
+  node.put_file("/fake/busy", "/mnt/a\n");
+  node.put_file("/proc/4711/comm", "llama-server\n");
+  const auto answer_about_maps = [&](const Result<CommandOutput>& answer) {
+    node.add_program("find", [answer](const FakeNode::Call& call) -> Result<CommandOutput> {
+      const bool about_maps = std::ranges::find(call.argv, std::string("/proc/[0-9]*/map_files/*")) != call.argv.end();
+      return about_maps ? answer : Result<CommandOutput>(CommandOutput{});
+    });
+  };
+  const std::string used = "/mnt/a is in use by llama-server (4711)";
+  SECTION("it is named") {
+    answer_about_maps(CommandOutput{0, "/proc/4711/map_files/7f0-7f1\n/proc/4711/map_files/7f1-7f2\n", {}});
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)) == "refused: " + used);
+  }
+  SECTION("it is named before a mount is made again for its options") {
+    answer_about_maps(CommandOutput{1, "/proc/4711/map_files/7f0-7f1\n", "Permission denied"});
+    node.put_file("/proc/self/mountinfo", "");
+    add_mount(node, "/dev/nvme1n1", "/mnt/a", "ext4", "ro,norecovery");
+    CHECK(told(mount::make_mount("/mnt/a", there, node)) ==
+          "refused: the options of /mnt/a cannot be changed while it is mounted, and " + used);
+  }
+  SECTION("a user who holds up that search hides the name, and no error of systemd") {
+    answer_about_maps(failure(ErrorCode::kUnreachable, "find did not end within 5 s"));
+    CHECK(told(mount::make_mount("/mnt/a", Absent{}, node)).find("Job for mnt-a.mount failed.") != std::string::npos);
+  }
+  CHECK(is_mounted(node, "/mnt/a"));
+}
+
 TEST_CASE("a target inside a mount of the same run is checked after that mount", "[storage]") {
   FakeNode node = client();
   REQUIRE(mount::make_mount("/mnt/a", mounted_as(volume("/mnt/a")), node));
