@@ -39,21 +39,20 @@ std::string mapper_name(std::string_view path) {
   return name;
 }
 
-Result<std::optional<std::string>> number_of_mapped(const std::string& name, const NodeReader& node) {
+Result<std::string> kernel_name_of_mapped(const std::string& name, const NodeReader& node) {
   SPARK_TRY(const auto devices, or_empty(node.list_directory(kBlockDevices)));
   for (const std::string& device : devices) {
     if (!device.starts_with("dm-")) continue;
     SPARK_TRY(const auto called, line_of(std::string(kBlockDevices) + "/" + device + "/dm/name", node));
-    if (called == name) return number_of(device, node);
+    if (called == name) return device;
   }
-  return std::optional<std::string>();
+  return std::string();
 }
 
 /// The link that our rule makes; empty for a device that is not an NVMe namespace.
-Result<std::string> nvme_link(const std::string& device, const NodeReader& node) {
-  SPARK_TRY(const std::string subsystem, subsystem_behind(device, node));
+Result<std::string> nvme_link(const std::string& name, const NodeReader& node) {
+  SPARK_TRY(const std::string subsystem, subsystem_behind(name, node));
   if (subsystem.empty()) return std::string();
-  const std::string name = device.substr(device.rfind('/') + 1);
   SPARK_TRY(const auto number, line_of(std::string(kBlockDevices) + "/" + name + "/nsid", node));
   return number ? std::string(kNvmeLinkPrefix) + subsystem + "-" + *number : std::string();
 }
@@ -65,43 +64,48 @@ Result<bool> is_lost(const std::string& number, const NodeReader& node) {
   return there ? Result<bool>(false) : node.is_there(all);
 }
 
-/// The links of the device with this number: empty if the device is lost, nothing if udev has no record of it.
-Result<std::optional<std::set<std::string>>> links_of(const std::string& number, const std::string& device,
-                                                      const NodeReader& node) {
-  std::set<std::string> links;
-  SPARK_TRY(const auto record, line_of("/run/udev/data/b" + number, node));
+/// A device of the kernel: "dm-0" and "253:0".
+struct Device {
+  std::string name = {};
+  std::optional<std::string> number = {};  ///< Nothing if the kernel has no such device.
+};
+
+/// No names if the device is lost, nothing if udev has no record of it. The device has a number.
+Result<std::optional<DeviceNames>> names_of(const Device& device, const NodeReader& node) {
+  DeviceNames names;
+  SPARK_TRY(const auto record, line_of("/run/udev/data/b" + *device.number, node));
   if (!record) {
-    SPARK_TRY(const bool lost, is_lost(number, node));
-    return lost ? std::optional(links) : std::nullopt;
+    SPARK_TRY(const bool lost, is_lost(*device.number, node));
+    return lost ? std::optional(names) : std::nullopt;
   }
   for (const std::string_view line : split_lines(*record)) {
-    if (line.starts_with("S:")) links.insert(std::string(kDev) + std::string(line.substr(2)));
+    if (line.starts_with("S:")) names.links.insert(std::string(kDev) + std::string(line.substr(2)));
   }
-  SPARK_TRY(std::string link, nvme_link(device, node));
-  if (!link.empty()) links.insert(std::move(link));
-  return std::optional(std::move(links));
+  SPARK_TRY(std::string link, nvme_link(device.name, node));
+  if (!link.empty()) names.links.insert(std::move(link));
+  SPARK_TRY(names.servers, servers_behind(device.name, node));
+  return std::optional(std::move(names));
 }
 
-/// "253:0" for the device behind "/dev/sda1", "/dev/mapper/mpatha" or "/dev/VG/LV". Nothing if the kernel has no device
-/// of that name, and for all other links.
+/// The device behind "/dev/sda1", "/dev/mapper/mpatha" or "/dev/VG/LV". Without a number for all other links.
 /// Source: the kernel's Documentation/ABI/testing/sysfs-block-dm; lvm(8), "dmsetup info" on names with hyphens.
-Result<std::optional<std::string>> device_number(const std::string& path, const NodeReader& node) {
-  if (!path.starts_with(kDev)) return std::optional<std::string>();
-  const std::string name = path.substr(kDev.size());
+Result<Device> device_called(const std::string& path, const NodeReader& node) {
+  if (!path.starts_with(kDev)) return Device();
+  Device device{path.substr(kDev.size()), {}};
+  const std::string mapped = mapper_name(device.name);
   // "cciss/c0d0": a file name has no slash. Source: dev_set_name() in the kernel's drivers/base/core.c.
-  std::string kernel_name = name;
-  std::ranges::replace(kernel_name, '/', '!');
-  SPARK_TRY(auto number, number_of(kernel_name, node));
-  const std::string mapped = number ? std::string() : mapper_name(name);
-  if (mapped.empty()) return number;
-  return number_of_mapped(mapped, node);
+  std::ranges::replace(device.name, '/', '!');
+  SPARK_TRY(device.number, number_of(device.name, node));
+  if (device.number || mapped.empty()) return device;
+  SPARK_TRY(std::string name, kernel_name_of_mapped(mapped, node));
+  if (name.empty()) return device;
+  device.name = std::move(name);
+  SPARK_TRY(device.number, number_of(device.name, node));
+  return device;
 }
 
 /// btrfs mounts show a number ("0:...") that is not their device's.
-Result<std::optional<std::string>> number_behind(const MountedFileSystem& mounted, const NodeReader& node) {
-  if (mounted.device.starts_with("0:")) return device_number(mounted.source, node);
-  return std::optional(mounted.device);
-}
+bool has_number_of_device(const MountedFileSystem& mounted) { return !mounted.device.starts_with("0:"); }
 
 Error nobody_can_tell(const std::string& who, const std::string& device) {
   return make_error(ErrorCode::kFailed,
@@ -112,26 +116,30 @@ Error nobody_can_tell(const std::string& who, const std::string& device) {
 }  // namespace
 
 Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node) {
-  SPARK_TRY(const auto number, number_behind(mounted, node));
-  if (!number) return std::optional<std::string>();
-  return line_of("/run/udev/data/b" + *number, node);
+  Device device{{}, mounted.device};
+  if (!has_number_of_device(mounted)) {
+    SPARK_TRY(device, device_called(mounted.source, node));
+  }
+  if (!device.number) return std::optional<std::string>();
+  return line_of("/run/udev/data/b" + *device.number, node);
 }
 
-Result<std::set<std::string>> links_to_mounted(const MountedFileSystem& mounted, const NodeReader& node) {
-  SPARK_TRY(const auto number, number_behind(mounted, node));
-  std::optional<std::set<std::string>> links;
-  if (number) {
-    SPARK_TRY(links, links_of(*number, mounted.source, node));
+Result<DeviceNames> names_of_mounted(const MountedFileSystem& mounted, const NodeReader& node) {
+  SPARK_TRY(Device device, device_called(mounted.source, node));
+  if (has_number_of_device(mounted)) device.number = mounted.device;
+  std::optional<DeviceNames> names;
+  if (device.number) {
+    SPARK_TRY(names, names_of(device, node));
   }
-  if (links) return *std::move(links);
+  if (names) return *std::move(names);
   return failure(nobody_can_tell(mounted.target + " is mounted writable", mounted.source));
 }
 
-Result<std::set<std::string>> links_to_device(const std::string& path, const NodeReader& node) {
-  SPARK_TRY(const auto number, device_number(path, node));
-  if (!number) return std::set<std::string>();
-  SPARK_TRY(auto links, links_of(*number, path, node));
-  if (links) return *std::move(links);
+Result<DeviceNames> names_of_device(const std::string& path, const NodeReader& node) {
+  SPARK_TRY(const Device device, device_called(path, node));
+  if (!device.number) return DeviceNames();
+  SPARK_TRY(auto names, names_of(device, node));
+  if (names) return *std::move(names);
   return failure(nobody_can_tell(path + " may be written to", path));
 }
 

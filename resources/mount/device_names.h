@@ -15,12 +15,18 @@ namespace sparkplan::mount {
 /// Source: the format of /run/udev/data, lines "S:LINK".
 Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node);
 
-/// All links below /dev to the mounted device: udev's links, and our rule's link even before the rule exists. None for
-/// a device that the machine has lost, because writes to it go nowhere.
-/// Errors: kFailed if the names cannot be determined; those of NodeReader::read_file().
-Result<std::set<std::string>> links_to_mounted(const MountedFileSystem& mounted, const NodeReader& node);
+struct DeviceNames {
+  /// All links below /dev to the device: udev's links, and our rule's link even before the rule exists.
+  std::set<std::string> links;
+  /// As servers_behind(). A server chooses the links: it reports NQN and serial number, and can write any UUID.
+  std::set<std::string> servers;
+};
 
-/// As links_to_mounted(), for a device by its name, mounted or not. None if the machine does not have the device now.
-Result<std::set<std::string>> links_to_device(const std::string& path, const NodeReader& node);
+/// The names of the mounted device. None for a device that the machine has lost, because writes to it go nowhere.
+/// Errors: kFailed if the names cannot be determined; those of NodeReader::read_file().
+Result<DeviceNames> names_of_mounted(const MountedFileSystem& mounted, const NodeReader& node);
+
+/// As names_of_mounted(), for a device by its name, mounted or not. None if the machine does not have the device now.
+Result<DeviceNames> names_of_device(const std::string& path, const NodeReader& node);
 
 }  // namespace sparkplan::mount

@@ -21,14 +21,27 @@ namespace {
 constexpr const char* kType = "mount";
 constexpr const char* kWrites = "writes";
 constexpr const char* kPlaces = "places";
+constexpr const char* kServed = "served";
 /// The limit of names in one export: every other node searches the export for each of its mounts.
 constexpr std::size_t kMostVolumes = 4096;
 constexpr std::size_t kLongestPlace = 4096;  ///< Bytes in a message.
+constexpr std::size_t kMostServersNamed = 4;
 
 /// The volumes of a node, under all their names.
 struct WrittenVolumes {
   std::set<std::string> mounted;
-  std::map<std::string, std::string> by_file;  ///< Name -> the file that would mount it.
+  std::map<std::string, std::string> by_file;           ///< Name -> the file that would mount it.
+  std::set<std::string> own;                            ///< Names that a file or a local device of the node has.
+  std::map<std::string, std::set<std::string>> served;  ///< Name -> the servers of the devices with that name.
+
+  void note_origin(const DeviceNames& names) {
+    for (const std::string& link : names.links) {
+      if (names.servers.empty())
+        own.insert(link);
+      else
+        served[link].insert(names.servers.begin(), names.servers.end());
+    }
+  }
 };
 
 bool writes(const MountedFileSystem& mounted) {
@@ -38,31 +51,31 @@ bool writes(const MountedFileSystem& mounted) {
 
 /// Adds the ext4 volumes of all mount namespaces. No readable mount table lists the mounts of a container.
 /// Source: ext4_seq_options_show() in fs/ext4/super.c; the names are those of /sys/class/block.
-Result<void> add_mounted_elsewhere(const NodeReader& node, std::set<std::string>& links) {
+Result<void> add_mounted_elsewhere(const NodeReader& node, WrittenVolumes& volumes) {
   const std::string directory = "/proc/fs/ext4";
   SPARK_TRY(const auto devices, or_empty(node.list_directory(directory)));
   for (const std::string& device : devices) {
     SPARK_TRY(const auto options, if_there(node.read_file(directory + "/" + device + "/options")));
     if (!options) continue;  // Unmounted meanwhile.
     if (trim(options->substr(0, options->find('\n'))) != "rw") continue;
-    SPARK_TRY(const auto names, links_to_device("/dev/" + device, node));
-    links.insert(names.begin(), names.end());
+    SPARK_TRY(const auto names, names_of_device("/dev/" + device, node));
+    volumes.mounted.insert(names.links.begin(), names.links.end());
+    volumes.note_origin(names);
   }
   return {};
 }
 
-Result<std::set<std::string>> mounted_volumes(const NodeReader& node) {
-  std::set<std::string> links;
+Result<void> add_mounted(const NodeReader& node, WrittenVolumes& volumes) {
   SPARK_TRY(const auto mounts, mounted_file_systems(node));
   // Containers have hundreds of mounts of one device.
   std::set<std::pair<std::string, std::string>> seen;
   for (const MountedFileSystem& mounted : mounts) {
     if (!writes(mounted) || !seen.emplace(mounted.device, mounted.source).second) continue;
-    SPARK_TRY(const auto names, links_to_mounted(mounted, node));
-    links.insert(names.begin(), names.end());
+    SPARK_TRY(const auto names, names_of_mounted(mounted, node));
+    volumes.mounted.insert(names.links.begin(), names.links.end());
+    volumes.note_origin(names);
   }
-  SPARK_CHECK(add_mounted_elsewhere(node, links));
-  return links;
+  return add_mounted_elsewhere(node, volumes);
 }
 
 /// Our units mount volumes again that were unmounted by hand, or whose server was lost.
@@ -73,7 +86,9 @@ Result<void> add_units(const NodeReader& node, WrittenVolumes& volumes) {
     SPARK_TRY(const UnitFile file, read_unit(name, "local-fs.target", node));
     if (!file.ours()) continue;
     const MountUnit unit = parse_unit(*file.content);
-    if (is_for_one_machine(unit.type) && !unit.read_only()) volumes.by_file.emplace(unit.what, system_unit_path(name));
+    if (!is_for_one_machine(unit.type) || unit.read_only()) continue;
+    volumes.by_file.emplace(unit.what, system_unit_path(name));
+    volumes.own.insert(unit.what);
   }
   return {};
 }
@@ -102,11 +117,21 @@ Result<void> add_fstab(const NodeReader& node, WrittenVolumes& volumes) {
     const std::string place = "/etc/fstab:" + std::to_string(line.line);
     const std::string path = device_path(source);
     volumes.by_file.emplace(path, place);
+    volumes.own.insert(path);
     if (!node.live() || !path.starts_with("/dev/") || path.starts_with("/dev/disk/")) continue;
-    SPARK_TRY(const auto links, links_to_device(path, node));
-    for (const std::string& link : links) volumes.by_file.emplace(link, place);
+    SPARK_TRY(const auto names, names_of_device(path, node));
+    for (const std::string& link : names.links) volumes.by_file.emplace(link, place);
+    volumes.note_origin(names);
   }
   return {};
+}
+
+/// "10.0.0.9, 10.0.0.10"
+std::string in_words(const std::set<std::string>& servers) {
+  std::vector<std::string> named(servers.begin(), servers.end());
+  const std::size_t others = named.size() > kMostServersNamed ? named.size() - kMostServersNamed : 0;
+  named.resize(named.size() - others);
+  return printable(join(named, ", ")) + (others > 0 ? " and " + std::to_string(others) + " more" : "");
 }
 
 /// Null if the node has exported nothing.
@@ -128,28 +153,47 @@ std::string place_of(const Value& told, const std::string& link) {
 
 /// An export above the limit counts as no export.
 bool says_too_much(const Value& told) {
-  return items_of(told.find(kWrites)).size() > kMostVolumes || entries_of(told.find(kPlaces)).size() > kMostVolumes;
+  return items_of(told.find(kWrites)).size() > kMostVolumes || entries_of(told.find(kPlaces)).size() > kMostVolumes ||
+         entries_of(told.find(kServed)).size() > kMostVolumes;
 }
 
-/// The node has the volume mounted writable, or has our unit for this mount. All other nodes see that unit in the
-/// exports, so none of them was given the volume. A foreign line of fstab does not count: a user may have moved it.
-bool has_already(const Value& own, const StorageMount& mount) {
-  if (!writes_to(own, mount.what)) return false;
-  const std::string place = place_of(own, mount.what);
-  return place.empty() || place == system_unit_path(unit_name(mount.target));
+/// The servers from which alone the node has this name. Such a name is no proof: a server can give its volume the names
+/// of any other one. Empty for the declared server of the volume itself.
+std::string foreign_servers(const Value& told, const StorageMount& mount) {
+  const Value* served = told.find(kServed);
+  const std::string servers = served == nullptr ? "" : served->text_or(mount.what, "");
+  return mount.nvme && servers == mount.nvme->address ? "" : servers;
 }
 
-Diagnostic other_writer(const std::string& name, bool stays, const std::string& self, const std::string& place,
+/// The node has the volume itself mounted writable.
+bool has_mounted(const Value& own, const StorageMount& mount) {
+  return writes_to(own, mount.what) && place_of(own, mount.what).empty() && foreign_servers(own, mount).empty();
+}
+
+/// The node has our unit for this mount. All other nodes see that unit in the exports, so none of them was given the
+/// volume. A foreign line of fstab does not count: a user may have moved it.
+bool has_unit(const Value& own, const StorageMount& mount) {
+  return writes_to(own, mount.what) && place_of(own, mount.what) == system_unit_path(unit_name(mount.target));
+}
+
+/// With `mounted`, this node has the volume itself mounted writable.
+Diagnostic other_writer(const std::string& name, bool stays, const std::string& self, const Value& told, bool mounted,
                         const StorageMount& mount) {
-  const bool by_fstab = place.starts_with("/etc/fstab");
+  const std::string place = place_of(told, mount.what);
+  const std::string servers = printable(foreign_servers(told, mount));
   std::string hint = stays ? "apply that node first: `sparkplan apply --only " + name + "`"
                            : "release that node first: `sparkplan release " + name + "`";
-  if (by_fstab) hint = "remove the line from fstab on " + name + ", or add `ro` or `noauto` to its options";
-  return finding(
-      "mount.other-writer",
+  if (!servers.empty()) hint = "if that volume is another one, unmount it on " + name + "; else " + hint;
+  if (place.starts_with("/etc/fstab"))
+    hint = "remove the line from fstab on " + name + ", or add `ro` or `noauto` to its options";
+  std::string message =
       name + (place.empty() ? " still writes to \"" : " would write again, through " + printable(place) + ", to \"") +
-          printable(shared_volume(mount)) + "\", which " + self + " is to mount writable: two writers destroy it",
-      std::move(hint), mount.where);
+      printable(shared_volume(mount)) + "\", which " + self + " is to mount writable: two writers destroy it";
+  if (!servers.empty())
+    message += "; " + name + " reports that the volume is one of the server " + servers + ", which chooses its names";
+  const bool doubtful = mounted && !servers.empty();
+  return finding(doubtful ? Severity::kWarning : Severity::kError, "mount.other-writer", std::move(message),
+                 std::move(hint), mount.where);
 }
 
 /// The export is from an earlier time; the node may write to more volumes now.
@@ -172,7 +216,7 @@ Diagnostic maybe_other_writer(const std::string& name, bool stays, const std::st
 Result<Value> written_volumes(const NodeReader& node) {
   WrittenVolumes volumes;
   if (node.live()) {
-    SPARK_TRY(volumes.mounted, mounted_volumes(node));
+    SPARK_CHECK(add_mounted(node, volumes));
   }
   SPARK_CHECK(add_units(node, volumes));
   SPARK_CHECK(add_fstab(node, volumes));
@@ -184,12 +228,19 @@ Result<Value> written_volumes(const NodeReader& node) {
   if (links.size() > kMostVolumes) {
     return failure(ErrorCode::kUnsupported, "there are more than " + std::to_string(kMostVolumes) + " volume names");
   }
-  return Value::map({{kWrites, Value::List(links.begin(), links.end())}, {kPlaces, std::move(places)}});
+  Value served = Value::map();
+  for (const auto& [name, servers] : volumes.served) {
+    if (!volumes.own.contains(name)) served.set(name, in_words(servers));
+  }
+  Value told = Value::map({{kWrites, Value::List(links.begin(), links.end())}, {kPlaces, std::move(places)}});
+  if (!entries_of(&served).empty()) told.set(kServed, std::move(served));
+  return told;
 }
 
 Shape exported_volumes() {
-  return Shape::map(
-      {{kWrites, Shape::texts(), true}, {kPlaces, Shape::map_of(Shape::text(2 * Shape::kMostLineBytes))}});
+  return Shape::map({{kWrites, Shape::texts(), true},
+                     {kPlaces, Shape::map_of(Shape::text(2 * Shape::kMostLineBytes))},
+                     {kServed, Shape::map_of(Shape::line())}});
 }
 
 std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const StorageMount& mount) {
@@ -198,11 +249,12 @@ std::vector<Diagnostic> findings_about_writers(const ClusterView& view, const St
   const std::string& self = view.self.name.str();
   const auto of_self = view.exports.find(self);
   const Value* own = of_self == view.exports.end() ? nullptr : of_type(of_self->second);
-  const bool has_it = own != nullptr && has_already(*own, mount);
+  const bool mounted = own != nullptr && has_mounted(*own, mount);
+  const bool has_it = mounted || (own != nullptr && has_unit(*own, mount));
   const auto look_at = [&](const std::string& name, bool stays, const Value* told) {
     if (told != nullptr && says_too_much(*told)) told = nullptr;
     if (told != nullptr && writes_to(*told, mount.what)) {
-      findings.push_back(other_writer(name, stays, self, place_of(*told, mount.what), mount));
+      findings.push_back(other_writer(name, stays, self, *told, mounted, mount));
     } else if ((told == nullptr || is_outdated(*told)) && !has_it) {
       findings.push_back(maybe_other_writer(name, stays, self, told, mount));
     }

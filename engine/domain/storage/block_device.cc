@@ -17,6 +17,28 @@ constexpr const char* kOpenAlone =
     "use Errno; use Fcntl; exit(0) if sysopen(my $device, $ARGV[0], O_RDONLY | O_EXCL); "
     "exit(16) if $!{EBUSY}; print STDERR \"$!\"; exit(1)";
 
+/// "10.0.0.9" in "traddr=10.0.0.9,trsvcid=4420"; empty for the address of a PCI device.
+std::string server_in(std::string_view address) {
+  constexpr std::string_view kKey = "traddr=";
+  for (const std::string_view part : split(trim(address), ',')) {
+    if (trim(part).starts_with(kKey)) return std::string(trim(part).substr(kKey.size()));
+  }
+  return {};
+}
+
+Result<void> add_servers_of(const std::string& subsystem, const NodeReader& node, std::set<std::string>& servers) {
+  const std::string all = "/sys/class/nvme";
+  SPARK_TRY(const auto controllers, or_empty(node.list_directory(all)));
+  for (const std::string& controller : controllers) {
+    SPARK_TRY(const std::string nqn, or_empty(node.read_file(all + "/" + controller + "/subsysnqn")));
+    if (trim(nqn) != subsystem) continue;
+    SPARK_TRY(const std::string address, or_empty(node.read_file(all + "/" + controller + "/address")));
+    std::string server = server_in(address);
+    if (!server.empty()) servers.insert(std::move(server));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> whole_disk_of(const std::string& name, const NodeReader& node) {
@@ -32,6 +54,22 @@ Result<std::string> subsystem_behind(const std::string& device, const NodeReader
   SPARK_TRY(name, whole_disk_of(name, node));
   SPARK_TRY(const std::string nqn, or_empty(node.read_file("/sys/class/block/" + name + "/device/subsysnqn")));
   return std::string(trim(nqn));
+}
+
+Result<std::set<std::string>> servers_behind(const std::string& name, const NodeReader& node) {
+  std::set<std::string> servers;
+  std::set<std::string> seen;
+  std::vector<std::string> waiting{name};
+  while (!waiting.empty()) {
+    const std::string device = std::move(waiting.back());
+    waiting.pop_back();
+    if (!seen.insert(device).second) continue;
+    SPARK_TRY(const auto parts, or_empty(node.list_directory("/sys/class/block/" + device + "/slaves")));
+    waiting.insert(waiting.end(), parts.begin(), parts.end());
+    SPARK_TRY(const std::string subsystem, subsystem_behind(device, node));
+    if (!subsystem.empty()) SPARK_CHECK(add_servers_of(subsystem, node, servers));
+  }
+  return servers;
 }
 
 Result<bool> is_held(const std::string& path, const NodeReader& node) {

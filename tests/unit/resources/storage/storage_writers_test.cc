@@ -1,39 +1,15 @@
-// Volumes that several nodes can reach: their writers, under all names of the volume.
+// Volumes that several nodes can reach: their writers.
 #include <map>
 #include <set>
 #include <string>
 
-#include "engine/node/mount_table.h"
-#include "resources/mount/mount_state.h"
+#include "engine/resource/reported.h"
 #include "resources/mount/mount_unit.h"
 #include "tests/support/fake_storage.h"
 #include "tests/unit/resources/storage/storage_entries.h"
 
 namespace sparkplan::test {
 namespace {
-
-/// A node's exports as one line, or the reason for the failure.
-std::string told_by(const FakeNode& node) {
-  const auto told = builtin_registry().find("mount")->exports(Value::list(), node);
-  return told ? display(*told) : "error: " + told.error().message;
-}
-
-bool tells_of(const FakeNode& node, const std::string& link) { return told_by(node).find(link) != std::string::npos; }
-
-/// A device-mapper disk of this name and UUID, as the kernel and udev show it.
-void add_mapped(FakeNode& node, const std::string& name, const std::string& uuid) {
-  node.put_file("/sys/class/block/dm-0/dev", "253:0\n");
-  node.put_file("/sys/class/block/dm-0/dm/name", "another\n");
-  node.put_file("/sys/class/block/dm-1/dev", "253:1\n");
-  node.put_file("/sys/class/block/dm-1/dm/name", name + "\n");
-  node.put_file("/run/udev/data/b253:0", "S:mapper/another\nS:disk/by-uuid/other\n");
-  node.put_file("/run/udev/data/b253:1", "S:mapper/" + name + "\nS:disk/by-uuid/" + uuid + "\n");
-}
-
-/// btrfs has a separate device number.
-void mount_btrfs(FakeNode& node, const std::string& source, const std::string& options = "rw") {
-  node.put_file("/proc/self/mountinfo", "36 25 0:44 / /mnt/a " + options + " - btrfs " + source + " " + options + "\n");
-}
 
 /// Two nodes with one volume, which the second one is to mount writable.
 struct WriterAndIdle {
@@ -221,6 +197,39 @@ TEST_CASE("a node does not mount a volume writable while an unreachable node may
   }
 }
 
+TEST_CASE("a second writer through the declared server of a volume is refused, also if the node has it mounted",
+          "[storage]") {
+  WriterAndIdle nodes;
+  nodes.tell("s1", nodes.writer);
+  nodes.tell("s2", nodes.writer);
+  const Desired found = nodes.desired();
+  CHECK(found.resources.empty());
+  REQUIRE(found.diagnostics.size() == 1);
+  CHECK(found.diagnostics.front().severity == Severity::kError);
+  CHECK(found.diagnostics.front().hint == "apply that node first: `sparkplan apply --only s1`");
+}
+
+TEST_CASE("the servers in an export have the bounds of its other parts", "[storage]") {
+  WriterAndIdle nodes;
+  nodes.tell("s2", nodes.idle);
+  const auto export_with = [](Value served) {
+    return Value::map({{"writes", Value::list()}, {"places", Value::map()}, {"served", std::move(served)}});
+  };
+  const auto refused = [&](Value served) {
+    NodeExports told{{"mount", export_with(std::move(served))}};
+    const auto checked = check_exports({"mount"}, builtin_registry(), told);
+    return checked ? std::string() : checked.error().describe();
+  };
+  CHECK(refused(Value::map({{"/dev/a", "10.0.0.66"}})).empty());
+  CHECK(refused(Value::map({{"/dev/a", 7}})) == "exported mount: served: /dev/a: expected text, found integer");
+  CHECK_FALSE(refused(Value::map({{"/dev/a", "10.0.0.66\nn3 failed"}})).empty());
+  Value many = Value::map();
+  for (int i = 0; i < 5000; ++i) many.set("/dev/x" + std::to_string(i), "10.0.0.66");
+  nodes.exports["s1"]["mount"] = export_with(many);
+  REQUIRE(nodes.desired().diagnostics.size() == 1);
+  CHECK(nodes.desired().diagnostics.front().code == "mount.maybe-other-writer");
+}
+
 TEST_CASE("nvme_tcp: a claim to a node's identity leaves only its declared connections unchanged", "[storage]") {
   WriterAndIdle nodes;
   const ResourceType& connections = *builtin_registry().find("nvme_tcp");
@@ -233,93 +242,6 @@ TEST_CASE("nvme_tcp: a claim to a node's identity leaves only its declared conne
   CHECK(found.resources.empty());
   CHECK(found.unresolved == std::set<ResourceId>{{"nvme_tcp", "vol"}});
   CHECK_FALSE(found.incomplete);
-}
-
-TEST_CASE("a writable btrfs is exported under all names of its device", "[storage]") {
-  FakeNode node;
-  install_fake_storage(node);
-  SECTION("a disk") {
-    node.put_file("/sys/class/block/sdb/dev", "8:16\n");
-    node.put_file("/run/udev/data/b8:16", "S:disk/by-uuid/aa\n");
-    mount_btrfs(node, "/dev/sdb");
-    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
-    mount_btrfs(node, "/dev/sdb", "ro");
-    CHECK_FALSE(tells_of(node, "/dev/disk/by-uuid/aa"));
-  }
-  SECTION("a device-mapper disk") {
-    add_mapped(node, "mpatha", "aa");
-    mount_btrfs(node, "/dev/mapper/mpatha");
-    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
-    CHECK_FALSE(tells_of(node, "/dev/disk/by-uuid/other"));
-  }
-  SECTION("a logical volume") {
-    add_mapped(node, "vg--a-lv--b", "aa");
-    mount_btrfs(node, "/dev/vg-a/lv-b");
-    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
-  }
-  SECTION("a disk whose name has directories") {
-    node.put_file("/sys/class/block/cciss!c0d0/dev", "104:0\n");
-    node.put_file("/run/udev/data/b104:0", "S:disk/by-uuid/aa\n");
-    mount_btrfs(node, "/dev/cciss/c0d0");
-    CHECK(tells_of(node, "/dev/disk/by-uuid/aa"));
-  }
-}
-
-TEST_CASE("a node with a writable device of unknown names cannot export its writes", "[storage]") {
-  FakeNode node;
-  install_fake_storage(node);
-  SECTION("a device that is not found") {
-    add_mapped(node, "mpatha", "aa");
-    mount_btrfs(node, "/dev/mapper/mpathb");
-    CHECK(told_by(node) ==
-          "error: /mnt/a is mounted writable, but the names of its device /dev/mapper/mpathb cannot be determined");
-    mount_btrfs(node, "/dev/mapper/mpathb", "ro");
-    CHECK(told_by(node) == "{writes: [], places: {}}");
-  }
-  SECTION("a device without a udev record") {
-    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
-    node.add_directory("/sys/dev/block/259:sdb");
-    CHECK(told_by(node) ==
-          "error: /mnt/a is mounted writable, but the names of its device /dev/sdb cannot be determined");
-  }
-  SECTION("a machine without devices") {
-    node.erase("/sys/dev/block");
-    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
-    CHECK(told_by(node).starts_with("error: /mnt/a is mounted writable"));
-  }
-  SECTION("a removed device is written by no node") {
-    add_mount(node, "/dev/sdb", "/mnt/a", "ext4", "rw");
-    CHECK(told_by(node) == "{writes: [], places: {}}");
-  }
-}
-
-TEST_CASE("a line of fstab is exported under all names of its device too", "[storage]") {
-  FakeNode node;
-  install_fake_storage(node);
-  add_mapped(node, "vg-lv", "aa");
-  for (const char* device : {"/dev/mapper/vg-lv", "/dev/vg/lv"}) {
-    CAPTURE(device);
-    node.put_file("/etc/fstab", std::string(device) + " /mnt/a btrfs defaults 0 0\n");
-    CHECK(tells_of(node, "/dev/disk/by-uuid/aa: /etc/fstab:1"));
-    CHECK(tells_of(node, device));
-  }
-  // The device may never appear: a USB disk.
-  node.put_file("/etc/fstab", "/dev/sdz1 /mnt/a ext4 nofail 0 0\n");
-  CHECK(told_by(node) == "{writes: [/dev/sdz1], places: {/dev/sdz1: /etc/fstab:1}}");
-}
-
-TEST_CASE("a btrfs on a logical volume is identified by its UUID", "[storage]") {
-  FakeNode node;
-  install_fake_storage(node);
-  add_mapped(node, "vg-lv", "aa");
-  mount_btrfs(node, "/dev/mapper/vg-lv");
-  const auto there = *mounted_at(parse_mountinfo(*node.text_of("/proc/self/mountinfo")), "/mnt/a");
-  const auto how = [&](const std::string& uuid) {
-    const auto compared = mount::compare_mounted(there, {"/dev/disk/by-uuid/" + uuid, "btrfs", {}, true}, node);
-    return compared ? *compared : "error: " + compared.error().message;
-  };
-  CHECK(how("aa") == "mounted");
-  CHECK(how("other") == "mounted from /dev/mapper/vg-lv (btrfs)");
 }
 
 }  // namespace sparkplan::test
