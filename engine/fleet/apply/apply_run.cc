@@ -86,6 +86,15 @@ bool was_never_reached(const RosterEntry& entry) {
   return entry.host_key.empty() && entry.machine_id.empty() && entry.root.empty();
 }
 
+/// For an error in place of a reply. The node sends one also if its steps are done and it cannot record them. False if
+/// its journals show that the run has changed nothing there.
+bool may_have_begun(const std::string& run, const Error& error, AgentClient& client) {
+  if (error.code == ErrorCode::kUnreachable || error.code == ErrorCode::kInterrupted) return true;
+  const auto history = client.call(HistoryRequest{false});
+  if (!history || !history->damaged.empty()) return true;
+  return std::ranges::any_of(history->runs, [&](const JournaledRun& one) { return one.run == run && one.changes > 0; });
+}
+
 }  // namespace
 
 ApplyRun::ApplyRun(const Cluster& cluster, const Registry& registry, RunOptions run, const ApplyOptions& options)
@@ -269,7 +278,10 @@ void ApplyRun::send_steps(ApplyNode& applied, std::vector<Step> steps, std::map<
   auto reply =
       node.client->apply({session_.run(), node.name(), roster_for(node), std::move(steps), std::move(after_steps), 0,
                           std::move(secrets), options_.ignore_jobs, session_.accepted_uuid(node)});
-  if (!reply) return session_.give_up(node, std::move(reply).error());
+  if (!reply) {
+    if (!may_have_begun(session_.run(), reply.error(), *node.client)) applied.planned.outcomes.settle_sent();
+    return session_.give_up(node, std::move(reply).error());
+  }
   applied.receive(sent, *reply);
   session_.show(node, "applied", Activity::kWaiting);
 }

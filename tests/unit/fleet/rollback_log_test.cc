@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "engine/fleet/history/run_record.h"
+#include "engine/remote/programs/agent_client.h"
+#include "engine/wire/messages.h"
 #include "tests/support/catch.h"
 #include "tests/unit/fleet/bench.h"
 
@@ -45,6 +47,59 @@ class LoggedBench {
 
   FleetBench bench{3};
   std::vector<RecordedRun> log;
+};
+
+/// Passes messages on. The reply to an apply is an error in its place.
+class FailingChannel final : public Channel {
+ public:
+  explicit FailingChannel(std::unique_ptr<Channel> agent) : agent_(std::move(agent)) {}
+
+  Result<std::size_t> read_some(std::string& into, std::chrono::milliseconds patience) override {
+    std::string bytes;
+    SPARK_CHECK(agent_->read_some(bytes, patience));
+    from_agent_.feed(bytes);
+    const auto before = into.size();
+    if (!bytes.empty() && !std::exchange(greeted_, true)) into += kPreamble;
+    while (true) {
+      SPARK_TRY(auto message, from_agent_.next());
+      if (!message) return into.size() - before;
+      const bool is_reply = apply_ != 0 && message->integer_or("id", 0) == apply_ && !progress_in(*message);
+      if (is_reply) *message = encode(NumberedReply{apply_, failure(ErrorCode::kFailed, "write the manifest")});
+      SPARK_TRY(const auto frame, encode_frame(*message));
+      into += frame;
+    }
+  }
+  Result<void> write_all(std::string_view bytes, std::chrono::milliseconds deadline) override {
+    from_controller_.feed(bytes);
+    for (auto message = from_controller_.next(); message && *message; message = from_controller_.next()) {
+      const auto request = decode_request(**message);
+      if (request && std::holds_alternative<ApplyRequest>(request->request)) apply_ = request->id;
+    }
+    return agent_->write_all(bytes, deadline);
+  }
+  void close_input() override { agent_->close_input(); }
+  std::optional<int> exit_status() override { return agent_->exit_status(); }
+  const std::string& standard_error() const override { return agent_->standard_error(); }
+
+ private:
+  std::unique_ptr<Channel> agent_;
+  FrameReader from_agent_;
+  FrameReader from_controller_;
+  std::int64_t apply_ = 0;
+  bool greeted_ = false;
+};
+
+class FailingConnection final : public Connection {
+ public:
+  explicit FailingConnection(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  Result<std::unique_ptr<Channel>> start(RemoteProgram program, Elevation elevation) override {
+    SPARK_TRY(auto channel, connection_->start(program, elevation));
+    return std::make_unique<FailingChannel>(std::move(channel));
+  }
+  std::string host_key() const override { return connection_->host_key(); }
+
+ private:
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace
@@ -159,6 +214,44 @@ TEST_CASE("a run in this controller's log that changed nothing on its node stops
   fleet.deny(3);
   fleet.log[1].nodes[0].changed = false;
   CHECK(standing(fleet.undo()).starts_with("n1 applied, n2 applied, "));
+}
+
+TEST_CASE("a run that its node refused before the first step is not in the log, and stops no rollback") {
+  FleetBench bench(3);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.options.log.push_back(logged(bench.apply()));
+  bench.sections = "sysctl: {vm.swappiness: 20}\n";
+  bench.run.selection = Selection({"n1"}, {});
+  // Even root cannot write the manifest while a directory blocks its temporary file.
+  const std::string obstacle = "/var/lib/sparkplan/.manifest.json.sparkplan-new";
+  bench.root(1).make_directory(obstacle + "/x");
+  const auto before = bench.trees();
+  const auto refused = bench.apply();
+  CHECK(standing(refused) == "n1 failed, n2 skipped, n3 skipped");
+  CHECK(bench.trees() == before);
+  const auto record = record_of(refused, "anna@laptop", exit_of(refused));
+  CHECK_FALSE(record);
+  if (record) bench.options.log.push_back(*record);
+  bench.root(1).remove(obstacle);
+  bench.run.selection = {};
+  bench.run.command = "rollback";
+  bench.options.rollback.emplace();
+  bench.options.allow_prune = true;
+  CHECK(standing(bench.apply()) == "n1 applied, n2 applied, n3 applied");
+}
+
+TEST_CASE("a run whose node answers an error after a step is in the log as one that may have changed the node") {
+  FleetBench bench(1);
+  bench.sections = "sysctl: {vm.swappiness: 10}\n";
+  bench.run.agent.connector = [](const NodeSpec& node,
+                                 const ConnectOptions& options) -> Result<std::unique_ptr<Connection>> {
+    SPARK_TRY(auto connection, connect(node, options));
+    return std::make_unique<FailingConnection>(std::move(connection));
+  };
+  const auto report = bench.apply();
+  CHECK(standing(report) == "n1 failed");
+  CHECK(bench.root(1).read(test::kSysctlFile).find("vm.swappiness") != std::string::npos);
+  CHECK(logged(report).nodes.at(0).changed);
 }
 
 }  // namespace sparkplan
