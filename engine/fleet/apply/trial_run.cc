@@ -201,17 +201,22 @@ void TrialRun::begin(TrialNode& one) {
   if (begun && failed != results.end()) note_rolled_back(one, failed->error->describe());
 }
 
+/// An agent that refuses still answers, and has no trial of this run. One that is cut off does not answer.
 void TrialRun::note_begin_failed(TrialNode& one, Error error) {
+  const bool cut_off = error.code == ErrorCode::kUnreachable;
+  const auto left = cut_off ? failure(error) : one.node.client->call(TransactionRequest{}, patience());
+  const bool has_trial = left && *left && (*left)->run == session_.run();
+  if (has_trial && (*left)->state == TransactionState::kRollbackFailed)
+    return note_rollback_failed(one, std::move(error).within("undo the change"));
   // A job was started since the node's facts were read. The waves of the other nodes go on.
-  if (error.code == ErrorCode::kBusy) {
+  if (error.code == ErrorCode::kBusy && !has_trial) {
     one.planned.outcomes.settle_sent();
     one.trial = Trial();
     one.deferred = std::move(error);
     return;
   }
-  // An agent that refuses still answers; one that is cut off does not.
-  const bool refused = error.code != ErrorCode::kUnreachable && error.code != ErrorCode::kFailed;
-  if (refused || (error.code == ErrorCode::kFailed && one.node.client->call(PingRequest{}, patience()))) {
+  const bool refused = left || (!cut_off && error.code != ErrorCode::kFailed);
+  if (refused && !has_trial) {
     one.planned.outcomes.settle_sent();
     one.trial.state = Trial::State::kEnded;
     return session_.give_up(one.node, std::move(error));

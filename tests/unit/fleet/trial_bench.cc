@@ -45,11 +45,18 @@ Result<Value> answer(ScriptedNode& node, const Request& request) {
   if (const auto* apply = std::get_if<ApplyRequest>(&request)) {
     ++node.trials;
     if (!node.jobs.empty() && !apply->ignore_jobs) return failure(busy_with(node.jobs));
-    node.transaction = TransactionReport{apply->run, TransactionState::kArmed, "", 60, true, false, false, "", {}};
+    const bool fails = node.failure.has_value();
+    if (!fails || node.left != TransactionState::kBegun) {
+      node.transaction = TransactionReport{
+          apply->run, fails ? node.left : TransactionState::kArmed, "", 60, !fails, false, false, "", {}};
+    }
+    if (fails) return failure(*node.failure);
     ApplyReply reply;
     for (const Step& step : apply->steps) reply.results.push_back({step.artifact, StepOutcome::kDone, std::nullopt});
     return encode(reply);
   }
+  if (std::holds_alternative<TransactionRequest>(request))
+    return encode_body(Result<TransactionRequest::Reply>(node.transaction));
   if (const auto* probe = std::get_if<ProbeRequest>(&request)) {
     ProbeReply reply;
     for (const ProbeTarget& target : probe->targets) {
@@ -222,7 +229,7 @@ Trial::State TrialBench::carry_out() {
   const auto add = [&](int begin, int end) {
     for (int place = begin; place < end; ++place) {
       trial.add(session.nodes()[static_cast<std::size_t>(place)],
-                {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {}, {}, "net"}});
+                {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {{"link", "eth0"}}, {}, "net"}});
     }
   };
   add(0, changing);
@@ -242,6 +249,7 @@ Trial::State TrialBench::carry_out() {
   }
   why_not = trial.at(first).trial.why_not;
   deferred = trial.at(first).deferred;
+  may_have_changed = planning.nodes().front().outcomes.may_have_changed();
   return trial.at(first).trial.state;
 }
 

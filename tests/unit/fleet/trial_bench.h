@@ -22,9 +22,11 @@ struct ScriptedNode {
   std::optional<TransactionReport> transaction;
   std::function<bool(const ProbeTarget&)> reaches = [](const ProbeTarget&) { return true; };
   std::vector<ProbeTarget> probed;
-  std::vector<RunningJob> jobs;  ///< The jobs that its agent finds when a trial is to begin.
-  int trials = 0;                ///< How often a trial was to begin.
-  int connections = 0;           ///< To its address.
+  std::vector<RunningJob> jobs;                      ///< The jobs that its agent finds when a trial is to begin.
+  int trials = 0;                                    ///< How often a trial was to begin.
+  std::optional<Error> failure;                      ///< The answer to a request to begin a trial.
+  TransactionState left = TransactionState::kBegun;  ///< The state of its trial then. kBegun: it has none.
+  int connections = 0;                               ///< To its address.
   /// The connection with that number leads to another machine; 0: none does.
   int other_machine = 0;
   std::function<void()> when_locked = [] {};
@@ -89,6 +91,7 @@ class TrialBench {
   std::string held;                            ///< A node on which a job ran when the plan was made.
   std::map<std::string, Trial::State> states;  ///< Of all nodes, after the trial.
   std::string why_not;                         ///< Why the change of n1 is not kept.
+  bool may_have_changed = false;               ///< See ChangeOutcomes; of n1, after the trial.
   std::optional<Error> deferred;               ///< Why the change of n1 was not started.
   std::vector<std::string> failed;             ///< Nodes that were excluded.
   std::chrono::milliseconds patience{0};       ///< Of a request to n1 after the trial.

@@ -120,4 +120,26 @@ TEST_CASE("trial: a node that stops answering has its neighbour's change rolled 
   }
 }
 
+TEST_CASE("trial: a node whose trial ended with an error is asked whether it has begun the steps") {
+  TrialBench bench(2);
+  auto& n1 = bench.node("n1");
+  n1.failure = make_error(ErrorCode::kFailed, "could not be restored: eth1", "run on the node, as root: ...");
+  SECTION("it has no trial, so the steps were not begun") {
+    CHECK(bench.carry_out() == Trial::State::kEnded);
+    CHECK_FALSE(bench.may_have_changed);
+  }
+  SECTION("its earlier state is not restored") {
+    n1.left = TransactionState::kRollbackFailed;
+    CHECK(bench.carry_out() == Trial::State::kUndone);
+    CHECK(bench.may_have_changed);
+  }
+  SECTION("its trial goes on, so that it is rolled back") {
+    n1.left = TransactionState::kArmed;
+    CHECK(bench.carry_out() == Trial::State::kUndone);
+    CHECK(n1.transaction->state == TransactionState::kRolledBack);
+    CHECK_FALSE(bench.may_have_changed);
+  }
+  CHECK(bench.failed == std::vector<std::string>{"n1"});
+}
+
 }  // namespace sparkplan
