@@ -134,11 +134,15 @@ std::vector<AnnouncedHost> own_addresses_first(std::vector<AnnouncedHost> hosts)
   return hosts;
 }
 
-std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts, std::vector<HostArgument>& others) {
+std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts, std::vector<std::size_t>& others) {
   std::vector<HostArgument> once;
   std::set<std::pair<std::string, std::uint16_t>> seen;
-  for (const HostArgument& host : hosts) {
-    (seen.emplace(host.address, host.port).second ? once : others).push_back(host);
+  for (std::size_t at = 0; at < hosts.size(); ++at) {
+    if (seen.emplace(hosts[at].address, hosts[at].port).second) {
+      once.push_back(hosts[at]);
+    } else {
+      others.push_back(at);
+    }
   }
   return once;
 }
@@ -172,12 +176,11 @@ std::optional<std::vector<HostArgument>> discover(const std::vector<HostArgument
       std::any_of(found.begin(), found.end(), [](const Found& one) { return one.addresses.size() > 1; });
   if (has_choice) console.remark("Trying the addresses of these machines ...");
   go_where_they_answer(found, *hosts_agreed_on, global, interrupts);
-  std::vector<HostArgument> others;
+  std::vector<std::size_t> others;
   auto once = each_place_once(*hosts_agreed_on, others);
-  for (const HostArgument& other : others) {
-    const auto shown = std::ranges::find_if(found, [&](const Found& one) { return one.host.given == other.given; });
-    const std::string name = shown == found.end() ? other.given : printable(shown->about);
-    console.remark(name + " is not read: another machine of the list has its address, " + other.address);
+  for (const std::size_t at : others) {
+    console.remark(printable(found[at].about) + " is not read: another machine of the list has its address, " +
+                   (*hosts_agreed_on)[at].address);
   }
   return once;
 }

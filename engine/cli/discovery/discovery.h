@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <set>
@@ -32,8 +33,8 @@ std::vector<AnnouncedHost> hosts_besides(const std::set<std::string>& known, std
 std::vector<AnnouncedHost> own_addresses_first(std::vector<AnnouncedHost> hosts);
 
 /// Pure. The first host of each address and port. One address may be announced under several names. `others` gets the
-/// hosts that are left out.
-std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts, std::vector<HostArgument>& others);
+/// positions of the hosts that are left out: all else of two hosts can be equal.
+std::vector<HostArgument> each_place_once(const std::vector<HostArgument>& hosts, std::vector<std::size_t>& others);
 
 /// Machines that announce SSH in the networks of the controller, without those in `known`. The user has agreed to read
 /// them. Each machine has an address at which it answers. Nothing without a terminal or without the user's agreement;
