@@ -25,7 +25,8 @@ constexpr std::size_t kFewestBefore = 3;
 constexpr std::size_t kFewestAfter = 2;
 constexpr double kLeastStep = 0.1;
 constexpr double kLeastDistances = 4;
-constexpr std::size_t kMostBeside = 6;  ///< One node can claim hundreds of runs.
+constexpr std::size_t kMostBeside = 6;
+constexpr std::size_t kFirstBeside = 2;  ///< Of each node. One node can claim hundreds of runs.
 constexpr std::size_t kLongestVersion = 100;
 /// Above every bandwidth and every latency.
 constexpr double kLargestValue = 1e12;
@@ -130,25 +131,39 @@ std::vector<TimedRuns> timed_runs(const std::vector<NodeMeasurements>& nodes) {
   return all;
 }
 
-/// The first lines, and the number of the others.
+/// The first lines, and the number of the others. The first node has kFirstBeside lines before all. Then each other
+/// node has one, and then a second one. So invented runs of one node take few places from the lines of the others.
 class BesideLines {
  public:
   template <class MakeLine>
   void add(MakeLine make_line) {
-    if (lines_.size() < kMostBeside) {
-      lines_.push_back(make_line());
-    } else {
-      ++more_;
-    }
+    const bool before_all = first_node_ && of_node_ < kFirstBeside;
+    auto& turn = turns_.at(before_all ? 0 : std::min(of_node_, kFirstBeside));
+    if (turn.size() < kMostBeside) turn.push_back(make_line());
+    ++of_node_;
+    ++count_;
+  }
+  /// The next lines are those of another node.
+  void go_on() {
+    first_node_ = false;
+    of_node_ = 0;
   }
   std::vector<std::string> lines() && {
-    if (more_ > 0) lines_.push_back("and " + std::to_string(more_) + " more");
-    return std::move(lines_);
+    std::vector<std::string> lines;
+    for (auto& turn : turns_) {
+      for (std::string& line : turn) {
+        if (lines.size() < kMostBeside) lines.push_back(std::move(line));
+      }
+    }
+    if (count_ > lines.size()) lines.push_back("and " + std::to_string(count_ - lines.size()) + " more");
+    return lines;
   }
 
  private:
-  std::vector<std::string> lines_;
-  std::size_t more_ = 0;
+  std::array<std::vector<std::string>, kFirstBeside + 1> turns_;  ///< The last one has all further lines.
+  bool first_node_ = true;
+  std::size_t of_node_ = 0;
+  std::size_t count_ = 0;
 };
 
 /// "kernel 6.11 -> 6.14 on spark-01"
@@ -187,8 +202,14 @@ void explain(ValueChange& change, const CheckHistory& history, const std::set<st
   if (!before.run.empty() && !after.run.empty()) {
     const std::string from = time_of_run(before.run);
     const std::string to = time_of_run(after.run);
+    const auto keeps = [&](const TimedRuns& timed) { return timed.node->node == history.node; };
     for (const TimedRuns& timed : nodes) {
-      if (involved.contains(timed.node->node)) add_runs(timed, from, to, beside);
+      if (keeps(timed)) add_runs(timed, from, to, beside);
+    }
+    for (const TimedRuns& timed : nodes) {
+      if (keeps(timed) || !involved.contains(timed.node->node)) continue;
+      beside.go_on();
+      add_runs(timed, from, to, beside);
     }
   }
   change.beside = std::move(beside).lines();

@@ -166,6 +166,26 @@ TEST_CASE("a node that claims many values and many runs is bounded") {
   CHECK(histories[0].values.size() == 50);
 }
 
+TEST_CASE(
+    "a node that invents hundreds of runs does not push those of other nodes out of sight beside a slower value") {
+  const testing::SampleContext sample(3);
+  NodeMeasurements liar;
+  liar.node = "spark-01";
+  for (int at = 0; at < 256; ++at) liar.runs.push_back(applied(14, "nobody"));
+  auto keeper = kept("spark-02", "nccl/all/all_reduce", kStep);
+  keeper.measured.runs[4].versions["kernel"] = "6.14";
+  keeper.runs = {applied(14)};
+  const auto third = only_runs("spark-03", {applied(14, "bert@desk")});
+  const auto histories = check_histories(sample.cluster, {liar, keeper, third});
+  REQUIRE(histories.at(0).change);
+  const std::string what = ", 3 changes, 2026-03-14T11:59:59Z, on ";
+  const std::string invented = "apply by nobody" + what + "spark-01";
+  CHECK(histories[0].change->beside == std::vector<std::string>{"kernel 6.11 -> 6.14 on spark-02",
+                                                                "apply by anna@laptop" + what + "spark-02", invented,
+                                                                "apply by bert@desk" + what + "spark-03", invented,
+                                                                invented, "and 253 more"});
+}
+
 TEST_CASE("each of thousands of slower checks that a node invents has a few lines, and their versions are kept once") {
   const testing::SampleContext sample(3);
   NodeMeasurements node;
