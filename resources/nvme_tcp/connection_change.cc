@@ -90,13 +90,33 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
   return error;
 }
 
-/// The lines that mention NVMe; the kernel's log has others.
-std::string lines_about_nvme(const std::string& text) {
-  std::string lines;
-  for (const std::string_view line : split_lines(text)) {
-    if (line.find("nvme") != std::string_view::npos) lines += std::string(line) + "\n";
+/// The beginnings of lines about controllers of another server, or of disks in the node. An unknown controller is none
+/// of those: after a failed first attempt, the kernel removes it.
+std::vector<std::string> marks_of_others(const std::string& subsystem, const Server& server, const NodeReader& node) {
+  std::vector<std::string> marks;
+  const auto all = controllers(node);
+  if (!all) return marks;
+  for (const Controller& one : *all) {
+    const bool at_server =
+        one.address_part("traddr") == server.address && one.address_part("trsvcid") == std::to_string(server.port);
+    if (!at_server && one.subsystem != subsystem) marks.push_back("nvme " + one.name + ":");
   }
-  return lines;
+  return marks;
+}
+
+/// The kernel's lines about NVMe, without those about controllers of others. The lines that name the subsystem are the
+/// last ones: others can be about any server.
+std::string lines_about_nvme(const std::string& text, const std::string& subsystem, const Server& server,
+                             const NodeReader& node) {
+  const auto others = marks_of_others(subsystem, server, node);
+  std::string lines;
+  std::string naming;
+  for (const std::string_view line : split_lines(text)) {
+    const bool of_another = std::ranges::any_of(others, [&](const std::string& mark) { return has(line, mark); });
+    if (has(line, "nvme") && !of_another)
+      (has(line, "\"" + subsystem + "\"") ? naming : lines) += std::string(line) + "\n";
+  }
+  return lines + naming;
 }
 
 Result<bool> has_nvme_program(const NodeReader& node) {
@@ -187,7 +207,7 @@ class ConnectionChange {
     const auto server = server_in(*wanted_.content);
     const std::string of_unit = last_messages(unit_, since, node_);
     if (server) {
-      const std::string of_kernel = lines_about_nvme(last_messages({}, since, node_));
+      const std::string of_kernel = lines_about_nvme(last_messages({}, since, node_), subsystem_, *server, node_);
       error = explained(std::move(error), subsystem_, *server, of_unit, of_kernel);
     }
     if (error.hint.empty()) error.hint = "journalctl -u " + unit_ + " shows details";

@@ -56,6 +56,45 @@ TEST_CASE("the latest log lines about a server explain a failed connection", "[s
   CHECK(told("", "nvme nvme1: failed to connect socket: -111\n" + of_another) == closed);
 }
 
+TEST_CASE("the kernel's lines about the controller of another server explain no failed connection", "[storage]") {
+  FakeNode node;
+  install_fake_storage(node);
+  node.put_file("/usr/sbin/nvme", "");
+  nvme_tcp::Connection one;
+  one.server = {"10.0.0.9", 4420, "models", 1};
+  const Present wanted{Value::map({{nvme_tcp::field::kContent, nvme_tcp::render_unit(one)},
+                                   {nvme_tcp::field::kEnabled, true},
+                                   {nvme_tcp::field::kState, nvme_tcp::state::kConnected}}),
+                       {}};
+  const auto told = [&](const std::string& of_kernel) {
+    node.add_program("journalctl", [=](const FakeNode::Call& call) -> Result<CommandOutput> {
+      return CommandOutput{0, call.argv.at(1) == "--dmesg" ? of_kernel : "", {}};
+    });
+    const auto made = nvme_tcp::make_connection("models", wanted, node);
+    return made ? std::string() : made.error().message;
+  };
+  const auto add = [&](const std::string& controller, const std::string& subsystem, const std::string& address) {
+    const std::string place = "/sys/class/nvme/" + controller + "/";
+    node.put_file(place + "subsysnqn", subsystem);
+    node.put_file(place + "transport", "tcp");
+    node.put_file(place + "address", address);
+    node.put_file(place + "state", "connecting");
+  };
+  add("nvme5", "scratch", "traddr=10.0.0.1,trsvcid=4420,src_addr=10.0.0.2");
+  add("nvme6", "backups", "traddr=10.0.0.9,trsvcid=4420,src_addr=10.0.0.2");
+  const std::string of_another = "nvme nvme5: failed to connect socket: -111\n";
+  const std::string closed = "nothing listens at 10.0.0.9 port 4420";
+  const std::string refused = "the server at 10.0.0.9 port 4420 refuses models";
+  const std::string refusal = "nvme nvme7: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
+  CHECK(told(of_another).ends_with("Job for sparkplan-nvme-models.service failed."));
+  CHECK(told("nvme nvme5: Connect rejected, subsysnqn \"scratch\"\n" + of_another).ends_with("service failed."));
+  // Another subsystem of the same server shows that nothing listens there.
+  CHECK(told("nvme nvme6: failed to connect socket: -111\n" + of_another) == closed);
+  // The controller of a first attempt is gone by now. It may belong to another server, unless it names the subsystem.
+  CHECK(told("nvme nvme7: failed to connect socket: -111\n" + of_another) == closed);
+  CHECK(told(refusal + "nvme nvme8: failed to connect socket: -111\n" + of_another) == refused);
+}
+
 TEST_CASE("a device without the declared file system is not mounted", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
