@@ -304,6 +304,24 @@ TEST_CASE("others: a claim to one volume leaves the removal of another mount in 
   CHECK(bench.root(1).read(kUnit) == unit);
 }
 
+TEST_CASE("others: a claim to a volume that a saved plan does not change leaves the plan's other mounts in it") {
+  OthersBench bench;
+  bench.apply_all();
+  bench.extra[0] =
+      ", storage: [{target: /mnt/a, type: ext4, source: {device: UUID=aa}},"
+      " {target: /mnt/m, source: {tmpfs: {size: 2MiB}}}]";
+  const SavedPlan plan = bench.saved_plan();
+  const std::string unit = bench.root(1).read(kUnit);
+  const std::string memory_unit = bench.root(1).read(kMemoryUnit);
+  bench.root(2).write(kFstab, "UUID=aa /mnt/c ext4 defaults 0 0\n");
+  bench.options.saved_plan = &plan;
+  const Report report = bench.apply();
+  INFO(to_text(report, {}));
+  CHECK(has_finding(report, "mount.other-writer"));
+  CHECK(bench.root(1).read(kMemoryUnit) != memory_unit);
+  CHECK(bench.root(1).read(kUnit) == unit);
+}
+
 TEST_CASE("others: a writer that stops makes the plan stale") {
   OthersBench bench;
   bench.root(2).write(kFstab, "UUID=aa /mnt/b ext4 defaults 0 0\n");
