@@ -23,7 +23,7 @@ bool has_one_of(std::string_view text, std::initializer_list<std::string_view> p
   return std::ranges::any_of(parts, [&](std::string_view part) { return has(text, part); });
 }
 
-enum class Cause { kUnknown, kNoModule, kOtherSubsystem, kRefused, kNothingListens, kSilent };
+enum class Cause { kUnknown, kNoModule, kOtherSubsystem, kRefused, kNothingListens, kSilent, kTookTooLong };
 
 /// Source: nvmf_log_connect_error() in drivers/nvme/host/fabrics.c, and the errno of connect(2) behind
 /// "failed to connect socket".
@@ -34,6 +34,7 @@ Cause cause_in(std::string_view line) {
     return Cause::kRefused;
   }
   if (has_one_of(line, {"error=-111", "socket: -111", "onnection refused"})) return Cause::kNothingListens;
+  if (has(line, "operation timed out")) return Cause::kTookTooLong;
   if (has_one_of(line, {"socket: -1", "timed out", "timeout", "No route", "unreachable"})) return Cause::kSilent;
   return Cause::kUnknown;
 }
@@ -58,7 +59,11 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
   const std::string port = std::to_string(server.port);
   const std::string place = server.address + " port " + port;
   Cause cause = latest_cause(of_unit, subsystem);
-  if (cause == Cause::kUnknown) cause = latest_cause(of_kernel, subsystem);
+  // systemd's words about the unit say nothing about the server.
+  if (cause == Cause::kUnknown || cause == Cause::kTookTooLong) {
+    const Cause of_server = latest_cause(of_kernel, subsystem);
+    if (of_server != Cause::kUnknown) cause = of_server;
+  }
   switch (cause) {
     case Cause::kNoModule:
       error.message = "the running kernel has no module nvme-tcp";
@@ -81,6 +86,13 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
     case Cause::kSilent:
       error.message = "the server at " + place + " does not answer";
       error.hint = "check that it is on: `ping " + server.address + "` from the node; a firewall may drop port " + port;
+      break;
+    case Cause::kTookTooLong:
+      error.message = "no connection to the server at " + place + " within the unit's time";
+      error.hint =
+          "the kernel makes one connection at a time, so another slow NVMe server of this node delays this one: "
+          "compare `systemctl status 'sparkplan-nvme-*'`, and `ping " +
+          server.address + "` from the node";
       break;
     case Cause::kUnknown:
       if (const auto line = trim(of_unit.substr(0, of_unit.find('\n'))); !line.empty()) {

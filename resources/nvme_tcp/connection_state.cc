@@ -1,6 +1,7 @@
 #include "resources/nvme_tcp/connection_state.h"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/core/text.h"
 #include "engine/domain/storage/block_device.h"
@@ -20,17 +21,27 @@ Result<std::string> attribute(const std::string& controller, const char* name, c
   return std::string(trim(text));
 }
 
-/// Only IP addresses are compared: a host name can resolve to any address.
-bool is_ip_address(std::string_view text) {
-  return text.find(':') != std::string_view::npos || text.find_first_not_of("0123456789.") == std::string_view::npos;
+/// The addresses that /etc/hosts has for a name. Other names can resolve to any address, so they have none here.
+Result<std::set<std::string>> addresses_of(const std::string& server, const NodeReader& node) {
+  if (is_ip_address(server)) return std::set<std::string>{server};
+  std::set<std::string> addresses;
+  SPARK_TRY(const std::string hosts, or_empty(node.read_file("/etc/hosts")));
+  for (const std::string_view line : split_lines(hosts)) {
+    const auto words = words_of(line.substr(0, line.find('#')));
+    if (words.size() > 1 && std::find(words.begin() + 1, words.end(), server) != words.end())
+      addresses.insert(words.front());
+  }
+  return addresses;
 }
 
-std::string state_of(const Controller& controller, const std::optional<Server>& server) {
+/// `addresses` of the server; any address is right if they are not known.
+std::string state_of(const Controller& controller, const std::optional<Server>& server,
+                     const std::set<std::string>& addresses) {
   if (controller.transport != "tcp") return std::string(state::kElsewhere) + controller.transport;
   const std::string address = controller.address_part("traddr");
   const std::string port = controller.address_part("trsvcid");
-  const bool elsewhere = server && ((is_ip_address(server->address) && server->address != address) ||
-                                    std::to_string(server->port) != port);
+  const bool elsewhere =
+      server && ((!addresses.empty() && !addresses.contains(address)) || std::to_string(server->port) != port);
   if (elsewhere) return std::string(state::kElsewhere) + address + " port " + port;
   return controller.state == "live" ? state::kConnected : state::kReconnecting;
 }
@@ -74,10 +85,14 @@ Result<ConnectionState> look_at_connection(const std::string& subsystem, const N
   if (!node.live()) return connection;
   connection.state = state::kNotConnected;
   const auto server = connection.unit.content ? server_in(*connection.unit.content) : std::nullopt;
+  std::set<std::string> addresses;
+  if (server) {
+    SPARK_TRY(addresses, addresses_of(server->address, node));
+  }
   SPARK_TRY(const auto all, controllers(node));
   for (const Controller& one : all) {
     if (one.subsystem != subsystem) continue;
-    const std::string state = state_of(one, server);
+    const std::string state = state_of(one, server, addresses);
     // One path elsewhere decides, because the volume may come from there. Otherwise one connected path is enough.
     if (state.starts_with(state::kElsewhere)) {
       connection.state = state;

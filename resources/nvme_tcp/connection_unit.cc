@@ -21,14 +21,17 @@ constexpr const char* kIsAnotherSubsystem = "65";
 
 /// $1 is the NQN, $2 the address, $3 the port. The kernel names a controller as its server does, not as we asked. So a
 /// server could name the subsystem of another server, and would become one more path to that one's volume. Only a
-/// controller at the declared address is kept, and a new one with another NQN is removed at once. A kept one is set to
-/// retry without end, because `nvme connect` would report it as a failure. The lock keeps the unit of another subsystem
-/// of the server from connecting meanwhile. "$" and "%" are doubled for systemd.
-/// Source: nvme_init_subsystem() in drivers/nvme/host/core.c, nvmf_get_address() in drivers/nvme/host/fabrics.c.
+/// controller at the declared address is kept, and a new one with another NQN is removed at once. Our udev rules may
+/// have removed it already. A kept one is set to retry without end, because `nvme connect` would report it as a
+/// failure. The lock keeps the unit of another subsystem of the server from connecting meanwhile. "$" and "%" are
+/// doubled for systemd. Source: nvme_init_subsystem() in drivers/nvme/host/core.c, nvmf_get_address() in
+/// drivers/nvme/host/fabrics.c.
 constexpr std::string_view kConnect =
-    "/bin/sh -c 'nqn=\"$$1\"; port=\"$$3\"; known=\" \"; ips=\"$$2 $$(getent ahosts \"$$2\" | cut -d\" \" -f1)\"; "
+    "/bin/sh -c 'nqn=\"$$1\"; port=\"$$3\"; known=\" \"; ours=; ips=\"$$2 $$(getent ahosts \"$$2\" | cut -d\" \" "
+    "-f1)\"; "
     "at_server() { [ \"$$(cat $$1/transport 2>/dev/null)\" = tcp ] || return; for ip in $$ips; do "
     "case \"$$(cat $$1/address 2>/dev/null),\" in \"traddr=$$ip,trsvcid=$$port,\"*) return 0;; esac; done; false; }; "
+    "refuse() { echo \"the server names another subsystem than $$nqn\" >&2; }; "
     "exec 9>\"/run/sparkplan-nvme-$$2-$$port.lock\"; flock 9; "
     "for c in /sys/class/nvme/nvme*; do at_server $$c || continue; "
     "if [ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ]; then echo -1 >$$c/ctrl_loss_tmo; exit 0; fi; "
@@ -36,9 +39,10 @@ constexpr std::string_view kConnect =
     "nvme connect --transport=tcp --nqn=\"$$nqn\" --traddr=\"$$2\" --trsvcid=\"$$port\" "
     "--ctrl-loss-tmo=-1 --reconnect-delay=10 || exit; "
     "for c in /sys/class/nvme/nvme*; do at_server $$c || continue; "
-    "[ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ] && continue; "
-    "case \"$$known\" in *\" $$(stat -Lc %%i $$c) \"*) continue;; esac; "
-    "echo \"the server names another subsystem than $$nqn\" >&2; echo 1 >$$c/delete_controller; exit 65; done' "
+    "if [ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ]; then ours=1; continue; fi; "
+    "case \"$$known\" in *\" $$(stat -Lc %%i $$c) \"*) ;; *) refuse; echo 1 >$$c/delete_controller; exit 65;; esac; "
+    "done; "
+    "[ \"$$ours\" ] || { refuse; exit 65; }' "
     "sparkplan-nvme ";
 static_assert(kConnect.find(kNamesAnother) != std::string_view::npos);
 
@@ -57,6 +61,15 @@ std::set<std::string> targets_behind(const std::string& subsystem, const std::ve
     for (const StorageMount& mount : mounts) more = (waits(mount) && targets.insert(mount.target).second) || more;
   }
   return targets;
+}
+
+/// Declared for servers with another IP address. A host name may be one of this server.
+std::vector<std::string> subsystems_elsewhere(const Server& server, const ServersBySubsystem& servers) {
+  std::vector<std::string> elsewhere;
+  for (const auto& [subsystem, other] : servers) {
+    if (is_ip_address(other.address) && other.address != server.address) elsewhere.push_back(subsystem);
+  }
+  return elsewhere;
 }
 
 }  // namespace
@@ -109,11 +122,28 @@ std::optional<Server> server_in(std::string_view unit) {
   return port ? std::optional(Server{words[1], *port}) : std::nullopt;
 }
 
-std::string render_rules() {
-  return ownership_header() +
-         "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", KERNEL==\"nvme*n*\", ATTR{nsid}==\"?*\", "
-         "ATTRS{subsysnqn}==\"?*\", ATTRS{subsysnqn}!=\"*/*\", "
-         "SYMLINK+=\"disk/by-id/sparkplan-nvme-$attr{subsysnqn}-$attr{nsid}\"\n";
+std::string render_rules(const ServersBySubsystem& servers) {
+  std::string text = ownership_header() +
+                     "SUBSYSTEM==\"block\", ENV{DEVTYPE}==\"disk\", KERNEL==\"nvme*n*\", ATTR{nsid}==\"?*\", "
+                     "ATTRS{subsysnqn}==\"?*\", ATTRS{subsysnqn}!=\"*/*\", "
+                     "SYMLINK+=\"disk/by-id/sparkplan-nvme-$attr{subsysnqn}-$attr{nsid}\"\n";
+  std::set<std::string> known;
+  for (const auto& [subsystem, server] : servers) {
+    const std::string address = "traddr=" + server.address + ",trsvcid=" + std::to_string(server.port);
+    if (!is_ip_address(server.address) || !known.insert(address).second) continue;
+    const std::string at_server =
+        "ACTION==\"change\", SUBSYSTEM==\"nvme\", ATTR{address}==\"" + address + "|" + address + ",*\", ";
+    // nvme-cli's rules, which come later, would connect to all that the server then lists.
+    text += at_server + "ENV{NVME_AEN}=\"\", ENV{NVME_EVENT}=\"\"\n";
+    const auto of_others = subsystems_elsewhere(server, servers);
+    if (!of_others.empty())
+      text += at_server + "ATTR{subsysnqn}==\"" + join(of_others, "|") + "\", ATTR{delete_controller}=\"1\"\n";
+  }
+  return text;
+}
+
+bool is_ip_address(std::string_view text) {
+  return text.find(':') != std::string_view::npos || text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 }  // namespace sparkplan::nvme_tcp

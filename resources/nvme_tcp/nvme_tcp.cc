@@ -103,7 +103,7 @@ class NvmeTcpType final : public ResourceType {
 
   std::vector<Step> steps(const StepsInput& input) const override {
     std::vector<Step> steps;
-    const auto rules = input.target.empty() ? std::nullopt : std::optional(render_rules());
+    const auto rules = input.target.empty() ? std::nullopt : std::optional(render_rules(servers_of(input)));
     auto rules_step = text_artifact_step({file_artifact(kRulesFile), rules, 0644, "nvme_tcp/rules", {}}, input, info_);
     const auto add_rules = [&] {
       if (rules_step) steps.push_back(std::move(*rules_step));
@@ -171,6 +171,15 @@ class NvmeTcpType final : public ResourceType {
     const auto before = server_in(unit_content_in(step.before));
     const auto after = server_in(unit_content_in(step.after));
     return before && after && (before->address != after->address || before->port != after->port);
+  }
+
+  static ServersBySubsystem servers_of(const StepsInput& input) {
+    ServersBySubsystem servers;
+    for (const Resource& resource : input.target) {
+      if (auto server = server_in(resource.desired.text_or(field::kContent, "")))
+        servers.emplace(resource.id.name, *std::move(server));
+    }
+    return servers;
   }
 
   void add_identity_steps(const StepsInput& input, std::vector<Step>& steps) const {

@@ -39,12 +39,14 @@ class Machine {
   /// The server answers the next connect, and calls itself `subsystem`.
   void server_names(const std::string& subsystem) { says_ = subsystem; }
 
+  void removed_at_once() { removed_at_once_ = true; }
+
   /// The exit status of the unit's command.
   int connect(const std::string& server = kServer) {
     root_.write("/bin/nvme", "#!/bin/sh\necho \"$*\" >>" + at("/calls") + "\n" + (says_.empty() ? "exit 1\n" : "") +
                                  "mkdir " + at("/sys/nvme7") + "\ncd " + at("/sys/nvme7") + "\necho tcp >transport\n" +
                                  "echo traddr=" + kServer + ",trsvcid=" + kPort + " >address\n" + "echo '" + says_ +
-                                 "' >subsysnqn\n");
+                                 "' >subsysnqn\n" + (removed_at_once_ ? "rm -r " + at("/sys/nvme7") + "\n" : ""));
     std::filesystem::permissions(root_ / "/bin/nvme", std::filesystem::perms::owner_all);
     nvme_tcp::Connection one;
     one.server = {server, 4420, "models", 1};
@@ -72,6 +74,7 @@ class Machine {
 
   test::ScratchDirectory root_;
   std::string says_;
+  bool removed_at_once_ = false;
 };
 
 }  // namespace
@@ -116,6 +119,14 @@ TEST_CASE("nvme unit: a server that names the subsystem of another server is dis
   CHECK(unit_setting(nvme_tcp::render_unit(one), "Service", "RestartPreventExitStatus") == "65");
 }
 
+TEST_CASE("nvme unit: a controller that a udev rule has removed by then fails the unit in the same way") {
+  Machine machine;
+  machine.server_names("raid5-data");
+  machine.removed_at_once();
+  CHECK(machine.connect() == 65);
+  CHECK(machine.errors.find(std::string(nvme_tcp::kNamesAnother) + "models") != std::string::npos);
+}
+
 TEST_CASE("nvme unit: what a server names is text, and no path and no command") {
   for (const std::string name : {"../../calls", "a b", "*", "$(touch x)", "models /sys/nvme1"}) {
     Machine machine;
@@ -142,6 +153,25 @@ TEST_CASE("nvme unit: a server by its name is compared by the addresses of that 
   CHECK(machine.connect("localhost") == 0);
   CHECK_FALSE(machine.asked_to_connect());
   CHECK((machine.retries_without_end("nvme1") || machine.retries_without_end("nvme2")));
+}
+
+TEST_CASE("nvme rules: a server's controller that names the subsystem of another server is removed when it connects") {
+  const nvme_tcp::ServersBySubsystem servers{{"llm-models", {"10.0.0.8", 4420}},
+                                             {"raid5-data", {"10.0.0.8", 4420}},
+                                             {"scratch", {"10.0.0.9", 4421}},
+                                             {"by-name", {"storage-01", 4420}}};
+  const std::string rules = nvme_tcp::render_rules(servers);
+  const auto lines = split_lines(rules);
+  const auto line = [](const std::string& address, const std::string& rest) {
+    return "ACTION==\"change\", SUBSYSTEM==\"nvme\", ATTR{address}==\"" + address + "|" + address + ",*\", " + rest;
+  };
+  const std::string first = "traddr=10.0.0.8,trsvcid=4420";
+  const std::string second = "traddr=10.0.0.9,trsvcid=4421";
+  REQUIRE(lines.size() == 7);
+  CHECK(lines[3] == line(first, "ENV{NVME_AEN}=\"\", ENV{NVME_EVENT}=\"\""));
+  CHECK(lines[4] == line(first, "ATTR{subsysnqn}==\"scratch\", ATTR{delete_controller}=\"1\""));
+  CHECK(lines[5] == line(second, "ENV{NVME_AEN}=\"\", ENV{NVME_EVENT}=\"\""));
+  CHECK(lines[6] == line(second, "ATTR{subsysnqn}==\"llm-models|raid5-data\", ATTR{delete_controller}=\"1\""));
 }
 
 }  // namespace sparkplan

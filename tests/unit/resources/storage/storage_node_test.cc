@@ -35,9 +35,12 @@ TEST_CASE("the latest log lines about a server explain a failed connection", "[s
   const std::string refused = "the server at 10.0.0.9 port 4420 refuses models";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n") == closed);
   CHECK(told("sh: " + std::string(nvme_tcp::kNamesAnother) + "models\n", "") ==
-        "the server at 10.0.0.9 port 4420 names another subsystem than models: it could take the place of another server");
+        "the server at 10.0.0.9 port 4420 names another subsystem than models: it could take the place of another "
+        "server");
   CHECK(told("", "nvme nvme0: failed to connect socket: -113\n") == silent);
-  CHECK(told("sparkplan-nvme-models.service: start operation timed out. Terminating.\n", "") == silent);
+  const std::string timed_out = "sparkplan-nvme-models.service: start operation timed out. Terminating.\n";
+  CHECK(told(timed_out, "") == "no connection to the server at 10.0.0.9 port 4420 within the unit's time");
+  CHECK(told(timed_out, "nvme nvme0: failed to connect socket: -110\n") == silent);
   const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n" + refusal) == refused);
   CHECK(told("could not add new controller: connection refused\nStarting NVMe over TCP\n", refusal) == refused);
@@ -308,7 +311,8 @@ TEST_CASE("a subsystem connected to another address by hand is taken over", "[st
   CHECK(node.text_of("/sys/class/nvme/nvme0/address") == "traddr=10.0.0.9,trsvcid=4420");
 }
 
-TEST_CASE("a subsystem with one path at another server is connected elsewhere, whichever path comes first", "[storage]") {
+TEST_CASE("a subsystem with one path at another server is connected elsewhere, whichever path comes first",
+          "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   nvme_tcp::Connection one;
@@ -327,6 +331,14 @@ TEST_CASE("a subsystem with one path at another server is connected elsewhere, w
   CHECK(state({"10.0.0.9", "10.0.0.9"}) == nvme_tcp::state::kConnected);
   CHECK(state({"10.0.0.9", "10.0.0.1"}) == "connected to 10.0.0.1 port 4420");
   CHECK(state({"10.0.0.1", "10.0.0.9"}) == "connected to 10.0.0.1 port 4420");
+  SECTION("a server by the name that /etc/hosts has") {
+    one.server.address = "storage-01";
+    node.put_file("/etc/systemd/system/sparkplan-nvme-vol.service", nvme_tcp::render_unit(one));
+    CHECK(state({"10.0.0.9", "10.0.0.1"}) == nvme_tcp::state::kConnected);
+    node.put_file("/etc/hosts", "127.0.0.1 localhost\n10.0.0.7 storage-010 # storage-01\n10.0.0.9 other storage-01\n");
+    CHECK(state({"10.0.0.9", "10.0.0.9"}) == nvme_tcp::state::kConnected);
+    CHECK(state({"10.0.0.9", "10.0.0.7"}) == "connected to 10.0.0.7 port 4420");
+  }
 }
 
 TEST_CASE("a node's NVMe identity is created once, and both parts of it match", "[storage]") {
