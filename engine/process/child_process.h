@@ -49,6 +49,9 @@ Result<ChildProcess> start_to_capture(std::span<const std::string> argv, bool en
 /// `limits.deadline` begins with this call. `name` is for the error. Errors: kUnreachable, as run_and_capture().
 Result<CapturedOutput> wait_and_capture(ChildProcess child, const std::string& name, const CaptureLimits& limits = {});
 
+/// How long ChildProcess::kill() waits for the end of a child that the kernel does not let end.
+inline constexpr std::chrono::seconds kKillPatience{5};
+
 /// A running program with its three streams as pipes. It has its own process group, so that a Ctrl-C at the terminal
 /// does not reach it. kill() ends it when the object is destroyed.
 class ChildProcess {
@@ -72,7 +75,7 @@ class ChildProcess {
   /// 255 if the kernel keeps no status, because SIGCHLD is ignored.
   std::optional<int> wait(std::chrono::milliseconds deadline);
   /// SIGKILL to its process group, then reaped. A child that does not end within `patience` is left to the system.
-  void kill(std::chrono::milliseconds patience = std::chrono::seconds(5));
+  void kill(std::chrono::milliseconds patience = kKillPatience);
 
  private:
   struct Impl;

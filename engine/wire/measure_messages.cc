@@ -189,6 +189,7 @@ void list_fields(FieldVisitor& field, MeasurementHistoryReply& reply) {
 
 void list_fields(FieldVisitor& field, ReadStorageReply& reply) {
   field("complaint", reply.complaint, kMessageText);
+  field("unmeasured", reply.unmeasured, kMessageText);
   field("what", reply.what, kMessageText);
   field("bytes", reply.bytes);
   field("nanoseconds", reply.nanoseconds);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -210,9 +211,13 @@ struct MeasurementHistoryRequest {
   using Reply = MeasurementHistoryReply;
 };
 
+/// The longest time of the agent for a ReadStorageRequest.
+inline constexpr std::chrono::seconds kLongestStorageRead{185};
+
 struct ReadStorageReply {
-  std::string complaint;  ///< Why it cannot be read; empty when it can.
-  std::string what;       ///< The file or device that was read; empty when none is large enough.
+  std::string complaint;   ///< Why the file system cannot be read; empty when it can.
+  std::string unmeasured;  ///< Why nothing was measured, although there is no complaint; empty otherwise.
+  std::string what;        ///< The file or device that was read.
   std::int64_t bytes = 0;
   std::int64_t nanoseconds = 0;
   bool direct = false;  ///< Bypassing the cache.

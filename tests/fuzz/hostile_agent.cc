@@ -95,7 +95,7 @@ Value honest_answer(const Request& request, const Peer& peer) {
     return encode(ReadLinkProbesReply{{{"enp1s0f1np1", "spark-02", "enp1s0f1np1"}}, {}});
   }
   if (std::holds_alternative<ReadStorageRequest>(request)) {
-    return encode(ReadStorageReply{"", "/mnt/models/a", 1 << 28, 100'000'000, true});
+    return encode(ReadStorageReply{"", "", "/mnt/models/a", 1 << 28, 100'000'000, true});
   }
   if (std::holds_alternative<GpuErrorsRequest>(request)) {
     return encode(GpuErrorsReply{1, {{79, "NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus."}}, true});

@@ -40,7 +40,8 @@ void read_network_configuration(const NodeReader& node, HostFacts& facts);
 /// Pure. Source: nm-settings-keyfile(5).
 NetworkProfile network_profile_in(const std::string& file, std::string_view text);
 
-/// Reads at most 256 MiB: from a large file there, else from the block device itself. A failed read is a complaint; an
+/// Reads at most 256 MiB: from a large file there, else from the block device itself. The directory of the mount, or
+/// the device, decides about a complaint: users can cause every error below. It takes at most kLongestStorageRead. An
 /// Error means that it tried nothing.
 Result<ReadStorageReply> read_storage(const ReadStorageRequest& request, const NodeReader& node);
 

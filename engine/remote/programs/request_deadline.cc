@@ -10,8 +10,6 @@ using std::chrono::seconds;
 
 /// One login without an answer.
 constexpr seconds kLongestLogin{30};
-/// The longest wait of a read from a server that is gone.
-constexpr seconds kLongestRead{140};
 /// The agent sends progress at the beginning of each step and every 20 s while a program runs. Twice as many messages
 /// are accepted.
 constexpr seconds kBetweenSigns{10};
@@ -56,7 +54,7 @@ struct DeadlineOf {
   RequestDeadline operator()(const RollBackRequest& /*request*/) const { return undoing(); }
   RequestDeadline operator()(const ReleaseRequest& /*request*/) const { return undoing(); }
 
-  RequestDeadline operator()(const ReadStorageRequest& /*request*/) const { return plain(reply + kLongestRead); }
+  RequestDeadline operator()(const ReadStorageRequest& /*request*/) const { return plain(reply + kLongestStorageRead); }
   RequestDeadline operator()(const SshLoginRequest& request) const {
     return plain(reply + kLongestLogin * static_cast<std::int64_t>(request.targets.size()));
   }

@@ -152,4 +152,15 @@ void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, con
   check.status = CheckStatus::kPass;
 }
 
+void judge_reading(const StorageMount& mount, const ReadStorageReply& reply, Check& check) {
+  if (reply.bytes <= 0 || reply.nanoseconds <= 0) {
+    check.status = CheckStatus::kSkip;
+    check.cause = reply.unmeasured.empty() ? "nothing was measured" : printable(reply.unmeasured);
+    return;
+  }
+  check.pass(printable(mount.target) + " read" + (reply.direct ? "" : ", possibly from the node's cache"));
+  check.value = static_cast<double>(reply.bytes) / static_cast<double>(reply.nanoseconds);
+  check.unit = "GB/s";
+}
+
 }  // namespace sparkplan

@@ -8,6 +8,7 @@
 #include "engine/resource/registry.h"
 #include "engine/verify/check.h"
 #include "engine/verify/verify_context.h"
+#include "engine/wire/measure_messages.h"
 
 namespace sparkplan {
 
@@ -25,5 +26,8 @@ DeclaredStorage declared_storage(const ClusterView& view, const Facts& facts, co
 /// that is not the declared unit, it counts as the source of the mount. The lowest fault decides.
 void judge_mount(const StorageMount& mount, const DeclaredStorage& declared, const ObservedState& observed,
                  Check& check);
+
+/// Pure. How fast a mount without a complaint was read; `check` is skipped if nothing was measured.
+void judge_reading(const StorageMount& mount, const ReadStorageReply& reply, Check& check);
 
 }  // namespace sparkplan

@@ -1,6 +1,5 @@
 #include "engine/verify/levels/levels.h"
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,9 +13,6 @@
 
 namespace sparkplan {
 namespace {
-
-/// The agent searches for a file and reads it at most twice, for at most 45 s each.
-constexpr std::chrono::seconds kLongestRead{135};
 
 /// The mounts of one node and their checks.
 struct NodeStorage {
@@ -39,19 +35,9 @@ Check check_of(const VerifyNode& node, const StorageMount& mount) {
   return check;
 }
 
-Check throughput(const VerifyNode& node, const StorageMount& mount, const ReadStorageReply& reply) {
-  Check check =
-      skipped(Level::kStorage, {node.name()}, what_of(mount) + "/read", "no file is large enough for a measurement");
-  if (reply.bytes <= 0 || reply.nanoseconds <= 0) return check;
-  check.pass(printable(mount.target) + " read" + (reply.direct ? "" : ", possibly from the node's cache"));
-  check.value = static_cast<double>(reply.bytes) / static_cast<double>(reply.nanoseconds);
-  check.unit = "GB/s";
-  return check;
-}
-
 void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
   VerifyNode& node = *storage.node;
-  const auto reply = node.ask(ReadStorageRequest{mount.target}, kLongestRead);
+  const auto reply = node.ask(ReadStorageRequest{mount.target}, kLongestStorageRead);
   if (!reply && note_if_lost(node, reply.error())) {
     check.status = CheckStatus::kSkip;
     check.cause = node.name() + " is no longer connected";
@@ -62,7 +48,9 @@ void read_it(const StorageMount& mount, NodeStorage& storage, Check& check) {
     diagnose(check, CheckStatus::kFail, "storage-unreadable", printable(mount.target + ": " + complaint));
     return;
   }
-  storage.checks.push_back(throughput(node, mount, *reply));
+  Check reading = skipped(Level::kStorage, {node.name()}, what_of(mount) + "/read", "");
+  judge_reading(mount, *reply, reading);
+  storage.checks.push_back(std::move(reading));
 }
 
 void skip_all(NodeStorage& storage, const std::string& why) {

@@ -172,4 +172,13 @@ TEST_CASE("verify storage: an unreadable mount or connection does not pass", "[v
   }
 }
 
+TEST_CASE("verify storage: a reading that was not made is skipped for the reason that the node gives", "[verify]") {
+  ReadStorageReply reply;
+  reply.unmeasured = "no large file was found and read within 40 s\x1b";
+  Check check = skipped(Level::kStorage, {"a"}, "mnt/a/read", "");
+  judge_reading({}, reply, check);
+  CHECK(check.status == CheckStatus::kSkip);
+  CHECK(check.cause == printable(reply.unmeasured));
+}
+
 }  // namespace sparkplan
