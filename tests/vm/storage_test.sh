@@ -193,6 +193,30 @@ YAML
     on 1 'grep -q traddr=192.168.100.12, /sys/class/nvme/nvme*/address'
 }
 
+# A second target on guest 2. It answers for any subsystem, and names the one that this apply has mounted.
+false_server_starts() {
+  login root@2 "base64 -d >/root/false_nvme_target.py <<<$(base64 -w 0 tests/vm/false_nvme_target.py) &&
+    systemd-run --quiet --unit=false-target python3 /root/false_nvme_target.py 4421 llm-models" &&
+    becomes_true 2 'ss -Hltn "( sport = :4421 )" | grep -q .'
+}
+paths_of_models() { on 1 'grep -lx llm-models /sys/class/nvme/nvme*/subsysnqn | wc -l'; }
+
+# Without our unit, the kernel takes the false target for a second way to the same volume.
+false_path_is_shown() {
+  on 1 "nvme connect --transport=tcp --nqn=scratch --traddr=$("$vm" address 2) --trsvcid=4421" &&
+    same "paths to the models" "$(paths_of_models)" 2 && sparkplan plan | tee "$work/report" || return
+  grep -q 'connected to .* port 4421' "$work/report" && exits 2 drift &&
+    on 1 'for c in /sys/class/nvme/nvme*; do grep -q trsvcid=4421 $c/address && echo 1 >$c/delete_controller; done; true' &&
+    exits 0 plan --detailed-exitcode
+}
+
+false_server_is_refused() {
+  refused 4 "s/^nodes:/  - {target: \/mnt\/scratch, type: ext4, source: {nvme_tcp: {address: $("$vm" address 2), port: 4421, subsystem: scratch}}}\n&/" \
+    'names another subsystem than scratch' && same "paths to the models" "$(paths_of_models)" 1 && both_mounted &&
+    on 1 'test "$(systemctl show --property=ActiveState --value sparkplan-nvme-scratch.service)" = failed' &&
+    exits 0 apply --yes --yes-prune && exits 0 plan --detailed-exitcode && verified
+}
+
 two_sparks
 check "a server offers two volumes" volumes_made
 check "over TCP" server_starts
@@ -201,7 +225,7 @@ check "is valid" exits 0 validate
 check "two machines of one image are one host to the server: both are named" shared_identity_is_named
 check "a subsystem that the server does not have, and a port at which nothing listens: said in words" \
   refused 4 's/llm-models/no-such-models/; s/subsystem: raid5-data/port: 4421, &/' \
-  'refuses no-such-models' 'nothing listens at .* port 4421' '/mnt/rosa-models  *not done'
+  'refuses no-such-models' 'nothing listens at .* port 4421' '/mnt/rosa-models .*not done'
 check "another file system than declared: not mounted, never formatted" \
   refused 9 's/type: ext4/type: xfs/' 'holds the file system ext4, not xfs'
 check "first apply" exits 0 apply --yes
@@ -211,6 +235,9 @@ check "the host has an identity of its own" identity_is_made
 check "the units are right, and systemd content" units_are_right
 check "a second plan has nothing to do" exits 0 plan --detailed-exitcode
 check "verify: mounted, the right device, readable, a throughput" verified
+check "a target that names the subsystem of another server starts" false_server_starts
+check "a second path, made by hand, is drift" false_path_is_shown
+check "the apply disconnects it, says why, and leaves the other server's volume as it is" false_server_is_refused
 check "init writes the file anew, and nothing is left to do" comes_back
 check "what somebody has changed is drift, and mended" drifts
 check "a mount that somebody uses is not taken away" busy_stays
