@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "engine/core/text.h"
@@ -15,8 +17,10 @@ std::vector<std::string> list_of(std::string_view options) {
   return list;
 }
 
-/// Bytes of the table that the mounts of users may have, and those of root.
+/// Bytes of the table that the mounts of users may have, those that servers make appear, and all others.
 constexpr std::size_t kMostMountBytes = std::size_t{16} << 20;
+/// Of those that appear below one mount, so that its server leaves room for those of other servers.
+constexpr std::size_t kMostBytesBelow = kMostMountBytes / 8;
 
 bool contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -28,6 +32,52 @@ std::uint64_t number_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
+
+/// What may still be taken from the table.
+class Room {
+ public:
+  /// False for a mount that is to be left out. Errors: kUnsupported for one that must not be.
+  Result<bool> take(const MountedFileSystem& mount, std::size_t bytes) {
+    if (mount.made_by_a_user()) return adds(bytes_of_users_, bytes, kMostMountBytes);
+    if (const auto below = server_mount_around(mount); below != below_.end()) {
+      return adds(below->second, bytes, kMostBytesBelow) && adds(bytes_of_servers_, bytes, kMostMountBytes);
+    }
+    if (is_nfs(mount)) below_.emplace(mount.target, 0);
+    if (adds(bytes_, bytes, kMostMountBytes)) return true;
+    return failure(ErrorCode::kUnsupported,
+                   "the table of mounts has more than " + std::to_string(kMostMountBytes) + " bytes");
+  }
+
+ private:
+  /// The target of an outermost mount of NFS -> bytes of the mounts of NFS below it.
+  using Below = std::map<std::string, std::size_t, std::less<>>;
+
+  static bool is_nfs(const MountedFileSystem& mount) { return mount.type.starts_with("nfs"); }
+
+  static bool adds(std::size_t& sum, std::size_t bytes, std::size_t most) {
+    if (bytes > most - sum) return false;
+    sum += bytes;
+    return true;
+  }
+
+  /// The kernel makes such a mount by itself where the server says that another file system begins. It looks like a
+  /// mount by hand. A root from a server is around all mounts, also those of other servers, so it does not count.
+  /// Source: nfs_d_automount() in fs/nfs/namespace.c.
+  Below::iterator server_mount_around(const MountedFileSystem& mount) {
+    if (!is_nfs(mount)) return below_.end();
+    const std::string_view target = mount.target;
+    for (std::size_t slash = target.find('/', 1); slash != std::string_view::npos;
+         slash = target.find('/', slash + 1)) {
+      if (const auto found = below_.find(target.substr(0, slash)); found != below_.end()) return found;
+    }
+    return below_.end();
+  }
+
+  std::size_t bytes_ = 0;
+  std::size_t bytes_of_users_ = 0;
+  std::size_t bytes_of_servers_ = 0;
+  Below below_;
+};
 
 }  // namespace
 
@@ -58,19 +108,11 @@ std::vector<MountedFileSystem> parse_mountinfo(std::string_view text) {
 
 Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& node) {
   std::vector<MountedFileSystem> mounts;
-  std::size_t bytes = 0;
-  std::size_t bytes_of_users = 0;
+  Room room;
   SPARK_CHECK(node.read_lines("/proc/self/mountinfo", {}, [&](std::string_view line) -> Result<void> {
     for (MountedFileSystem& mount : parse_mountinfo(line)) {
-      const bool of_user = mount.made_by_a_user();
-      std::size_t& sum = of_user ? bytes_of_users : bytes;
-      sum += line.size();
-      if (sum <= kMostMountBytes) {
-        mounts.push_back(std::move(mount));
-      } else if (!of_user) {
-        return failure(ErrorCode::kUnsupported,
-                       "the table of mounts has more than " + std::to_string(kMostMountBytes) + " bytes");
-      }
+      SPARK_TRY(const bool taken, room.take(mount, line.size()));
+      if (taken) mounts.push_back(std::move(mount));
     }
     return {};
   }));

@@ -34,7 +34,8 @@ struct MountedFileSystem {
 std::vector<MountedFileSystem> parse_mountinfo(std::string_view text);
 
 /// I/O, read-only. A user can mount FUSE at paths of any length, so lines above 64 KiB are left out. So are mounts of
-/// users above 16 MiB of lines.
+/// users above 16 MiB of lines. A server of NFS words the paths of the mounts that appear below a mount of it: these
+/// are left out above 2 MiB of lines for each of its mounts, and above 16 MiB for all.
 /// Errors: as NodeReader::read_lines(); kUnsupported if all other mounts have more than 16 MiB.
 Result<std::vector<MountedFileSystem>> mounted_file_systems(const NodeReader& node);
 

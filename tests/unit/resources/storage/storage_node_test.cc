@@ -294,6 +294,34 @@ TEST_CASE("no FUSE mounts of a user, at paths of any length, hide the other moun
   CHECK(mounted_at(*mounts, "/home/alice/xxxx") != nullptr);
 }
 
+TEST_CASE("no mounts that an NFS server makes appear hide the mounts of other servers", "[storage]") {
+  constexpr std::size_t kKiB = 1024;
+  const auto nfs = [](const std::string& source, const std::string& target) {
+    return "50 40 0:60 / " + target + " rw - nfs4 " + source + " rw\n";
+  };
+  const auto submount = [&](const std::string& top, std::size_t length) {
+    return nfs("10.0.0.66:/x", top + "/" + std::string(length, 'x'));
+  };
+  FakeNode node;
+  std::string table;
+  // The root of a node without a disk is no server's way to the other mounts.
+  SECTION("on a node with a disk") { table = "22 1 254:0 / / rw - ext4 /dev/root rw\n"; }
+  SECTION("on a node that has its root from a server") { table = nfs("10.0.0.5:/root", "/"); }
+  table += nfs("10.0.0.66:/a", "/mnt/a") + nfs("10.0.0.66:/b", "/mnt/b") + submount("/mnt/a", 4);
+  for (int i = 0; i < 300; ++i) table += submount("/mnt/a", 60 * kKiB) + submount("/mnt/b", 60 * kKiB);
+  table += nfs("10.0.0.9:/s", "/mnt/s") + nfs("10.0.0.9:/s/sub", "/mnt/s/sub");
+  table += nfs("10.0.0.9:/s", "/mnt/ab") + "36 50 259:1 / /mnt/a/disk rw - ext4 /dev/sdb rw\n";
+  node.put_file("/proc/self/mountinfo", table);
+  const auto mounts = mounted_file_systems(node);
+  REQUIRE(mounts);
+  CHECK(mounts->size() < 100);
+  for (const char* target :
+       {"/", "/mnt/a", "/mnt/a/xxxx", "/mnt/b", "/mnt/s", "/mnt/s/sub", "/mnt/ab", "/mnt/a/disk"}) {
+    CAPTURE(target);
+    CHECK(mounted_at(*mounts, target) != nullptr);
+  }
+}
+
 TEST_CASE("a subsystem connected to another address by hand is taken over", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
