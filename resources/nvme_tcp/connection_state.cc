@@ -112,6 +112,8 @@ Result<std::vector<std::string>> users_of(const std::string& subsystem, bool bes
   bool mounted_by_us = false;
   SPARK_TRY(const auto mounts, mounted_file_systems(node));
   for (const MountedFileSystem& mount : mounts) {
+    // A server of NFS, or a user, words the source of its mounts: "server:/x/nvme1n1".
+    if (!mount.source.starts_with("/dev/") || mount.made_by_a_user()) continue;
     SPARK_TRY(const std::string behind, subsystem_behind(mount.source, node));
     if (behind != subsystem) continue;
     SPARK_TRY(const UnitFile unit, read_unit(escaped_unit_path(mount.target) + ".mount", kWantingTarget, node));

@@ -251,6 +251,7 @@ Result<CommandOutput> open_alone(const Call& call) {
   const auto held = split_lines(elsewhere);
   bool busy = std::find(held.begin(), held.end(), device) != held.end();
   for (const MountedFileSystem& mount : parse_mountinfo(text_at(call.node, kMountinfo))) {
+    if (mount.made_by_a_user()) continue;
     busy = busy || mount.source == device || mount.source.starts_with(device + "p");
   }
   return CommandOutput{busy ? 16 : 0, {}, {}};

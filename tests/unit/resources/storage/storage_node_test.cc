@@ -200,6 +200,13 @@ TEST_CASE("a connection is in use if a partition, device or container holds its 
     CHECK(users() == "the mount at /mnt/by-hand");
     CHECK(users(true) == "the mount at /mnt/by-hand");
   }
+  SECTION("a text that a server or a user words is no device") {
+    add_mount(node, "10.0.0.66:/x/nvme1n1", "/mnt/a/nvme1n1", "nfs4", "rw");
+    node.put_file("/proc/self/mountinfo", *node.text_of("/proc/self/mountinfo") +
+                                              "50 1 0:60 / /home/alice/m rw - fuse.x /dev/nvme1n1 rw,user_id=1000\n");
+    CHECK(users().empty());
+    CHECK(users(true).empty());
+  }
   SECTION("a device on top of a partition") {
     node.put_file("/sys/class/block/nvme1n1p1/partition", "1\n");
     node.put_file("/sys/class/block/nvme1n1p1/holders/dm-0", "");
