@@ -13,6 +13,9 @@ namespace {
 
 constexpr const char* kBlockDevices = "/sys/class/block";
 constexpr std::string_view kDev = "/dev/";
+constexpr std::size_t kMostServersNamed = 4;
+/// A server can offer a thousand volumes with hundreds of partitions each.
+constexpr std::size_t kMostBlockDevices = 4096;
 
 /// Nothing if the file does not exist.
 Result<std::optional<std::string>> line_of(const std::string& path, const NodeReader& node) {
@@ -113,13 +116,56 @@ Error nobody_can_tell(const std::string& who, const std::string& device) {
                     "check that udev runs there; until the names are known, no other node starts to write to volumes");
 }
 
+/// The number alone, if the mount table has it.
+Result<Device> device_of(const MountedFileSystem& mounted, const NodeReader& node) {
+  return has_number_of_device(mounted) ? Result<Device>(Device{{}, mounted.device})
+                                       : device_called(mounted.source, node);
+}
+
+/// True if no server is behind the mounted device. False also for a device that is not found under its name.
+Result<bool> is_local(const MountedFileSystem& mounted, const NodeReader& node) {
+  SPARK_TRY(const Device device, device_called(mounted.source, node));
+  if (!device.number || (has_number_of_device(mounted) && device.number != mounted.device)) return false;
+  SPARK_TRY(const auto servers, servers_behind(device.name, node));
+  return servers.empty();
+}
+
+/// A device with a link, and the servers behind it.
+struct Claimant {
+  Device device;
+  std::set<std::string> servers;
+
+  std::string path() const {
+    std::string name = device.name;
+    std::ranges::replace(name, '!', '/');
+    return std::string(kDev) + name;
+  }
+  std::string origin() const { return "a volume of the NVMe server " + in_words(servers); }
+};
+
+/// udev's record of a device has all its links, also one that leads to another device with the same link.
+/// Source: device_update_db() in systemd's src/libsystemd/sd-device/device-private.c, link_update() in udev-node.c.
+Result<std::vector<Claimant>> claimants_of(const std::string& link, const std::vector<std::string>& devices,
+                                           const NodeReader& node) {
+  const std::string line = "S:" + link.substr(kDev.size());
+  std::vector<Claimant> claimants;
+  for (const std::string& name : devices) {
+    SPARK_TRY(const auto number, number_of(name, node));
+    if (!number) continue;
+    SPARK_TRY(const auto record, line_of("/run/udev/data/b" + *number, node));
+    if (!record) continue;
+    const auto lines = split_lines(*record);
+    if (std::ranges::find(lines, line) == lines.end()) continue;
+    SPARK_TRY(auto servers, servers_behind(name, node));
+    claimants.push_back({{name, number}, std::move(servers)});
+  }
+  return claimants;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> udev_record(const MountedFileSystem& mounted, const NodeReader& node) {
-  Device device{{}, mounted.device};
-  if (!has_number_of_device(mounted)) {
-    SPARK_TRY(device, device_called(mounted.source, node));
-  }
+  SPARK_TRY(const Device device, device_of(mounted, node));
   if (!device.number) return std::optional<std::string>();
   return line_of("/run/udev/data/b" + *device.number, node);
 }
@@ -141,6 +187,44 @@ Result<DeviceNames> names_of_device(const std::string& path, const NodeReader& n
   SPARK_TRY(auto names, names_of(device, node));
   if (names) return *std::move(names);
   return failure(nobody_can_tell(path + " may be written to", path));
+}
+
+std::string in_words(const std::set<std::string>& servers) {
+  std::vector<std::string> named(servers.begin(), servers.end());
+  const std::size_t others = named.size() > kMostServersNamed ? named.size() - kMostServersNamed : 0;
+  named.resize(named.size() - others);
+  return printable(join(named, ", ")) + (others > 0 ? " and " + std::to_string(others) + " more" : "");
+}
+
+Result<std::optional<ContestedLink>> contest_for(const std::string& link, const MountedFileSystem* mounted,
+                                                 const NodeReader& node) {
+  if (!link.starts_with("/dev/disk/")) return std::optional<ContestedLink>();
+  // Most nodes have no such server, and need no look at their devices.
+  SPARK_TRY(const auto servers, nvme_servers(node));
+  if (servers.empty()) return std::optional<ContestedLink>();
+  std::optional<std::string> only;
+  if (mounted != nullptr) {
+    SPARK_TRY(const bool local, is_local(*mounted, node));
+    if (local) return std::optional<ContestedLink>();
+    SPARK_TRY(const Device device, device_of(*mounted, node));
+    only = device.number.value_or("");
+  }
+  SPARK_TRY(const auto devices, or_empty(node.list_directory(kBlockDevices)));
+  if (devices.size() > kMostBlockDevices) {
+    return failure(ErrorCode::kUnsupported, "there are more than " + std::to_string(kMostBlockDevices) +
+                                                " block devices, with those of the NVMe server " + in_words(servers) +
+                                                ", so sparkplan cannot determine which of them have the name " +
+                                                printable(link));
+  }
+  SPARK_TRY(const auto claimants, claimants_of(link, devices, node));
+  const auto served = std::ranges::find_if(
+      claimants, [&](const Claimant& one) { return !one.servers.empty() && (!only || one.device.number == only); });
+  if (served == claimants.end()) return std::optional<ContestedLink>();
+  const auto other =
+      std::ranges::find_if(claimants, [&](const Claimant& one) { return one.servers != served->servers; });
+  if (other == claimants.end()) return std::optional<ContestedLink>();
+  const std::string origin = other->servers.empty() ? "" : ", " + other->origin();
+  return std::optional(ContestedLink{served->path(), served->origin(), other->path() + origin});
 }
 
 }  // namespace sparkplan::mount

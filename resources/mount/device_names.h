@@ -29,4 +29,21 @@ Result<DeviceNames> names_of_mounted(const MountedFileSystem& mounted, const Nod
 /// As names_of_mounted(), for a device by its name, mounted or not. None if the machine does not have the device now.
 Result<DeviceNames> names_of_device(const std::string& path, const NodeReader& node);
 
+/// "10.0.0.9, 10.0.0.10 and 3 more". Pure.
+std::string in_words(const std::set<std::string>& servers);
+
+/// Two devices that both have one of udev's links. One of them at least is a volume of an NVMe server. It may have the
+/// link by its server's choice alone, so the link does not tell which of the two is meant.
+struct ContestedLink {
+  std::string served;  ///< "/dev/nvme1n1"
+  std::string origin;  ///< Of `served`: "a volume of the NVMe server 10.0.0.66".
+  std::string other;   ///< "/dev/sdb", or with its origin.
+};
+
+/// Nothing if the link has one device, only local ones, or only those of the same servers. With `mounted`, only if that
+/// is the served device. `link` is any path; only those below /dev/disk can be contested.
+/// Errors: kUnsupported for more than 4096 block devices; as NodeReader::read_file().
+Result<std::optional<ContestedLink>> contest_for(const std::string& link, const MountedFileSystem* mounted,
+                                                 const NodeReader& node);
+
 }  // namespace sparkplan::mount

@@ -25,7 +25,6 @@ constexpr const char* kServed = "served";
 /// The limit of names in one export: every other node searches the export for each of its mounts.
 constexpr std::size_t kMostVolumes = 4096;
 constexpr std::size_t kLongestPlace = 4096;  ///< Bytes in a message.
-constexpr std::size_t kMostServersNamed = 4;
 
 /// The volumes of a node, under all their names.
 struct WrittenVolumes {
@@ -124,14 +123,6 @@ Result<void> add_fstab(const NodeReader& node, WrittenVolumes& volumes) {
     volumes.note_origin(names);
   }
   return {};
-}
-
-/// "10.0.0.9, 10.0.0.10"
-std::string in_words(const std::set<std::string>& servers) {
-  std::vector<std::string> named(servers.begin(), servers.end());
-  const std::size_t others = named.size() > kMostServersNamed ? named.size() - kMostServersNamed : 0;
-  named.resize(named.size() - others);
-  return printable(join(named, ", ")) + (others > 0 ? " and " + std::to_string(others) + " more" : "");
 }
 
 /// Null if the node has exported nothing.

@@ -138,6 +138,7 @@ class MountChange {
           "the options of " + target_ + " cannot be changed while it is mounted, and " + obstacle->message;
       return failure(*std::move(obstacle));
     }
+    SPARK_CHECK(check_name(parse_unit(*wanted_.content), node_));
     return mount_by("restart");
   }
 

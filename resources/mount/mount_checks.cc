@@ -10,6 +10,7 @@
 #include "engine/domain/storage/storage.h"
 #include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
+#include "resources/mount/device_names.h"
 #include "resources/mount/mount_state.h"
 #include "resources/mount/mount_way.h"
 
@@ -243,6 +244,7 @@ Result<void> check_device(const MountUnit& unit, Patience patience, const NodeRe
     SPARK_TRY(there, node.is_there(unit.what));
   }
   if (!there) return failure(absent_device(unit));
+  SPARK_CHECK(check_name(unit, node));
   SPARK_TRY(const std::string found, file_system_on(unit.what, node));
   if (found == unit.type) return {};
   return failure(
@@ -250,6 +252,17 @@ Result<void> check_device(const MountUnit& unit, Patience patience, const NodeRe
       unit.what + " holds " + (found.empty() ? "no file system" : "the file system " + found) + ", not " + unit.type,
       found.empty() ? "sparkplan never formats: if the volume is new, create the file system by hand, on one node"
                     : "if it is the right volume, write `type: " + found + "`");
+}
+
+Result<void> check_name(const MountUnit& unit, const NodeReader& node) {
+  if (unit.server) return {};
+  SPARK_TRY(const auto contest, contest_for(unit.what, nullptr, node));
+  if (!contest) return {};
+  return failure(ErrorCode::kRefused,
+                 unit.what + " is the name of two devices: of " + contest->served + ", " + contest->origin +
+                     ", and of " + contest->other,
+                 "a server chooses the names of its volumes: give this one another name or disconnect it, or declare "
+                 "the source by a name that no other device has, such as one in /dev/disk/by-path");
 }
 
 std::optional<Error> in_use(const std::string& target, const std::vector<std::string>& going, const NodeReader& node) {

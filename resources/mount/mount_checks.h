@@ -15,11 +15,17 @@ namespace sparkplan::mount {
 
 enum class Patience { kNone, kWaits };
 
-/// Success if the device exists and holds the unit's file system. With kWaits, it waits up to ten seconds for a device
-/// of a new connection.
+/// Success if the device exists, holds the unit's file system, and no other device has its name, as check_name(). With
+/// kWaits, it waits up to ten seconds for a device of a new connection.
 /// Errors: kNotFound without the device; kRefused for another file system or none, because sparkplan never formats;
-/// kFailed if blkid cannot read it.
+/// kFailed if blkid cannot read it; as check_name().
 Result<void> check_device(const MountUnit& unit, Patience patience, const NodeReader& node);
+
+/// Success unless the unit's source is a label, a UUID or another of udev's names for disks, and a volume of an NVMe
+/// server has it beside another device: such a server chooses the names of its volumes. A source `nvme_tcp` has the
+/// name that sparkplan's own rule gives.
+/// Errors: kRefused, naming both devices and the server; as contest_for().
+Result<void> check_name(const MountUnit& unit, const NodeReader& node);
 
 /// The users that prevent an unmount of `target`: processes with files or directories there, foreign units that stop
 /// with it, and mounts below it that are not in `going`. Nothing without users.

@@ -101,7 +101,12 @@ bool can_be_remounted(const MountedFileSystem& mounted, const MountUnit& unit) {
 
 Result<std::string> compare_mounted(const MountedFileSystem& mounted, const MountUnit& unit, const NodeReader& node) {
   SPARK_TRY(const bool same, same_source(mounted, unit, node));
-  if (!same) return std::string(state::kFrom) + mounted.source + " (" + mounted.type + ")";
+  const std::string other = std::string(state::kFrom) + mounted.source + " (" + mounted.type + ")";
+  if (!same) return other;
+  if (!unit.server) {
+    SPARK_TRY(const auto contest, contest_for(unit.what, &mounted, node));
+    if (contest) return other + ", " + contest->origin + ", which has its name in common with " + contest->other;
+  }
   // A bind mount is never less strict than its source.
   const bool bound = unit.type == "none";
   const auto& own = mounted.options;

@@ -1,6 +1,7 @@
 #include "engine/domain/storage/block_device.h"
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "engine/core/text.h"
@@ -26,12 +27,16 @@ std::string server_in(std::string_view address) {
   return {};
 }
 
-Result<void> add_servers_of(const std::string& subsystem, const NodeReader& node, std::set<std::string>& servers) {
+/// Without a subsystem: the servers of all.
+Result<void> add_servers_of(const std::optional<std::string>& subsystem, const NodeReader& node,
+                            std::set<std::string>& servers) {
   const std::string all = "/sys/class/nvme";
   SPARK_TRY(const auto controllers, or_empty(node.list_directory(all)));
   for (const std::string& controller : controllers) {
-    SPARK_TRY(const std::string nqn, or_empty(node.read_file(all + "/" + controller + "/subsysnqn")));
-    if (trim(nqn) != subsystem) continue;
+    if (subsystem) {
+      SPARK_TRY(const std::string nqn, or_empty(node.read_file(all + "/" + controller + "/subsysnqn")));
+      if (trim(nqn) != *subsystem) continue;
+    }
     SPARK_TRY(const std::string address, or_empty(node.read_file(all + "/" + controller + "/address")));
     std::string server = server_in(address);
     if (!server.empty()) servers.insert(std::move(server));
@@ -64,11 +69,19 @@ Result<std::set<std::string>> servers_behind(const std::string& name, const Node
     const std::string device = std::move(waiting.back());
     waiting.pop_back();
     if (!seen.insert(device).second) continue;
-    SPARK_TRY(const auto parts, or_empty(node.list_directory("/sys/class/block/" + device + "/slaves")));
+    // "md127p1": only the whole disk lists its parts.
+    SPARK_TRY(const std::string whole, whole_disk_of(device, node));
+    SPARK_TRY(const auto parts, or_empty(node.list_directory("/sys/class/block/" + whole + "/slaves")));
     waiting.insert(waiting.end(), parts.begin(), parts.end());
     SPARK_TRY(const std::string subsystem, subsystem_behind(device, node));
     if (!subsystem.empty()) SPARK_CHECK(add_servers_of(subsystem, node, servers));
   }
+  return servers;
+}
+
+Result<std::set<std::string>> nvme_servers(const NodeReader& node) {
+  std::set<std::string> servers;
+  SPARK_CHECK(add_servers_of(std::nullopt, node, servers));
   return servers;
 }
 

@@ -23,6 +23,9 @@ Result<std::string> subsystem_behind(const std::string& device, const NodeReader
 /// Source: nvmf_get_address() in drivers/nvme/host/fabrics.c; the kernel's Documentation/ABI/stable/sysfs-block.
 Result<std::set<std::string>> servers_behind(const std::string& name, const NodeReader& node);
 
+/// I/O, read-only. The addresses of all NVMe controllers across a network that the machine is connected to.
+Result<std::set<std::string>> nvme_servers(const NodeReader& node);
+
 /// I/O, read-only. True if the block device at `path` ("/dev/nvme1n1", "/dev/mapper/data") is in exclusive use: it or
 /// one of its partitions is mounted in any mount namespace, is swap space, or is part of another device. False if the
 /// device does not exist. Waits up to a second for programs that open it only briefly.

@@ -4,7 +4,9 @@
 
 #include "engine/node/mount_table.h"
 #include "engine/resource/reported.h"
+#include "resources/mount/mount_checks.h"
 #include "resources/mount/mount_state.h"
+#include "resources/mount/mount_steps.h"
 #include "resources/mount/mount_unit.h"
 #include "tests/support/fake_storage.h"
 #include "tests/unit/resources/storage/storage_entries.h"
@@ -77,6 +79,50 @@ struct ServedName {
   FakeNode writer;
   FakeNode other;
   const LoadedCluster loaded;
+};
+
+/// A node that is to mount the disk with the label "scratch". The server 10.0.0.66 has given its volume the same label,
+/// and udev's link leads to that volume.
+struct ContestedLabel {
+  ContestedLabel() {
+    install_fake_storage(node);
+    node.put_file("/fake/servers/scratch", "nvme1n1");
+    connect_subsystem(node, "scratch", "10.0.0.66", 4420);
+    give_label("nvme1n1");
+    give_label("sdb");
+    node.add_special("/dev/disk/by-label/scratch");
+  }
+  void give_label(const std::string& device) {
+    const std::string record = "/run/udev/data/b259:" + device;
+    node.put_file("/sys/class/block/" + device + "/dev", "259:" + device + "\n");
+    node.put_file(record, node.text_of(record).value_or("") + "S:disk/by-label/scratch\n");
+    node.put_file("/fake/devices/" + device, "xfs");
+  }
+  /// The disk is not there: it was removed, or was never one of this node.
+  void take_disk() {
+    node.erase("/run/udev/data/b259:sdb");
+    node.erase("/sys/class/block/sdb/dev");
+  }
+  std::string complaint() const {
+    const auto checked = mount::check_device(wanted, mount::Patience::kNone, node);
+    return checked ? std::string() : checked.error().message;
+  }
+  std::string state_from(const std::string& device) {
+    node.put_file("/proc/self/mountinfo", "");
+    add_mount(node, device, "/mnt/scratch", "xfs", "rw,nofail");
+    const auto mounts = parse_mountinfo(*node.text_of("/proc/self/mountinfo"));
+    const auto state = mount::compare_mounted(mounts.front(), wanted, node);
+    return state ? *state : "error: " + state.error().message;
+  }
+  Observation wish(const std::string& options = "noatime") const {
+    const auto mounts = mounts_of("  - {target: /mnt/scratch, type: xfs, options: [" + options +
+                                  "], source: {device: LABEL=scratch}}\n");
+    return Present{Value::map({{"unit", mount::render_unit(mounts.front())}, {"enabled", true}, {"state", "mounted"}}),
+                   {}};
+  }
+
+  FakeNode node;
+  const mount::MountUnit wanted{"/dev/disk/by-label/scratch", "xfs", {"nofail"}, true};
 };
 
 }  // namespace
@@ -224,6 +270,78 @@ TEST_CASE("a name that an NVMe server gives its volume refuses no node that has 
     CHECK(finding().severity == Severity::kError);
     CHECK(finding().message == claim);
   }
+}
+
+TEST_CASE("mount: a name that a disk and a volume of an NVMe server both have is refused, and the error names them",
+          "[storage]") {
+  ContestedLabel place;
+  const std::string refusal =
+      "/dev/disk/by-label/scratch is the name of two devices: of /dev/nvme1n1, a volume of the NVMe server 10.0.0.66, "
+      "and of /dev/sdb";
+  CHECK(place.complaint() == refusal);
+  SECTION("before the mount") {
+    const auto made = mount::make_mount("/mnt/scratch", place.wish(), place.node);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == ErrorCode::kRefused);
+    CHECK(made.error().message == refusal);
+    CHECK(place.node.text_of("/proc/self/mountinfo") == "");
+  }
+  SECTION("before options are changed by a new mount") {
+    add_mount(place.node, "/dev/sdb", "/mnt/scratch", "xfs", "ro,norecovery");
+    place.node.put_file("/etc/systemd/system/mnt-scratch.mount",
+                        std::get<Present>(place.wish("ro")).value.text_or("unit", ""));
+    const auto made = mount::make_mount("/mnt/scratch", place.wish(), place.node);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().message == refusal);
+    CHECK(place.node.text_of("/proc/self/mountinfo")->find("/dev/sdb") != std::string::npos);
+  }
+  SECTION("also through an array of which the server's volume is a part") {
+    place.node.put_file("/run/udev/data/b259:nvme1n1", "");
+    place.node.put_file("/sys/class/block/md127/slaves/nvme1n1", "");
+    place.node.put_file("/sys/class/block/md127p1/partition", "1\n");
+    place.give_label("md127p1");
+    CHECK(place.complaint().find("of /dev/md127p1, a volume of the NVMe server 10.0.0.66") != std::string::npos);
+  }
+  SECTION("also for volumes of two servers") {
+    place.take_disk();
+    place.node.put_file("/sys/class/block/nvme2n1/device/subsysnqn", "other\n");
+    place.node.put_file("/sys/class/nvme/nvme1/subsysnqn", "other\n");
+    place.node.put_file("/sys/class/nvme/nvme1/address", "traddr=10.0.0.9,trsvcid=4420\n");
+    place.give_label("nvme2n1");
+    CHECK(
+        place.complaint().ends_with("of /dev/nvme1n1, a volume of the NVMe server 10.0.0.66, and of /dev/nvme2n1, a "
+                                    "volume of the NVMe server 10.0.0.9"));
+  }
+  SECTION("with thousands of devices, the node cannot determine it, and names the server") {
+    for (int i = 0; i < 4096; ++i) place.node.put_file("/sys/class/block/nvme1n1p" + std::to_string(i) + "/dev", "");
+    CHECK(place.complaint() ==
+          "there are more than 4096 block devices, with those of the NVMe server 10.0.0.66, so sparkplan cannot "
+          "determine which of them have the name /dev/disk/by-label/scratch");
+  }
+}
+
+TEST_CASE("mount: a volume of an NVMe server with the name of the node's disk does not count as that disk",
+          "[storage]") {
+  ContestedLabel place;
+  CHECK(place.state_from("/dev/nvme1n1") ==
+        "mounted from /dev/nvme1n1 (xfs), a volume of the NVMe server 10.0.0.66, which has its name in common with "
+        "/dev/sdb");
+  CHECK(place.state_from("/dev/sdb") == "mounted");
+  for (int i = 0; i < 4096; ++i) place.node.put_file("/sys/class/block/nvme1n1p" + std::to_string(i) + "/dev", "");
+  CHECK(place.state_from("/dev/sdb") == "mounted");
+}
+
+TEST_CASE("mount: a volume that was connected by hand is mounted by its label or UUID, unless another device has it",
+          "[storage]") {
+  ContestedLabel place;
+  place.take_disk();
+  SECTION("one device") {}
+  SECTION("two of one server, such as the parts of a btrfs") { place.give_label("nvme1n2"); }
+  if (place.node.text_of("/run/udev/data/b259:nvme1n2")) {
+    place.node.put_file("/sys/class/block/nvme1n2/device/subsysnqn", "scratch\n");
+  }
+  CHECK(place.complaint().empty());
+  CHECK(place.state_from("/dev/nvme1n1") == "mounted");
 }
 
 }  // namespace sparkplan::test
