@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -28,7 +29,13 @@ void for_each_line(std::string_view text, const Take& take) {
 }
 /// The words between blanks, tabs and line ends. They are copies, so they may outlive the text.
 std::vector<std::string> words_of(std::string_view text);
+/// Without blanks, tabs and line ends at both ends. A view into the text, or a copy of a temporary, which would be
+/// destroyed before the view is read.
 std::string_view trim(std::string_view text);
+template <std::same_as<std::string> Temporary>
+std::string trim(Temporary&& text) {
+  return std::string(trim(std::string_view(text)));
+}
 /// True for a text with a byte below 0x20, or with 0x7F.
 bool has_control_character(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);

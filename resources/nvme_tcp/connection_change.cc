@@ -52,6 +52,17 @@ Cause latest_cause(const std::string& lines, const std::string& subsystem) {
   return Cause::kUnknown;
 }
 
+/// The last line that systemd did not write itself; empty without one.
+std::string last_line_of_program(const std::string& messages, const std::string& unit) {
+  std::string_view last;
+  for (const std::string_view line : split_lines(messages)) {
+    const bool of_systemd =
+        line.starts_with("Starting ") || line.starts_with("Failed to start ") || line.starts_with(unit + ": ");
+    if (!of_systemd) last = trim(line);
+  }
+  return printable(last);
+}
+
 /// `error` with the cause of a failed connection and a hint for the user. The cause is in the unit's messages, or else
 /// in the kernel's.
 Error explained(Error error, const std::string& subsystem, const Server& server, const std::string& of_unit,
@@ -95,8 +106,8 @@ Error explained(Error error, const std::string& subsystem, const Server& server,
           server.address + "` from the node";
       break;
     case Cause::kUnknown:
-      if (const auto line = trim(of_unit.substr(0, of_unit.find('\n'))); !line.empty()) {
-        error.message += ": " + std::string(line);
+      if (const std::string line = last_line_of_program(of_unit, nvme_unit_name(subsystem)); !line.empty()) {
+        error.message += ": " + line;
       }
   }
   return error;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "engine/core/utf8.h"
 #include "tests/support/catch.h"
@@ -51,6 +52,12 @@ TEST_CASE("lines_with_ends() keeps each newline, so a last line without one diff
   CHECK(lines_with_ends(std::string_view("a\n\nb\n")) == Views{"a\n", "\n", "b\n"});
   CHECK(lines_with_ends(std::string_view("a\nb")) == Views{"a\n", "b"});
   CHECK(lines_with_ends(std::string_view("")).empty());
+}
+
+TEST_CASE("trim() of a temporary is a text of its own") {
+  const auto lasting = trim(" " + std::string(100, 'a') + "\n");
+  static_assert(std::is_same_v<decltype(lasting), const std::string>);
+  CHECK(lasting == std::string(100, 'a'));
 }
 
 TEST_CASE("trim() removes blanks from the ends only") {

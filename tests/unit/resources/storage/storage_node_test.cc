@@ -44,6 +44,11 @@ TEST_CASE("the latest log lines about a server explain a failed connection", "[s
   const std::string refusal = "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"models\"\n";
   CHECK(told("", "nvme nvme0: failed to connect socket: -111\n" + refusal) == refused);
   CHECK(told("could not add new controller: connection refused\nStarting NVMe over TCP\n", refusal) == refused);
+  const std::string unknown = "nvme: an error that nobody knows, in a line longer than a short text";
+  CHECK(
+      told("Starting NVMe over TCP\n" + unknown + "\nsparkplan-nvme-models.service: Failed with result 'exit-code'.\n",
+           "")
+          .ends_with(": " + unknown));
   SECTION("older lines are ignored") {
     node.add_program("date", [](const FakeNode::Call&) -> Result<CommandOutput> {
       return CommandOutput{0, "@1700000000.123456\n", {}};
