@@ -30,9 +30,10 @@ def identity(nqn):
     struct.pack_into("<HI", page, 78, CONTROLLER_ID, VERSION_1_4)
     page[111] = 1  # An I/O controller.
     struct.pack_into("<H", page, 320, 100)  # Keep-alives, in units of 100 ms.
+    struct.pack_into("<BBII", page, 342, 10, 2, 1, 1)  # Accesses of namespaces may be asymmetric: time, kind, groups.
     page[512], page[513] = 0x66, 0x44  # Sizes of the queues' entries.
     struct.pack_into("<HI", page, 514, 64, 1)  # Commands at a time; namespaces.
-    struct.pack_into("<I", page, 536, 1 << 20 | 1)  # Data behind a command.
+    struct.pack_into("<II", page, 536, 1 << 20 | 1, 1)  # Data behind a command; at most so many namespaces.
     page[768:768 + len(nqn)] = nqn.encode()
     struct.pack_into("<IIH", page, 1792, 4, 1, 0)  # Sizes of commands and responses, in 16 bytes.
     return bytes(page)

@@ -193,27 +193,36 @@ YAML
     on 1 'grep -q traddr=192.168.100.12, /sys/class/nvme/nvme*/address'
 }
 
-# A second target on guest 2. It answers for any subsystem, and names the one that this apply has mounted.
+# A second target on guest 2, at an address of its own. It answers for any subsystem, and names the one that the apply
+# has mounted.
 false_server_starts() {
-  login root@2 "base64 -d >/root/false_nvme_target.py <<<$(base64 -w 0 tests/vm/false_nvme_target.py) &&
+  false_server=$("$vm" address 2)9  # 10.78.0.29
+  login root@2 "ip address add $false_server/24 dev mgmt0 &&
+    base64 -d >/root/false_nvme_target.py <<<$(base64 -w 0 tests/vm/false_nvme_target.py) &&
     systemd-run --quiet --unit=false-target python3 /root/false_nvme_target.py 4421 llm-models" &&
     becomes_true 2 'ss -Hltn "( sport = :4421 )" | grep -q .'
 }
+connect_to_false() { on 1 "nvme connect --transport=tcp --nqn=$1 --traddr=$false_server --trsvcid=4421"; }
 paths_of_models() { on 1 'grep -lx llm-models /sys/class/nvme/nvme*/subsysnqn | wc -l'; }
 
 # Without our unit, the kernel takes the false target for a second way to the same volume.
 false_path_is_shown() {
-  on 1 "nvme connect --transport=tcp --nqn=scratch --traddr=$("$vm" address 2) --trsvcid=4421" &&
-    same "paths to the models" "$(paths_of_models)" 2 && sparkplan plan | tee "$work/report" || return
-  grep -q 'connected to .* port 4421' "$work/report" && exits 2 drift &&
+  connect_to_false scratch && same "paths to the models" "$(paths_of_models)" 2 &&
+    sparkplan plan >"$work/report" && grep -q "connected to $false_server port 4421" "$work/report" && exits 2 drift &&
     on 1 'for c in /sys/class/nvme/nvme*; do grep -q trsvcid=4421 $c/address && echo 1 >$c/delete_controller; done; true' &&
     exits 0 plan --detailed-exitcode
 }
 
 false_server_is_refused() {
-  refused 4 "s/^nodes:/  - {target: \/mnt\/scratch, type: ext4, source: {nvme_tcp: {address: $("$vm" address 2), port: 4421, subsystem: scratch}}}\n&/" \
+  refused 4 "s/^nodes:/  - {target: \/mnt\/scratch, type: ext4, source: {nvme_tcp: {address: $false_server, port: 4421, subsystem: scratch}}}\n&/" \
     'names another subsystem than scratch' && same "paths to the models" "$(paths_of_models)" 1 && both_mounted &&
-    on 1 'test "$(systemctl show --property=ActiveState --value sparkplan-nvme-scratch.service)" = failed' &&
+    on 1 'test "$(systemctl show --property=ActiveState --value sparkplan-nvme-scratch.service)" = failed'
+}
+
+# As nvme-cli does when a server lists more of its subsystems.
+false_path_is_removed() {
+  connect_to_false scratch-2 || true
+  becomes_true 1 'test "$(grep -lx llm-models /sys/class/nvme/nvme*/subsysnqn | wc -l)" = 1' && both_mounted &&
     exits 0 apply --yes --yes-prune && exits 0 plan --detailed-exitcode && verified
 }
 
@@ -238,6 +247,7 @@ check "verify: mounted, the right device, readable, a throughput" verified
 check "a target that names the subsystem of another server starts" false_server_starts
 check "a second path, made by hand, is drift" false_path_is_shown
 check "the apply disconnects it, says why, and leaves the other server's volume as it is" false_server_is_refused
+check "from then on, a rule removes such a path, whoever makes it" false_path_is_removed
 check "init writes the file anew, and nothing is left to do" comes_back
 check "what somebody has changed is drift, and mended" drifts
 check "a mount that somebody uses is not taken away" busy_stays
