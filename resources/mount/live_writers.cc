@@ -10,6 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/storage/fstab.h"
+#include "engine/model/ipv4.h"
 #include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/device_names.h"
@@ -149,11 +150,13 @@ bool says_too_much(const Value& told) {
 }
 
 /// The servers from which alone the node has this name. Such a name is no proof: a server can give its volume the names
-/// of any other one. Empty for the declared server of the volume itself.
+/// of any other one. Empty if the declared server of the volume itself may be one of them.
 std::string foreign_servers(const Value& told, const StorageMount& mount) {
   const Value* served = told.find(kServed);
   const std::string servers = served == nullptr ? "" : served->text_or(mount.what, "");
-  return mount.nvme && servers == mount.nvme->address ? "" : servers;
+  if (!mount.nvme) return servers;
+  const bool by_name = !parse_ipv4(mount.nvme->address) && mount.nvme->address.find(':') == std::string::npos;
+  return by_name || (", " + servers + ",").find(", " + mount.nvme->address + ",") != std::string::npos ? "" : servers;
 }
 
 /// The node has the volume itself mounted writable.

@@ -27,22 +27,24 @@ constexpr const char* kIsAnotherSubsystem = "65";
 /// doubled for systemd. Source: nvme_init_subsystem() in drivers/nvme/host/core.c, nvmf_get_address() in
 /// drivers/nvme/host/fabrics.c.
 constexpr std::string_view kConnect =
-    "/bin/sh -c 'nqn=\"$$1\"; port=\"$$3\"; known=\" \"; ours=; ips=\"$$2 $$(getent ahosts \"$$2\" | cut -d\" \" "
-    "-f1)\"; "
+    "/bin/sh -c 'nqn=\"$$1\"; server=\"$$2\"; port=\"$$3\"; known=\" \"; ours=; another=; "
+    "resolve() { ips=\"$$server $$(getent ahosts \"$$server\" | cut -d\" \" -f1)\"; }; "
     "at_server() { [ \"$$(cat $$1/transport 2>/dev/null)\" = tcp ] || return; for ip in $$ips; do "
     "case \"$$(cat $$1/address 2>/dev/null),\" in \"traddr=$$ip,trsvcid=$$port,\"*) return 0;; esac; done; false; }; "
-    "refuse() { echo \"the server names another subsystem than $$nqn\" >&2; }; "
-    "exec 9>\"/run/sparkplan-nvme-$$2-$$port.lock\"; flock 9; "
+    "exec 9>\"/run/sparkplan-nvme-$$server-$$port.lock\"; flock 9; resolve; "
     "for c in /sys/class/nvme/nvme*; do at_server $$c || continue; "
     "if [ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ]; then echo -1 >$$c/ctrl_loss_tmo; exit 0; fi; "
     "known=\"$$known$$(stat -Lc %%i $$c) \"; done; "
-    "nvme connect --transport=tcp --nqn=\"$$nqn\" --traddr=\"$$2\" --trsvcid=\"$$port\" "
-    "--ctrl-loss-tmo=-1 --reconnect-delay=10 || exit; "
+    "nvme connect --transport=tcp --nqn=\"$$nqn\" --traddr=\"$$server\" --trsvcid=\"$$port\" "
+    "--ctrl-loss-tmo=-1 --reconnect-delay=10 || exit; resolve; "
     "for c in /sys/class/nvme/nvme*; do at_server $$c || continue; "
-    "if [ \"$$(cat $$c/subsysnqn)\" = \"$$nqn\" ]; then ours=1; continue; fi; "
-    "case \"$$known\" in *\" $$(stat -Lc %%i $$c) \"*) ;; *) refuse; echo 1 >$$c/delete_controller; exit 65;; esac; "
-    "done; "
-    "[ \"$$ours\" ] || { refuse; exit 65; }' "
+    "case \"$$(cat $$c/subsysnqn)\" in \"$$nqn\") ours=1; continue;; nqn.2014-08.org.nvmexpress.discovery) continue;; "
+    "esac; "
+    "case \"$$known\" in *\" $$(stat -Lc %%i $$c) \"*) continue;; esac; another=1; "
+    "echo \"the server names another subsystem than $$nqn\" >&2; echo 1 >$$c/delete_controller; done; "
+    "[ \"$$ours\" ] && exit 0; [ \"$$another\" ] && exit 65; "
+    "case \"$$server\" in *[!0-9.]*) case \"$$server\" in *:*) ;; *) exit 1;; esac;; esac; "
+    "echo \"the server names another subsystem than $$nqn\" >&2; exit 65' "
     "sparkplan-nvme ";
 static_assert(kConnect.find(kNamesAnother) != std::string_view::npos);
 

@@ -103,10 +103,13 @@ void leave_out_concerned(PlannedNode& planned, const NodePlan& saved, const Diag
     of_type.insert(change.id);
     if (change.where == finding.where) there.insert(change.id);
   }
-  // What has no desired state because of the finding is left out by leave_out_unresolved().
-  const bool has_unresolved =
-      std::ranges::any_of(planned.unresolved, [&](const ResourceId& id) { return id.type == type; });
-  if (there.empty() && finding.where.known() && has_unresolved) return;
+  // A resource without a change is declared there. If it has no desired state because of the finding,
+  // leave_out_unresolved() leaves it out.
+  const bool is_of_another =
+      std::ranges::any_of(planned.unresolved, [&](const ResourceId& id) { return id.type == type; }) ||
+      std::ranges::any_of(planned.desired,
+                          [&](const Resource& one) { return one.id.type == type && one.where == finding.where; });
+  if (there.empty() && finding.where.known() && is_of_another) return;
   for (const ResourceId& id : there.empty() ? of_type : there)
     planned.outcomes.go_stale(id, stale_plan("a finding is not in the plan: " + finding.message));
 }

@@ -39,6 +39,12 @@ class Machine {
   /// The server answers the next connect, and calls itself `subsystem`.
   void server_names(const std::string& subsystem) { says_ = subsystem; }
 
+  /// Another program connects to the server, too.
+  void meanwhile(const std::string& name, const std::string& subsystem) {
+    also_ = "mkdir " + at("/sys/" + name) + "\ncd " + at("/sys/" + name) +
+            "\necho tcp >transport\necho traddr=" + kServer + ",trsvcid=" + kPort + " >address\necho " + subsystem +
+            " >subsysnqn\n";
+  }
   void removed_at_once() { removed_at_once_ = true; }
 
   /// The exit status of the unit's command.
@@ -46,7 +52,8 @@ class Machine {
     root_.write("/bin/nvme", "#!/bin/sh\necho \"$*\" >>" + at("/calls") + "\n" + (says_.empty() ? "exit 1\n" : "") +
                                  "mkdir " + at("/sys/nvme7") + "\ncd " + at("/sys/nvme7") + "\necho tcp >transport\n" +
                                  "echo traddr=" + kServer + ",trsvcid=" + kPort + " >address\n" + "echo '" + says_ +
-                                 "' >subsysnqn\n" + (removed_at_once_ ? "rm -r " + at("/sys/nvme7") + "\n" : ""));
+                                 "' >subsysnqn\n" + (removed_at_once_ ? "rm -r " + at("/sys/nvme7") + "\n" : "") +
+                                 also_);
     std::filesystem::permissions(root_ / "/bin/nvme", std::filesystem::perms::owner_all);
     nvme_tcp::Connection one;
     one.server = {server, 4420, "models", 1};
@@ -74,6 +81,7 @@ class Machine {
 
   test::ScratchDirectory root_;
   std::string says_;
+  std::string also_;
   bool removed_at_once_ = false;
 };
 
@@ -144,6 +152,23 @@ TEST_CASE("nvme unit: a server that does not answer fails the unit, so that it t
   machine.add("nvme1", "by-hand", kServer);
   CHECK(machine.connect() == 1);
   CHECK_FALSE(machine.is_removed("nvme1"));
+}
+
+TEST_CASE("nvme unit: a server whose name does not resolve at that moment is tried again, and not blamed") {
+  Machine machine;
+  machine.server_names("models");
+  CHECK(machine.connect("no-such-server.invalid") == 1);
+  CHECK(machine.asked_to_connect());
+  CHECK_FALSE(machine.is_removed("nvme7"));
+  CHECK(machine.errors.find(std::string(nvme_tcp::kNamesAnother)) == std::string::npos);
+}
+
+TEST_CASE("nvme unit: a discovery that another program makes meanwhile is left alone") {
+  Machine machine;
+  machine.server_names("models");
+  machine.meanwhile("nvme8", "nqn.2014-08.org.nvmexpress.discovery");
+  CHECK(machine.connect() == 0);
+  CHECK_FALSE(machine.is_removed("nvme8"));
 }
 
 TEST_CASE("nvme unit: a server by its name is compared by the addresses of that name") {

@@ -200,6 +200,11 @@ TEST_CASE("a node does not mount a volume writable while an unreachable node may
 TEST_CASE("a second writer through the declared server of a volume is refused, also if the node has it mounted",
           "[storage]") {
   WriterAndIdle nodes;
+  SECTION("by one path") {}
+  SECTION("by two paths") {
+    nodes.writer.put_file("/sys/class/nvme/nvme1/subsysnqn", "vol\n");
+    nodes.writer.put_file("/sys/class/nvme/nvme1/address", "traddr=10.0.0.10,trsvcid=4420\n");
+  }
   nodes.tell("s1", nodes.writer);
   nodes.tell("s2", nodes.writer);
   const Desired found = nodes.desired();
