@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,6 +33,9 @@ struct LinkFacts {
   std::string profile = {};               ///< UUID of the profile that NetworkManager has activated on it.
   std::optional<std::int64_t> carrier_changes = {};  ///< Since the interface was created.
   std::optional<PcieLink> pcie = {};                 ///< Nothing for interfaces that are not PCI functions.
+  /// Those of `addresses` that came by DHCP or a router advertisement, as far as the kernel shows it, and the seconds
+  /// until each ends; nothing: it has no end. They may change at any moment. Only on the node: no message has them.
+  std::map<std::string, std::optional<std::int64_t>> acquired = {};
 
   bool operator==(const LinkFacts&) const = default;
 };

@@ -82,7 +82,10 @@ struct LinkState {
   std::string name;
   int mtu = 0;
   bool up = false;
-  std::vector<std::string> addresses;  ///< With prefix length. The kernel's own fe80:: addresses are not changed.
+  /// With prefix length. The kernel's own fe80:: addresses are not changed.
+  std::vector<std::string> addresses;
+  /// The seconds after which an address that has to be added ends. An address without an entry has no end.
+  std::map<std::string, std::int64_t> lifetimes = {};
 };
 
 /// The content and attributes of a regular file, replaced or created as a whole.
@@ -256,7 +259,8 @@ class Node : public NodeReader {
   virtual Result<void> detach_mount(const std::filesystem::path& path) = 0;
 
   /// Restores an earlier state of an interface directly, without networkd or NetworkManager: MTU, up or down, exactly
-  /// these addresses. Errors: kNotFound, kFailed with the kernel's reason, kUnsupported when not live().
+  /// these addresses. Other addresses that are LinkFacts::acquired stay: who gave them renews or removes them. Errors:
+  /// kNotFound, kFailed with the kernel's reason, kUnsupported when not live().
   virtual Result<void> restore_link(const LinkState& state) = 0;
 
   /// An empty directory that only root can enter, for testing content before it is written. Each call makes a new one;

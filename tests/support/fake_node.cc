@@ -245,7 +245,12 @@ Result<void> FakeNode::restore_link(const LinkState& state) {
   if (found == links_.end()) return failure(ErrorCode::kNotFound, "there is no interface " + state.name);
   found->second.mtu = state.mtu;
   found->second.up = state.up;
-  found->second.addresses = state.addresses;
+  std::vector<std::string> addresses = state.addresses;
+  for (const std::string& one : found->second.addresses) {
+    const bool kept = std::find(addresses.begin(), addresses.end(), one) != addresses.end();
+    if (!kept && found->second.acquired.contains(one)) addresses.push_back(one);
+  }
+  found->second.addresses = std::move(addresses);
   return after_write();
 }
 

@@ -16,7 +16,7 @@ namespace sparkplan::test {
 /// A machine in memory: files, links, kernel parameters and scripted commands. It logs every write, and any call fails
 /// if a test asks for it. It keeps LocalNode's promises: whole-file writes are atomic, read_file() follows links,
 /// write_file() refuses them.
-class FakeNode final : public Node {
+class FakeNode : public Node {
  public:
   /// A kernel parameter that accepts, refuses or changes the written value.
   struct KernelFile {

@@ -1,6 +1,7 @@
 #include "engine/agent/kernel/netlink.h"
 
 #include <linux/if.h>
+#include <linux/if_addr.h>
 #include <netlink/netlink.h>
 #include <netlink/route/addr.h>
 #include <netlink/route/link.h>
@@ -61,6 +62,20 @@ void add_link(nl_object* object, void* into) {
   static_cast<LinksByIndex*>(into)->emplace(rtnl_link_get_ifindex(link), std::move(record));
 }
 
+/// The kernel's "infinity". Source: include/net/addrconf.h, INFINITY_LIFE_TIME.
+constexpr std::uint32_t kWithoutEnd = 0xFFFFFFFF;
+
+/// An address of DHCP has an end. One of a router advertisement has none if the router says so. The kernel then leaves
+/// it without IFA_F_PERMANENT. networkd and NetworkManager set IFA_F_NOPREFIXROUTE, because they manage the route to
+/// the prefix. Source: Linux, net/ipv6/addrconf.c, addrconf_prefix_rcv_add_addr(); systemd,
+/// src/network/networkd-ndisc.c.
+bool is_acquired(rtnl_addr* address) {
+  const unsigned int flags = rtnl_addr_get_flags(address);
+  if ((flags & IFA_F_PERMANENT) == 0) return true;
+  const unsigned int automatic = IFA_F_TEMPORARY | IFA_F_MANAGETEMPADDR | IFA_F_NOPREFIXROUTE;
+  return rtnl_addr_get_family(address) == AF_INET6 && (flags & automatic) != 0;
+}
+
 void add_address(nl_object* object, void* into) {
   auto* address = reinterpret_cast<rtnl_addr*>(object);
   auto& links = *static_cast<LinksByIndex*>(into);
@@ -70,7 +85,12 @@ void add_address(nl_object* object, void* into) {
   auto text = text_of(local);
   // libnl omits the prefix if it covers the whole address.
   if (text.find('/') == std::string::npos) text += "/" + std::to_string(rtnl_addr_get_prefixlen(address));
-  found->second.facts.addresses.push_back(std::move(text));
+  LinkFacts& facts = found->second.facts;
+  if (is_acquired(address)) {
+    const std::uint32_t seconds = rtnl_addr_get_valid_lifetime(address);
+    facts.acquired[text] = seconds == kWithoutEnd ? std::nullopt : std::optional<std::int64_t>(seconds);
+  }
+  facts.addresses.push_back(std::move(text));
 }
 
 std::vector<std::string> names_in(const fs::path& directory) {
@@ -131,12 +151,20 @@ std::string name_at(const LinksByIndex& links, int index) {
 /// The kernel adds and removes these addresses itself.
 bool is_kernels_own(const std::string& address) { return address.rfind("fe80:", 0) == 0; }
 
-Result<void> change_address(nl_sock* socket, int index, const std::string& text, bool add) {
+/// `lifetime`: of an address that is added, in seconds.
+Result<void> change_address(nl_sock* socket, int index, const std::string& text, bool add,
+                            std::optional<std::int64_t> lifetime = std::nullopt) {
   SPARK_TRY(const NetlinkAddress local, parse_address(text, AF_UNSPEC));
   const std::unique_ptr<rtnl_addr, AddressDeleter> address(rtnl_addr_alloc());
   rtnl_addr_set_ifindex(address.get(), index);
   rtnl_addr_set_local(address.get(), local.get());
   rtnl_addr_set_prefixlen(address.get(), static_cast<int>(nl_addr_get_prefixlen(local.get())));
+  if (lifetime) {
+    // A preferred lifetime beyond the valid one is invalid.
+    const auto seconds = static_cast<std::uint32_t>(std::clamp<std::int64_t>(*lifetime, 1, kWithoutEnd));
+    rtnl_addr_set_valid_lifetime(address.get(), seconds);
+    rtnl_addr_set_preferred_lifetime(address.get(), seconds);
+  }
   const int code = add ? rtnl_addr_add(socket, address.get(), 0) : rtnl_addr_delete(socket, address.get(), 0);
   const bool there_already = add && code == -NLE_EXIST;
   const bool gone_already = !add && code == -NLE_NOADDR;
@@ -207,13 +235,15 @@ Result<void> write_link(const LinkState& state) {
     return std::find(list.begin(), list.end(), text) != list.end();
   };
   for (const auto& address : now->addresses) {
-    if (contains(state.addresses, address) || is_kernels_own(address)) continue;
+    if (contains(state.addresses, address) || is_kernels_own(address) || now->acquired.contains(address)) continue;
     SPARK_CHECK(change_address(socket.get(), index, address, false));
   }
   SPARK_CHECK(change_link(socket.get(), link.get(), state));
   for (const auto& address : state.addresses) {
     if (contains(now->addresses, address) || is_kernels_own(address)) continue;
-    SPARK_CHECK(change_address(socket.get(), index, address, true));
+    const auto ends = state.lifetimes.find(address);
+    const auto lifetime = ends == state.lifetimes.end() ? std::nullopt : std::optional(ends->second);
+    SPARK_CHECK(change_address(socket.get(), index, address, true, lifetime));
   }
   return {};
 }
