@@ -237,6 +237,10 @@ class ResourceType {
     return false;
   }
 
+  /// Pure. True if `step` may begin on `now`, which is another state than `step.before`: they differ only in what the
+  /// step leaves to others. Default: false.
+  virtual bool may_begin_on(const Step& /*step*/, const Observation& /*now*/) const { return false; }
+
   /// I/O, read-only, within a few seconds. For a plan with changes: this type's resources in `ahead` that will fail or
   /// have no effect, for reasons that the node shows already. They are reported as warnings and cause neither a change
   /// nor an exit code. What another resource of `ahead` may bring, such as a file or a package, is not missing.

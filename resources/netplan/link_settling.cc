@@ -37,8 +37,9 @@ bool has_all_of(const Value& state, const Value& wanted) {
 }
 
 /// The state of the link, with those of the routes in `wanted` that the kernel has.
-Result<Value> state_for(const LinkFacts& link, const Value& wanted, const NodeReader& node) {
-  Value state = encode_link_state(link);
+Result<Value> state_for(const LinkFacts& link, const Value& wanted, const NodeReader& node, Besides besides) {
+  Value state = encode_link_state(
+      besides == Besides::kAcquired ? without_acquired(link, texts_in(wanted.find("addresses"))) : link);
   const Value* routes = wanted.find("routes");
   if (routes == nullptr) return state;
   std::vector<Route> declared;
@@ -110,12 +111,12 @@ bool networkd_is_done(const std::string& interface, const NodeReader& node) {
 }
 
 Result<bool> settles_as(const std::string& interface, const Value& wanted, milliseconds patience,
-                        const NodeReader& node, SettledBy by) {
+                        const NodeReader& node, SettledBy by, Besides besides) {
   milliseconds waited{0};
   milliseconds shown_for{0};
   while (true) {
     SPARK_TRY(const auto link, find_link(interface, node));
-    SPARK_TRY(const Value state, link ? state_for(*link, wanted, node) : Result<Value>(Value()));
+    SPARK_TRY(const Value state, link ? state_for(*link, wanted, node, besides) : Result<Value>(Value()));
     const bool shown = link && has_all_of(state, wanted);
     const bool no_peer = link && waited >= kPatienceForCarrier && is_all_without_carrier(*link, wanted);
     if (!shown && !no_peer) {

@@ -220,12 +220,12 @@ Result<void> put_back(const std::string& interface, const Value& before, Node& n
   if (way.by_netplan && !ours) return {};
   if (!way.by_netplan && !way.by_profile) SPARK_CHECK(keep_network_manager_off(interface, wanted, node));
   const auto patience = way.by_profile ? kPatience : way.by_netplan ? kPatienceForTheRenderer : milliseconds(0);
-  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node));
+  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node, SettledBy::kTime, Besides::kAcquired));
   if (done) return {};
   SPARK_TRY(const auto now, find_link(interface, node));
   if (!now) return {};
   SPARK_CHECK(node.restore_link(state_for_netlink(interface, wanted, *now)));
-  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
+  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node, SettledBy::kTime, Besides::kAcquired));
   if (settled) return {};
   return failure(ErrorCode::kVerifyFailed, interface + " did not return to its earlier state: " + describe(wanted),
                  "networkctl status " + interface + " and nmcli device show what keeps changing it");
@@ -247,6 +247,14 @@ Value encode_link_state(const LinkFacts& link) {
       {{"mtu", link.mtu}, {"up", link.up}, {"addresses", list_of_texts(addresses)}, {"link_local", link_local}});
 }
 
+LinkFacts without_acquired(LinkFacts link, const std::vector<std::string>& kept) {
+  std::erase_if(link.addresses, [&](const std::string& address) {
+    const bool stays = is_ipv4_link_local(address) || std::ranges::find(kept, address) != kept.end();
+    return !stays && link.acquired.contains(address);
+  });
+  return link;
+}
+
 Observation observe_link(const std::string& interface, const NodeReader& node) {
   if (!node.live()) return NotApplicable{"the node is not a running system"};
   const auto link = find_link(interface, node);
@@ -260,7 +268,7 @@ Observation observe_link(const std::string& interface, const NodeReader& node) {
   const auto profile = *network_manager && !left_to_it ? other_profile_on(interface, node)
                                                        : Result<std::optional<Profile>>(std::nullopt);
   if (!profile) return profile.error();
-  Present present{encode_link_state(**link), {}};
+  Present present{encode_link_state(without_acquired(**link, {})), {}};
   if (*stanza && !(*stanza)->routes.empty()) {
     const auto routes = shown_routes(interface, (*stanza)->routes, node);
     if (!routes) return routes.error();

@@ -23,13 +23,17 @@ inline constexpr std::string_view kProfileBefore = "profile";
 
 /// The interface in the kernel, as an artifact: {mtu, up, addresses, link_local, routes?}. The routes are those of our
 /// file that the kernel has; without any in the file, the field is missing. Addresses of 169.254.0.0/16 are random, so
-/// only their presence counts; fe80:: addresses belong to the kernel. Without a carrier, networkd sets no addresses,
-/// and NetworkManager neither addresses nor an MTU: these fields are then not applicable. If netplan assigns the
-/// interface to NetworkManager, the observation has the foreign profile that is active on it. It has none if our file
-/// leaves the addresses to that profile.
+/// only their presence counts; fe80:: addresses belong to the kernel. Acquired addresses (LinkFacts::acquired) are left
+/// out: a neighbour's DHCP or router advertisements may change them at any moment. Without a carrier, networkd sets no
+/// addresses, and NetworkManager neither addresses nor an MTU: these fields are then not applicable. If netplan assigns
+/// the interface to NetworkManager, the observation has the foreign profile that is active on it. It has none if our
+/// file leaves the addresses to that profile.
 ArtifactId link_artifact(const std::string& interface);
 Observation observe_link(const std::string& interface, const NodeReader& node);
+/// With all addresses but those of fe80::/64.
 Value encode_link_state(const LinkFacts& link);
+/// The link without its acquired addresses, except for `kept` and those of 169.254.0.0/16.
+LinkFacts without_acquired(LinkFacts link, const std::vector<std::string>& kept);
 
 /// The kernel state that `stanza` asks for. Settings that the stanza does not manage stay as in `now`.
 Observation link_state_wanted(const Stanza& stanza, const Value& now);
@@ -63,9 +67,15 @@ enum class SettledBy : std::uint8_t {
   kNetworkd,  ///< As kTime, or networkd reports that it is done.
 };
 
+/// The addresses that an interface may have beside the wanted ones.
+enum class Besides : std::uint8_t {
+  kNothing,   ///< Our file sets the addresses, and switches DHCP and router advertisements off.
+  kAcquired,  ///< LinkFacts::acquired: others give them.
+};
+
 /// True once the kernel shows `wanted` and keeps it; false after `patience`. Fields that are missing in `wanted` are
 /// not compared.
 Result<bool> settles_as(const std::string& interface, const Value& wanted, std::chrono::milliseconds patience,
-                        const NodeReader& node, SettledBy by = SettledBy::kTime);
+                        const NodeReader& node, SettledBy by = SettledBy::kTime, Besides besides = Besides::kNothing);
 
 }  // namespace sparkplan::netplan

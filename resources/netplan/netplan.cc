@@ -152,7 +152,7 @@ class NetplanType final : public ResourceType {
         observed.resources[name] = unreadable_file(foreign->unreadable.front());
       } else {
         observed.resources[name] =
-            combine(name, stanzas ? *stanzas : Stanzas(), link, sources_of(name, *links, *foreign));
+            combine(name, stanzas ? *stanzas : Stanzas(), link, *links, sources_of(name, *links, *foreign));
         add_claims({info_.name, name}, link, *links, *foreign, observed.foreign);
         if (name == request.names.front()) add_stale_bonds({info_.name, name}, *links, observed.foreign);
       }
@@ -194,6 +194,21 @@ class NetplanType final : public ResourceType {
   Observation read_artifact(const ArtifactId& artifact, const NodeReader& node) const override {
     if (artifact.kind != kLinkKind) return ResourceType::read_artifact(artifact, node);
     return as_artifact(observe_link(artifact.name, node));
+  }
+
+  /// A step that leaves the addresses as they are leaves them to others.
+  bool may_begin_on(const Step& step, const Observation& now) const override {
+    if (step.artifact.kind != kLinkKind) return false;
+    Value before = present_value(step.before);
+    Value shown = present_value(now);
+    for (const char* const field : {"addresses", "link_local"}) {
+      const Value* then = before.find(field);
+      const Value* after = present_value(step.after).find(field);
+      if (then == nullptr || after == nullptr || *then != *after) continue;
+      before.erase(field);
+      shown.erase(field);
+    }
+    return before == shown;
   }
 
   std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,
@@ -292,7 +307,7 @@ class NetplanType final : public ResourceType {
   }
 
   static Observation combine(const std::string& name, const Stanzas& stanzas, const Observation& link,
-                             const std::vector<std::string>& also_defined_in) {
+                             const std::vector<LinkFacts>& links, const std::vector<std::string>& also_defined_in) {
     if (const auto* error = std::get_if<Error>(&link)) return *error;
     Present present{Value::map({{kAlsoDefinedIn, list_of_texts(also_defined_in)}}), {}};
     const auto stanza = stanzas.find(name);
@@ -310,6 +325,11 @@ class NetplanType final : public ResourceType {
       if (field.key == kProfileBefore || shown->not_applicable.contains(field.key)) continue;
       present.value.set(field.key, field.value);
     }
+    if (stanza == stanzas.end() || !stanza->second.manages_addresses()) return present;
+    // Our file switches DHCP and router advertisements off, so an acquired address is a difference.
+    const auto whole = std::ranges::find(links, name, &LinkFacts::name);
+    if (whole == links.end() || present.value.find("addresses") == nullptr) return present;
+    present.value.set("addresses", *encode_link_state(*whole).find("addresses"));
     return present;
   }
 

@@ -95,10 +95,13 @@ std::map<std::string, std::string> lines_in(std::string_view text) {
 
 bool is_link_local(std::string_view address) { return address.starts_with("fe80:") || address.starts_with("169.254."); }
 
+/// Where no file sets it, such an address is most often one of a router advertisement, and may change at any moment.
+bool is_version_6(std::string_view address) { return address.find(':') != std::string_view::npos; }
+
 void add_live_routes(const std::string& interface, const Facts& own, Entries& entries) {
   for (const RouteFacts& route : own.host.routes) {
-    // The kernel's own routes go with the addresses.
-    if (route.interface != interface || route.protocol == "kernel") continue;
+    // The kernel's own routes go with the addresses. Those that routers advertise change by themselves.
+    if (route.interface != interface || route.protocol == "kernel" || route.protocol == "ra") continue;
     if (route.stands_for == 1) {
       entries.add_route(route.destination, route.gateway);
     } else {
@@ -173,7 +176,7 @@ std::optional<Diagnostic> what_goes(const ObservedPort& port, const Stanza& stan
   }
   if (competes && port.link != nullptr) {
     for (const std::string& address : port.link->addresses) {
-      if (!is_link_local(address)) entries.add_address(address);
+      if (!is_link_local(address) && !is_version_6(address)) entries.add_address(address);
     }
   }
   if (!before.is_ours) {

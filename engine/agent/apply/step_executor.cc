@@ -68,7 +68,7 @@ void StepExecutor::compare(const Step& step, bool after_other_steps, StepResult&
   }
   const auto now = read_artifact_of(step, type_of(step), node_);
   if (const auto* error = std::get_if<Error>(&now)) return fail(result, *error);
-  if (same_state(now, step.before)) return;
+  if (same_state(now, step.before) || type_of(step).may_begin_on(step, now)) return;
   if (after_other_steps && type_of(step).may_follow_from_other_steps(step.before, now)) return;
   result.outcome = StepOutcome::kStale;
   result.error =

@@ -42,6 +42,8 @@ class FakeType final : public ResourceType {
     return text.error();
   }
 
+  bool may_begin_on(const Step&, const Observation&) const override { return hooks_.left_to_others; }
+
   std::vector<Objection> prepare(std::span<const Step>, const ChangesAhead&, Node&) const override {
     return hooks_.objections;
   }

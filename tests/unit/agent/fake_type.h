@@ -18,6 +18,7 @@ struct FakeHooks {
   std::function<std::optional<Error>(const ArtifactId&, const Observation&)> interfere;
   bool half = false;
   bool exports_everywhere = false;
+  bool left_to_others = false;  ///< A step may begin whatever the state of its knob.
   /// The knobs whose apply() can be begun. The log has "a begins", and at the end of the wait "a=1".
   std::set<std::string> begun_first;
   std::vector<Objection> objections;  ///< Objections of the node's own tools to the steps.
