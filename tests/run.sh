@@ -24,7 +24,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-fuzz_targets=() hostile_share=() points=()
+fuzz_targets=() hostile_share=() points=() fuzzing='' lying=''
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
   if [ ${#full[@]} -gt 0 ]; then
@@ -40,7 +40,7 @@ results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
 # The labs of the integration tests. Cases on special hosts boot labs named after the first one.
-integration_labs=("$SPARKPLAN_LAB" utests vtests)
+integration_labs=("$SPARKPLAN_LAB" utests vtests wtests xtests)
 
 say() { printf '\n== %s (after %d min %02d s)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 pass() { passed=$((passed + 1)); }
@@ -124,8 +124,9 @@ no_aarch64() {
   ! tests/lab/lab.sh check --arch aarch64
 }
 
-# Cases on hosts of their own: another architecture, renderer or more software.
+# Cases on hosts of their own: another architecture, renderer or more software. Two programs share them.
 special=(aarch64 networkmanager jobs containers docker)
+halves_of_special=('aarch64 networkmanager' 'jobs containers docker')
 
 # Sets `options` to those of lab.sh for the hosts of TAG, or for hosts of a release.
 set_options() { # TAG
@@ -183,45 +184,61 @@ wait_for_running() {
   running=()
 }
 
-# The process group of the fuzz targets in the background.
-fuzzing=''
+# Process groups in the background: the fuzz targets and the false nodes.
+declare -A beside=()
 
-# Starts them beside the parts that follow: hosts that boot and wait leave two fifths of the processors idle. Where the
+start_beside() { # LOG COMMAND...
+  trap stop_integration EXIT
+  setsid "${@:2}" >"$1" 2>&1 &
+  beside[$!]=1
+}
+
+# Starts them beside the parts that follow: hosts that boot and wait leave the processors idle at times. Where the
 # kernel schedules by session, nice counts within a session only, and the file autogroup has the priority of this one.
 start_fuzz() {
-  trap stop_integration EXIT
   # shellcheck disable=SC2016  # the new shell expands it
-  setsid bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 10 "$@"' fuzz tests/fuzz/fuzz.sh "${fuzz_for[@]}" \
-    "${fuzz_targets[@]}" >"$results/fuzz.log" 2>&1 &
+  start_beside "$results/fuzz.log" bash -c '{ echo 10 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 10 "$@"' fuzz \
+    tests/fuzz/fuzz.sh "${fuzz_for[@]}" "${fuzz_targets[@]}"
   fuzzing=$!
 }
 
-wait_for_fuzz() {
-  say "fuzz targets"
-  trap stop_integration EXIT
-  wait "$fuzzing"
-  trap - EXIT
-  fuzzing=''
-  run_script "$results/fuzz-shown.log" cat "$results/fuzz.log"
+# The false nodes are threads of this program, which use no lab.
+start_hostile() {
+  start_beside "$results/hostile-beside.log" env --default-signal=INT,QUIT \
+    tests/hostile/hostile.py "${full[@]}" "${hostile_share[@]}"
+  lying=$!
+}
+
+show_beside() { # PID LOG
+  wait "$1"
+  unset "beside[$1]"
+  run_script "$2.shown" cat "$2"
 }
 
 # shellcheck disable=SC2317  # the trap calls it
 stop_integration() {
-  [ -z "$fuzzing" ] || kill -- "-$fuzzing" 2>/dev/null
+  local group
+  for group in "${!beside[@]}"; do kill -- "-$group" 2>/dev/null; done
   [ ${#running[@]} -eq 0 ] || kill "${running[@]}" 2>/dev/null
   wait_for_running 2>/dev/null
   labs_down
 }
 
+special_results=()
+
 # Starts the cases on special hosts beside the parts that follow, which leave the machine idle at times.
 start_special() {
-  local tag reason tests=''
+  local half tag reason tests
   tests/lab/lab.sh check >/dev/null || return
-  for tag in "${special[@]}"; do
-    if reason=$(why_not "$tag"); then skip "$(count_cases "[$tag]")" "$reason"; else tests+="${tests:+,}[$tag]"; fi
+  for half in "${!halves_of_special[@]}"; do
+    tests=''
+    for tag in ${halves_of_special[half]}; do
+      if reason=$(why_not "$tag"); then skip "$(count_cases "[$tag]")" "$reason"; else tests+="${tests:+,}[$tag]"; fi
+    done
+    [ -n "$tests" ] || continue
+    special_results+=("$results/integration-special-$half.xml")
+    start_cases "$SPARKPLAN_LAB" "${special_results[-1]}" "$tests"
   done
-  [ -n "$tests" ] || return
-  start_cases "$SPARKPLAN_LAB" "$results/integration-special.xml" "$tests"
 }
 
 show_failures() { # JUNIT
@@ -232,10 +249,10 @@ show_failures() { # JUNIT
 
 # The folders of the first labs; the last lab has all others. Each lab takes about as long. A file is a tag of its cases
 # under --filenames-as-tags, so each case is in exactly one lab.
-folders_of_labs=('cluster apply' 'checks connection drift')
+folders_of_labs=(cluster checks network 'jobs connection')
 
 run_integration() {
-  local reason folder file tag base='' cases others number=0 beside=${#running[@]}
+  local reason folder file tag base='' cases others number=0 shown
   local -a folders
   if ! reason=$(tests/lab/lab.sh check); then
     skip "$(count_cases)" "$reason"
@@ -258,8 +275,7 @@ run_integration() {
   start_cases "${integration_labs[number]}" "$results/integration-$number.xml" --filenames-as-tags "$others"
   wait_for_running
   labs_down
-  trap - EXIT
-  [ "$beside" -eq 0 ] || show_failures "$results/integration-special.xml"
+  for shown in "${special_results[@]}"; do show_failures "$shown"; done
   for number in "${!integration_labs[@]}"; do show_failures "$results/integration-$number.xml"; done
 }
 
@@ -345,16 +361,17 @@ if wanted integration; then
   say "integration tests in the lab"
   run_integration
 fi
-if wanted fuzz; then wait_for_fuzz; fi
+if wanted fuzz; then
+  say "fuzz targets"
+  show_beside "$fuzzing" "$results/fuzz.log"
+fi
+# Beside what has labs, if that is wanted, too. Otherwise it is shown as it goes.
+if wanted hostile && { wanted reliability || wanted package; }; then start_hostile; fi
 if wanted reliability; then
   say "what is left when a run is killed, cut or obstructed"
   run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}" "${points[@]}"
   say "what is left when a part of a job is killed"
   run_script "$results/jobs.log" tests/reliability/jobs.py "${full[@]}"
-fi
-if wanted hostile; then
-  say "a node that lies, floods, stalls and breaks off"
-  run_script "$results/hostile.log" tests/hostile/hostile.py "${full[@]}" "${hostile_share[@]}"
 fi
 if wanted package; then
   say "the hardening of what was built"
@@ -367,6 +384,15 @@ if wanted package; then
   fi
   run_upgrade
 fi
+if wanted hostile; then
+  say "a node that lies, floods, stalls and breaks off"
+  if [ -n "$lying" ]; then
+    show_beside "$lying" "$results/hostile-beside.log"
+  else
+    run_script "$results/hostile.log" tests/hostile/hostile.py "${full[@]}" "${hostile_share[@]}"
+  fi
+fi
+trap - EXIT
 if wanted vm; then
   say "the profile dgx-spark on virtual machines"
   run_script "$results/vm.log" tests/vm/profile_test.sh
