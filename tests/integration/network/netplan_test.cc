@@ -200,6 +200,25 @@ TEST_CASE("netplan: removing the section restores the links") {
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
+TEST_CASE("netplan: an address with an end that arrives after the plan does not make it stale") {
+  const NetplanHost first(1);
+  const Controller controller;
+  controller.cluster(kSwitch + nodes_of_lab(1));
+  first->shell("ip link set " + kHalfA + " up");
+  require_exit(controller.run({"plan", "-o", "fabric.plan"}), 0);
+  const std::string advertised = "ip address add fd00:66::11/64 dev " + kHalfA + " valid_lft 600 preferred_lft 600";
+  first->shell(advertised);
+  require_exit(controller.run({"apply", "fabric.plan", "--yes"}), 0);
+  require_fabric_links(*first);
+  CHECK_FALSE(contains(first->shell("ip address show dev " + kHalfA), "fd00:66"));
+  // One that arrives on an interface whose addresses are ours is a difference.
+  first->shell(advertised);
+  require_exit(controller.run({"drift"}), 2);
+  require_exit(controller.run({"rollback", "--yes"}), 0);
+  CHECK_FALSE(first->has(kFabricFile));
+  CHECK_FALSE(contains(first->shell("ip address show dev " + kHalfA), "192.168.100.11"));
+}
+
 TEST_CASE("netplan: a change of the connection's own interface is refused, and the node stays unchanged") {
   const NetplanHost first(1);
   const NetplanHost second(2);
