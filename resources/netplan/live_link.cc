@@ -183,6 +183,13 @@ struct WayBack {
   bool by_profile = false;  ///< NetworkManager activates the profile that was active before ours.
 };
 
+/// Without a carrier, NetworkManager refuses profiles that wait for DHCP or a peer, and activates them when it comes.
+Result<void> unless_without_carrier(Result<void> up, const std::string& interface, const NodeReader& node) {
+  if (up) return up;
+  SPARK_TRY(const auto link, find_link(interface, node));
+  return !link || link->carrier ? up : Result<void>();
+}
+
 Result<WayBack> ask_renderer_for(const std::string& interface, const Value* profile, Node& node) {
   SPARK_TRY(const bool networkd, node.is_there(generated_for_networkd(interface)));
   if (networkd) {
@@ -191,11 +198,11 @@ Result<WayBack> ask_renderer_for(const std::string& interface, const Value* prof
   }
   SPARK_TRY(const bool network_manager, node.is_there(generated_for_network_manager(interface)));
   if (network_manager) {
-    SPARK_CHECK(bring_up_generated(interface, node));
+    SPARK_CHECK(unless_without_carrier(bring_up_generated(interface, node), interface, node));
     return WayBack{true, false};
   }
   if (profile == nullptr) return WayBack{};
-  SPARK_CHECK(bring_up_again(profile->text_or("uuid", ""), interface, node));
+  SPARK_CHECK(unless_without_carrier(bring_up_again(profile->text_or("uuid", ""), interface, node), interface, node));
   return WayBack{false, true};
 }
 

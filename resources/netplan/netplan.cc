@@ -196,7 +196,7 @@ class NetplanType final : public ResourceType {
     return as_artifact(observe_link(artifact.name, node));
   }
 
-  /// A step that leaves the addresses as they are leaves them to others.
+  /// A step that leaves the addresses as they are leaves them to others. No step needs a foreign profile to be active.
   bool may_begin_on(const Step& step, const Observation& now) const override {
     if (step.artifact.kind != kLinkKind) return false;
     Value before = present_value(step.before);
@@ -207,6 +207,11 @@ class NetplanType final : public ResourceType {
       if (then == nullptr || after == nullptr || *then != *after) continue;
       before.erase(field);
       shown.erase(field);
+    }
+    // Whether NetworkManager's own profile is active yet depends on a neighbour's DHCP or router advertisements.
+    if ((before.find(kProfileBefore) == nullptr) != (shown.find(kProfileBefore) == nullptr)) {
+      before.erase(kProfileBefore);
+      shown.erase(kProfileBefore);
     }
     return before == shown;
   }

@@ -77,6 +77,8 @@ Result<CommandOutput> bring_up(FakeNode& node, const std::string& uuid, const st
   if (!link) return nmcli_failed(10, "Device '" + interface + "' not found.");
   const std::string text = node.text_of(*file).value_or("");
   const auto stanzas = netplan::parse_file(text);
+  const bool waits_for_dhcp = !(stanzas && stanzas->contains(interface)) && setting(text, "address1", "").empty();
+  if (waits_for_dhcp && !link->carrier) return nmcli_failed(4, "Connection activation failed: device has no carrier");
   link->up = true;
   link->addresses.clear();
   if (stanzas && stanzas->contains(interface)) {

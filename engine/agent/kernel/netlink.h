@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace sparkplan {
 /// Source: rtnetlink(7); port, PCI function, driver and RDMA devices: /sys/class/net.
 Result<std::vector<LinkFacts>> read_links();
 
+/// Protocols of routes. Source: linux/rtnetlink.h, RTPROT_RA and RTPROT_DHCP.
+inline constexpr int kAdvertisedRoute = 9;
+inline constexpr int kDhcpRoute = 16;
+
 /// A route of the main table that leaves through one interface. Source: rtnetlink(7), RTM_NEWROUTE.
 struct KernelRoute {
   std::string interface;
@@ -20,8 +25,14 @@ struct KernelRoute {
   std::string gateway;      ///< Empty: on the link.
   int metric = 0;
   int protocol = 0;
+  std::string source = {};    ///< The preferred source address: an IPv4 route ends with it. Empty: none.
+  std::int64_t lifetime = 0;  ///< Seconds until an IPv6 route that has to be added ends; 0: it has no end.
 
-  bool operator==(const KernelRoute&) const = default;
+  /// As the kernel distinguishes routes: source and lifetime belong to the same route.
+  bool operator==(const KernelRoute& other) const {
+    return interface == other.interface && destination == other.destination && gateway == other.gateway &&
+           metric == other.metric && protocol == other.protocol;
+  }
 };
 
 /// The routes of the main table without the kernel's own, each with one next hop. Errors: kFailed.

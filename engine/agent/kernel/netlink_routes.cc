@@ -2,6 +2,8 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
 #include <netlink/netlink.h>
 #include <netlink/route/neighbour.h>
 #include <netlink/route/nexthop.h>
@@ -20,6 +22,8 @@ namespace {
 
 /// With more routes per node, the facts of a run over a thousand nodes would be too large.
 constexpr std::size_t kMostRoutes = 4096;
+
+static_assert(kAdvertisedRoute == RTPROT_RA && kDhcpRoute == RTPROT_DHCP);
 
 std::string interface_name(int index) {
   std::array<char, IF_NAMESIZE> name{};
@@ -117,7 +121,19 @@ void add_kernel_route(nl_object* object, void* into) {
   if (is_default && rtnl_route_nh_get_gateway(hop) == nullptr) return;
   static_cast<std::vector<KernelRoute>*>(into)->push_back(
       {interface, is_default ? kDefault : text_of(destination), text_of(rtnl_route_nh_get_gateway(hop)),
-       static_cast<int>(rtnl_route_get_priority(route)), static_cast<int>(rtnl_route_get_protocol(route))});
+       static_cast<int>(rtnl_route_get_priority(route)), static_cast<int>(rtnl_route_get_protocol(route)),
+       text_of(rtnl_route_get_pref_src(route))});
+}
+
+/// libnl does not know RTA_EXPIRES, so the attribute is put behind its own. Returns libnl's code.
+int send_route(nl_sock* socket, rtnl_route* route, std::int64_t lifetime) {
+  nl_msg* message = nullptr;
+  if (const int code = rtnl_route_build_add_request(route, 0, &message); code < 0) return code;
+  if (lifetime > 0 && nla_put_u32(message, RTA_EXPIRES, static_cast<std::uint32_t>(lifetime)) < 0) {
+    nlmsg_free(message);
+    return -NLE_NOMEM;
+  }
+  return nl_send_sync(socket, message);  // Frees the message.
 }
 
 Result<NetlinkCache> list_routes() {
@@ -179,7 +195,11 @@ Result<void> add_route(const KernelRoute& route) {
   rtnl_route_nh_set_ifindex(hop, static_cast<int>(index));
   if (gateway) rtnl_route_nh_set_gateway(hop, gateway.get());
   rtnl_route_add_nexthop(wanted.get(), hop);
-  const int code = rtnl_route_add(socket.get(), wanted.get(), 0);
+  if (!route.source.empty()) {
+    SPARK_TRY(const NetlinkAddress source, parse_address(route.source, AF_UNSPEC));
+    rtnl_route_set_pref_src(wanted.get(), source.get());
+  }
+  const int code = send_route(socket.get(), wanted.get(), route.lifetime);
   if (code >= 0 || code == -NLE_EXIST) return {};
   return netlink_failure("add the route to " + route.destination + " through " + route.interface, code);
 }

@@ -16,4 +16,10 @@ std::string utc_time(std::int64_t seconds) {
   return {text.data(), size};
 }
 
+std::int64_t seconds_since_boot() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec;
+}
+
 }  // namespace sparkplan

@@ -11,4 +11,7 @@ std::string utc_now();
 /// Seconds since 1970 in the same form.
 std::string utc_time(std::int64_t seconds);
 
+/// The time since the machine was started, suspended or not. Source: clock_gettime(2), CLOCK_BOOTTIME.
+std::int64_t seconds_since_boot();
+
 }  // namespace sparkplan

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/agent/kernel/netlink.h"
+#include "engine/agent/node/utc_time.h"
 
 namespace sparkplan {
 namespace {
@@ -22,10 +23,23 @@ constexpr std::size_t kLongestFilter = std::size_t{4} << 20;
 
 bool is_kernels_own(const std::string& address) { return address.starts_with("fe80:"); }
 
+/// A DHCP client may ask for its address all over again.
+constexpr std::int64_t kForTheClient = 3600;
+/// A router advertises its prefixes and routes at least each half hour. Source: RFC 4861, 6.2.1, MaxRtrAdvInterval.
+constexpr std::int64_t kUntilNextAdvertisement = 1800;
+
+bool is_version_6(const std::string& address) { return address.find(':') != std::string::npos; }
+
+std::string without_prefix(const std::string& address) { return address.substr(0, address.find('/')); }
+
 LinkState state_of(const LinkFacts& link) {
   LinkState state{link.name, link.mtu, link.up, {}};
-  std::copy_if(link.addresses.begin(), link.addresses.end(), std::back_inserter(state.addresses),
-               [](const std::string& address) { return !is_kernels_own(address); });
+  for (const std::string& address : link.addresses) {
+    if (is_kernels_own(address)) continue;
+    state.addresses.push_back(address);
+    const auto acquired = link.acquired.find(address);
+    if (acquired != link.acquired.end() && acquired->second) state.lifetimes.emplace(address, *acquired->second);
+  }
   return state;
 }
 
@@ -34,15 +48,8 @@ const LinkFacts* find_link(const std::string& name, const std::vector<LinkFacts>
   return found == links.end() ? nullptr : &*found;
 }
 
-bool is_as(const LinkState& wanted, const std::vector<LinkFacts>& links) {
-  const LinkFacts* link = find_link(wanted.name, links);
-  // A missing interface cannot be restored from here.
-  if (link == nullptr) return true;
-  const LinkState now = state_of(*link);
-  return now.mtu == wanted.mtu && now.up == wanted.up &&
-         std::is_permutation(now.addresses.begin(), now.addresses.end(), wanted.addresses.begin(),
-                             wanted.addresses.end());
-}
+/// Of a DHCP client or of a router advertisement.
+bool is_renewed(const KernelRoute& route) { return route.protocol == kDhcpRoute || route.protocol == kAdvertisedRoute; }
 
 std::vector<KernelRoute> missing_routes(const ConnectivitySnapshot& snapshot, const std::vector<KernelRoute>& now) {
   std::vector<KernelRoute> missing;
@@ -70,7 +77,7 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
   for (milliseconds waited{0}; waited < kPatience; waited += kPause) {
     SPARK_TRY(const auto links, node.links());
     const bool all = std::all_of(snapshot.links.begin(), snapshot.links.end(),
-                                 [&](const LinkState& wanted) { return is_as(wanted, links); });
+                                 [&](const LinkState& wanted) { return shows(wanted, links); });
     SPARK_TRY(const auto routes, read_routes());
     if (all && missing_routes(snapshot, routes).empty()) return {};
     // Interfaces without a renderer do not recover by themselves. Their state and MTU are restored first.
@@ -87,13 +94,15 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
   }
   SPARK_TRY(const auto links, node.links());
   for (const LinkState& wanted : snapshot.links) {
-    if (!is_as(wanted, links)) SPARK_CHECK(node.restore_link(wanted));
+    if (!shows(wanted, links)) SPARK_CHECK(node.restore_link(wanted));
   }
   SPARK_TRY(const auto routes, read_routes());
+  SPARK_TRY(const auto restored, node.links());
   for (const KernelRoute& route : missing_routes(snapshot, routes)) {
-    auto added = add_route(route);
-    // A missing interface has no routes.
-    if (!added && added.error().code != ErrorCode::kNotFound) return added;
+    const auto wanted = as_added(route, restored);
+    if (!wanted) continue;
+    auto added = add_route(*wanted);
+    if (!added && !may_be_missing(route, snapshot, restored)) return added;
   }
   return {};
 }
@@ -106,26 +115,92 @@ std::optional<std::string> filter_of(const Result<CommandOutput>& listed) {
   return listed->standard_output;
 }
 
+ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now) {
+  const std::int64_t passed = now - snapshot.taken_at;
+  for (LinkState& link : snapshot.links) {
+    for (auto& [address, seconds] : link.lifetimes) {
+      seconds = passed < 0 ? 0 : seconds - passed;
+      if (without_prefix(address) == snapshot.connection) seconds = std::max(seconds, kForTheClient);
+      if (seconds <= 0) std::erase(link.addresses, address);
+    }
+    std::erase_if(link.lifetimes, [](const auto& entry) { return entry.second <= 0; });
+  }
+  return snapshot;
+}
+
+bool shows(const LinkState& wanted, const std::vector<LinkFacts>& links) {
+  const LinkFacts* link = find_link(wanted.name, links);
+  if (link == nullptr) return true;
+  const std::vector<std::string> now = state_of(*link).addresses;
+  const auto has = [](const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  return link->mtu == wanted.mtu && link->up == wanted.up &&
+         std::all_of(wanted.addresses.begin(), wanted.addresses.end(),
+                     [&](const std::string& address) { return has(now, address); }) &&
+         std::all_of(now.begin(), now.end(), [&](const std::string& address) {
+           return has(wanted.addresses, address) || link->acquired.contains(address);
+         });
+}
+
+std::optional<KernelRoute> as_added(KernelRoute route, const std::vector<LinkFacts>& links) {
+  if (!is_renewed(route)) return route;
+  if (is_version_6(route.gateway) || is_version_6(route.destination)) {
+    route.lifetime = kUntilNextAdvertisement;
+    return route;
+  }
+  const LinkFacts* link = find_link(route.interface, links);
+  if (link == nullptr) return std::nullopt;
+  for (const std::string& address : link->addresses) {
+    const std::string its_own = without_prefix(address);
+    const bool may_be = route.source.empty() ? link->acquired.contains(address) : route.source == its_own;
+    if (!may_be || is_version_6(address)) continue;
+    route.source = its_own;
+    return route;
+  }
+  // With an address that has no end, the route has none either.
+  return route.source.empty() ? std::optional(std::move(route)) : std::nullopt;
+}
+
+std::vector<KernelRoute> routes_to_restore(std::vector<KernelRoute> routes, const std::set<std::string>& connection,
+                                           const std::set<std::string>& changed) {
+  std::erase_if(routes, [&](const KernelRoute& route) {
+    return !connection.contains(route.interface) && (!changed.contains(route.interface) || is_renewed(route));
+  });
+  return routes;
+}
+
+bool may_be_missing(const KernelRoute& route, const ConnectivitySnapshot& snapshot,
+                    const std::vector<LinkFacts>& links) {
+  const LinkFacts* link = find_link(route.interface, links);
+  if (link == nullptr || is_renewed(route)) return true;
+  const bool of_connection =
+      std::ranges::any_of(snapshot.links, [&](const LinkState& one) { return one.name == route.interface; });
+  return !of_connection && !link->carrier;
+}
+
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node) {
   ConnectivitySnapshot snapshot;
+  snapshot.connection = node.connection_address();
+  snapshot.taken_at = seconds_since_boot();
   SPARK_TRY(const auto links, node.links());
-  auto names = links_below(links_with_address(node.connection_address(), links), links);
+  const auto names = links_below(links_with_address(node.connection_address(), links), links);
   for (const LinkFacts& link : links) {
     if (names.contains(link.name)) snapshot.links.push_back(state_of(link));
   }
+  std::set<std::string> changed;
   for (const Step& step : steps) {
-    if (find_link(step.artifact.name, links) != nullptr) names.insert(step.artifact.name);
+    if (find_link(step.artifact.name, links) != nullptr) changed.insert(step.artifact.name);
   }
   SPARK_TRY(auto routes, read_routes());
-  std::erase_if(routes, [&](const KernelRoute& route) { return !names.contains(route.interface); });
-  snapshot.routes = std::move(routes);
+  snapshot.routes = routes_to_restore(std::move(routes), names, changed);
   snapshot.filter = read_filter(node);
   return snapshot;
 }
 
 Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node) {
   auto let_in = snapshot.filter ? restore_filter(*snapshot.filter, node) : Result<void>();
-  SPARK_CHECK(restore_links(snapshot, node));
+  SPARK_CHECK(restore_links(still_due(snapshot, seconds_since_boot()), node));
   return let_in;
 }
 
@@ -134,6 +209,7 @@ void list_fields(FieldVisitor& field, LinkState& link) {
   field("mtu", link.mtu);
   field("up", link.up);
   field("addresses", link.addresses, kOwnRecord);
+  field("lifetimes", link.lifetimes, kOwnRecord);
 }
 
 void list_fields(FieldVisitor& field, KernelRoute& route) {
@@ -142,6 +218,7 @@ void list_fields(FieldVisitor& field, KernelRoute& route) {
   field("gateway", route.gateway);
   field("metric", route.metric);
   field("protocol", route.protocol);
+  field("source", route.source);
 }
 
 void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot) {
@@ -149,6 +226,8 @@ void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot) {
   field("links", snapshot.links, kOwnRecord);
   field("routes", snapshot.routes, kOwnRecord);
   field("filter", snapshot.filter, kOptional.no_longer_than(kLongestFilter));
+  field("connection", snapshot.connection);
+  field("taken_at", snapshot.taken_at);
 }
 
 }  // namespace sparkplan

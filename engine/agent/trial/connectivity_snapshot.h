@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +25,36 @@ struct ConnectivitySnapshot {
   /// `nft list ruleset`; empty without nft or without rules. Nothing if the rules could not be read: they are then not
   /// restored.
   std::optional<std::string> filter = "";
+  /// The address of our connection.
+  std::string connection = {};
+  /// seconds_since_boot() of that moment.
+  std::int64_t taken_at = 0;
 };
+
+/// Pure. What of the snapshot has to be there `now`, in seconds since the boot: without the addresses that have ended
+/// since, and with the rest of the lifetime of the others. The address of our connection gets an hour at least,
+/// because its DHCP client may still be at work. In another boot than that of the snapshot, no other address with an
+/// end is left.
+ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now);
+
+/// Pure. True if the interface has these settings and addresses, and no other address that is not acquired. A missing
+/// interface cannot be restored, so it counts as restored.
+bool shows(const LinkState& wanted, const std::vector<LinkFacts>& links);
+
+/// Pure. The route as it has to be added by hand, so that one of DHCP or of a router advertisement ends by itself if
+/// nobody renews it. An IPv4 route ends with its source address. Nothing: that address is gone, and so is the route.
+std::optional<KernelRoute> as_added(KernelRoute route, const std::vector<LinkFacts>& links);
+
+/// Pure. Of `routes`, those that a rollback has to restore: through the interfaces of `connection`, and through
+/// `changed`, without routes there that a DHCP client or router brings back by itself.
+std::vector<KernelRoute> routes_to_restore(std::vector<KernelRoute> routes, const std::set<std::string>& connection,
+                                           const std::set<std::string>& changed);
+
+/// Pure. True if it is no failure of a rollback that the route could not be added. A missing interface has no routes. A
+/// gateway that was reached by an address that has ended is unreachable. Without a carrier, an interface other than
+/// those of our connection has no addresses yet: its renderer adds them and the route when the carrier comes.
+bool may_be_missing(const KernelRoute& route, const ConnectivitySnapshot& snapshot,
+                    const std::vector<LinkFacts>& links);
 
 /// ConnectivitySnapshot::filter from the listed rules. A failed listing is different from an empty one.
 std::optional<std::string> filter_of(const Result<CommandOutput>& listed);

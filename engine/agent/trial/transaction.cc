@@ -6,7 +6,6 @@
 
 #include <array>
 #include <charconv>
-#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -39,12 +38,6 @@ constexpr std::chrono::seconds kGraceForTimer{5};
 /// Its timer has ended with that boot. Such a window is long over.
 constexpr std::int64_t kOfAnEarlierBoot = -3600;
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
-
-std::int64_t seconds_since_boot() {
-  std::timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return now.tv_sec;
-}
 
 std::string boot_id(const LocalNode& node) {
   const auto text = node.read_file("/proc/sys/kernel/random/boot_id");

@@ -148,6 +148,22 @@ TEST_CASE("netplan: a step that changes only the MTU begins whatever addresses t
   CHECK_FALSE(netplan_type().may_begin_on(of_mtu, observe_link(kAdvertisedHalf, node)));
 }
 
+TEST_CASE("netplan: a step begins whether or not NetworkManager's profile has become active by then") {
+  AdvertisedNode node = advertised({});
+  const Observation inactive = observe_link(kAdvertisedHalf, node);
+  const auto with_profile = [&](const std::string& uuid) {
+    Value value = present_value(inactive);
+    value.set(kProfileBefore, Value::map({{"uuid", uuid}, {"name", "Wired connection 1"}}));
+    return Observation(Present{std::move(value), {}});
+  };
+  const auto may_begin = [&](const Observation& before, const Observation& now) {
+    return netplan_type().may_begin_on(step_to(before, as_wanted(before)), now);
+  };
+  CHECK(may_begin(inactive, with_profile("wired")));
+  CHECK(may_begin(with_profile("wired"), inactive));
+  CHECK_FALSE(may_begin(with_profile("wired"), with_profile("another")));
+}
+
 TEST_CASE("netplan: router advertisements add nothing to what a take-over names") {
   LinkFacts link;
   link.name = kAdvertisedHalf;

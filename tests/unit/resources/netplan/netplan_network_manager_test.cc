@@ -126,6 +126,22 @@ TEST_CASE("netplan: an active foreign profile is recorded, and activated again a
   CHECK(state_of(observe_link(kManagedHalf, node)) == state_of(before));
 }
 
+TEST_CASE("netplan: a profile that waits for DHCP is put back without a carrier, too") {
+  FakeNode node = spark();
+  node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n", 0600);
+  test::make_active(node, kManagedHalf, kWired);
+  const Observation before = observe_link(kManagedHalf, node);
+  REQUIRE(state_of(before).find(kProfileBefore) != nullptr);
+  write_own_file(node);
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+  LinkFacts half = *node.link(kManagedHalf);
+  half.carrier = false;
+  node.add_link(half);
+  node.erase(kOwn);
+  CHECK(activate_link(kManagedHalf, before, node));
+  CHECK_FALSE(node.text_of(generated_for_network_manager(kManagedHalf)));
+}
+
 TEST_CASE("netplan: with only an MTU, NetworkManager's active profile keeps its addresses") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=mesh\nuuid=mesh\n\n[ipv4]\naddress1=192.168.100.1/24\n", 0600);
