@@ -40,7 +40,7 @@ results=build/test-results
 passed=0 failed=0 skipped=0
 export SPARKPLAN_LAB=tests SPARKPLAN_VM=tests
 # The labs of the integration tests. Cases on special hosts boot labs named after the first one.
-integration_labs=("$SPARKPLAN_LAB" utests vtests wtests xtests)
+integration_labs=("$SPARKPLAN_LAB" {u,v,w,x,y,z}tests)
 
 say() { printf '\n== %s (after %d min %02d s)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 pass() { passed=$((passed + 1)); }
@@ -247,31 +247,40 @@ show_failures() { # JUNIT
   count_junit "$1"
 }
 
-# The folders of the first labs; the last lab has all others. Each lab takes about as long. A file is a tag of its cases
-# under --filenames-as-tags, so each case is in exactly one lab.
-folders_of_labs=(cluster checks network 'jobs connection')
+# Folders and files of the first labs; the last lab has all others. Each lab takes about as long. A file is a tag of its
+# cases under --filenames-as-tags, so each case is in exactly one lab.
+cases_of_labs=(
+  'cluster/examples_test cluster/profile_test cluster/release_test'
+  'cluster/guides_test cluster/init_test cluster/membership_test drift'
+  'checks/verify_nccl_test checks/doctor_test'
+  'checks/verify_test checks/verify_gpu_test checks/verify_image_test'
+  network
+  'jobs connection'
+)
 
 run_integration() {
-  local reason folder file tag base='' cases others number=0 shown
-  local -a folders
+  local reason entry file tag base='' cases others number=0 shown
+  local -a entries files
   if ! reason=$(tests/lab/lab.sh check); then
     skip "$(count_cases)" "$reason"
     return
   fi
   for tag in "${special[@]}"; do base+="~[$tag]"; done
   others=$base
-  for number in "${!folders_of_labs[@]}"; do
-    read -ra folders <<<"${folders_of_labs[number]}"
+  for number in "${!cases_of_labs[@]}"; do
+    read -ra entries <<<"${cases_of_labs[number]}"
     cases=''
-    for folder in "${folders[@]}"; do
-      for file in tests/integration/"$folder"/*_test.cc; do
+    for entry in "${entries[@]}"; do
+      files=("tests/integration/$entry.cc")
+      [ -f "${files[0]}" ] || files=("tests/integration/$entry"/*_test.cc)
+      for file in "${files[@]}"; do
         tag="[#$(basename "$file" .cc)]"
         cases+="${cases:+,}$tag$base" others+="~$tag"
       done
     done
     start_cases "${integration_labs[number]}" "$results/integration-$number.xml" --filenames-as-tags "$cases"
   done
-  number=${#folders_of_labs[@]}
+  number=${#cases_of_labs[@]}
   start_cases "${integration_labs[number]}" "$results/integration-$number.xml" --filenames-as-tags "$others"
   wait_for_running
   labs_down
@@ -361,10 +370,6 @@ if wanted integration; then
   say "integration tests in the lab"
   run_integration
 fi
-if wanted fuzz; then
-  say "fuzz targets"
-  show_beside "$fuzzing" "$results/fuzz.log"
-fi
 # Beside what has labs, if that is wanted, too. Otherwise it is shown as it goes.
 if wanted hostile && { wanted reliability || wanted package; }; then start_hostile; fi
 if wanted reliability; then
@@ -391,6 +396,10 @@ if wanted hostile; then
   else
     run_script "$results/hostile.log" tests/hostile/hostile.py "${full[@]}" "${hostile_share[@]}"
   fi
+fi
+if wanted fuzz; then
+  say "fuzz targets"
+  show_beside "$fuzzing" "$results/fuzz.log"
 fi
 trap - EXIT
 if wanted vm; then
