@@ -33,7 +33,7 @@ std::uint64_t number_of(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-/// What may still be taken from the table.
+/// The bytes that further mounts of the table may have.
 class Room {
  public:
   /// False for a mount that is to be left out. Errors: kUnsupported for one that must not be.

@@ -10,7 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/storage/fstab.h"
-#include "engine/model/ipv4.h"
+#include "engine/domain/storage/nvme_address.h"
 #include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/device_names.h"
@@ -155,8 +155,10 @@ std::string foreign_servers(const Value& told, const StorageMount& mount) {
   const Value* served = told.find(kServed);
   const std::string servers = served == nullptr ? "" : served->text_or(mount.what, "");
   if (!mount.nvme) return servers;
-  const bool by_name = !parse_ipv4(mount.nvme->address) && mount.nvme->address.find(':') == std::string::npos;
-  return by_name || (", " + servers + ",").find(", " + mount.nvme->address + ",") != std::string::npos ? "" : servers;
+  return !is_ip_address(mount.nvme->address) ||
+                 (", " + servers + ",").find(", " + mount.nvme->address + ",") != std::string::npos
+             ? ""
+             : servers;
 }
 
 /// The node has the volume itself mounted writable.

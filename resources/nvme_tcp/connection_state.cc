@@ -5,6 +5,7 @@
 
 #include "engine/core/text.h"
 #include "engine/domain/storage/block_device.h"
+#include "engine/domain/storage/nvme_address.h"
 #include "engine/domain/storage/storage.h"
 #include "engine/node/mount_table.h"
 #include "resources/nvme_tcp/connection_unit.h"
@@ -55,14 +56,7 @@ Result<bool> is_disk_held(const std::string& device, const NodeReader& node) {
 
 }  // namespace
 
-std::string Controller::address_part(std::string_view key) const {
-  for (const std::string_view part : split(address, ',')) {
-    const auto equals = part.find('=');
-    if (equals != std::string_view::npos && trim(part.substr(0, equals)) == key)
-      return std::string(part.substr(equals + 1));
-  }
-  return {};
-}
+std::string Controller::address_part(std::string_view key) const { return part_of_nvme_address(address, key); }
 
 Result<std::vector<Controller>> controllers(const NodeReader& node) {
   std::vector<Controller> all;

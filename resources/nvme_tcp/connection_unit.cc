@@ -5,6 +5,7 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
+#include "engine/domain/storage/nvme_address.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
 
@@ -142,10 +143,6 @@ std::string render_rules(const ServersBySubsystem& servers) {
       text += at_server + "ATTR{subsysnqn}==\"" + join(of_others, "|") + "\", ATTR{delete_controller}=\"1\"\n";
   }
   return text;
-}
-
-bool is_ip_address(std::string_view text) {
-  return text.find(':') != std::string_view::npos || text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 }  // namespace sparkplan::nvme_tcp

@@ -46,10 +46,7 @@ using ServersBySubsystem = std::map<std::string, Server>;
 
 /// The udev rules: one links a namespace by its subsystem and number. For each server with an IP address, one keeps
 /// other rules from connecting to whatever the server lists, and one removes its controllers that name the subsystem of
-/// another server, whoever has connected them. Source: udev(7); 70-nvmf-autoconnect.rules of nvme-cli.
+/// another server, also if another program has connected them. Source: udev(7); 70-nvmf-autoconnect.rules of nvme-cli.
 std::string render_rules(const ServersBySubsystem& servers);
-
-/// False for a host name, which can resolve to any address.
-bool is_ip_address(std::string_view text);
 
 }  // namespace sparkplan::nvme_tcp

@@ -55,7 +55,7 @@ void read_outcome(const std::string& text, ReadStorageReply& reply) {
 }
 
 /// Ends with kTimedOut if `argv` takes longer. Its output until then is kept, which query() would drop. A program that
-/// waits in the kernel ignores the signal, and holds nobody: query() has a deadline of its own.
+/// waits in the kernel ignores the signal. The agent does not wait for it: query() has a deadline of its own.
 Result<CommandOutput> run_for(std::chrono::seconds time, std::vector<std::string> argv, const NodeReader& node) {
   argv.insert(argv.begin(), {"env", "LC_ALL=C", "timeout", "--signal=INT", std::to_string(time.count())});
   auto output = node.query(argv, time + kSpare);
@@ -109,7 +109,7 @@ std::vector<std::string> reading_of_file(const std::string& target, const Choice
   return argv;
 }
 
-/// What a search has come to.
+/// The result of a search.
 struct Search {
   std::string why;         ///< Nothing was read; empty after a reading.
   std::string last_owner;  ///< Of the file that was tried last, if the search took too long.

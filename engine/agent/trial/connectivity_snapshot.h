@@ -42,7 +42,8 @@ ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now);
 bool shows(const LinkState& wanted, const std::vector<LinkFacts>& links);
 
 /// Pure. The route as it has to be added by hand, so that one of DHCP or of a router advertisement ends by itself if
-/// nobody renews it. An IPv4 route ends with its source address. Nothing: that address is gone, and so is the route.
+/// nobody renews it. An IPv4 route ends with its source address. Nothing is returned if that address is gone, because
+/// its route is gone, too.
 std::optional<KernelRoute> as_added(KernelRoute route, const std::vector<LinkFacts>& links);
 
 /// Pure. Of `routes`, those that a rollback has to restore: through the interfaces of `connection`, and through

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/domain/storage/nvme_address.h"
 
 namespace sparkplan {
 namespace {
@@ -18,15 +19,6 @@ constexpr const char* kOpenAlone =
     "use Errno; use Fcntl; exit(0) if sysopen(my $device, $ARGV[0], O_RDONLY | O_EXCL); "
     "exit(16) if $!{EBUSY}; print STDERR \"$!\"; exit(1)";
 
-/// "10.0.0.9" in "traddr=10.0.0.9,trsvcid=4420"; empty for the address of a PCI device.
-std::string server_in(std::string_view address) {
-  constexpr std::string_view kKey = "traddr=";
-  for (const std::string_view part : split(trim(address), ',')) {
-    if (trim(part).starts_with(kKey)) return std::string(trim(part).substr(kKey.size()));
-  }
-  return {};
-}
-
 /// Without a subsystem: the servers of all.
 Result<void> add_servers_of(const std::optional<std::string>& subsystem, const NodeReader& node,
                             std::set<std::string>& servers) {
@@ -38,7 +30,7 @@ Result<void> add_servers_of(const std::optional<std::string>& subsystem, const N
       if (trim(nqn) != *subsystem) continue;
     }
     SPARK_TRY(const std::string address, or_empty(node.read_file(all + "/" + controller + "/address")));
-    std::string server = server_in(address);
+    std::string server = part_of_nvme_address(address, "traddr");
     if (!server.empty()) servers.insert(std::move(server));
   }
   return {};

@@ -13,16 +13,25 @@
 
 namespace sparkplan::test {
 
+namespace {
+
+/// The connection to the subsystem "models" at 10.0.0.9.
+Present connected_to_models() {
+  nvme_tcp::Connection one;
+  one.server = {"10.0.0.9", 4420, "models", 1};
+  return {Value::map({{nvme_tcp::field::kContent, nvme_tcp::render_unit(one)},
+                      {nvme_tcp::field::kEnabled, true},
+                      {nvme_tcp::field::kState, nvme_tcp::state::kConnected}}),
+          {}};
+}
+
+}  // namespace
+
 TEST_CASE("the latest log lines about a server explain a failed connection", "[storage]") {
   FakeNode node;
   install_fake_storage(node);
   node.put_file("/usr/sbin/nvme", "");
-  nvme_tcp::Connection one;
-  one.server = {"10.0.0.9", 4420, "models", 1};
-  const Present wanted{Value::map({{nvme_tcp::field::kContent, nvme_tcp::render_unit(one)},
-                                   {nvme_tcp::field::kEnabled, true},
-                                   {nvme_tcp::field::kState, nvme_tcp::state::kConnected}}),
-                       {}};
+  const Present wanted = connected_to_models();
   const auto told = [&](const std::string& of_unit, const std::string& of_kernel) {
     node.add_program("journalctl", [=](const FakeNode::Call& call) -> Result<CommandOutput> {
       return CommandOutput{0, call.argv.at(1) == "--dmesg" ? of_kernel : of_unit, {}};
@@ -68,12 +77,7 @@ TEST_CASE("the kernel's lines about the controller of another server explain no 
   FakeNode node;
   install_fake_storage(node);
   node.put_file("/usr/sbin/nvme", "");
-  nvme_tcp::Connection one;
-  one.server = {"10.0.0.9", 4420, "models", 1};
-  const Present wanted{Value::map({{nvme_tcp::field::kContent, nvme_tcp::render_unit(one)},
-                                   {nvme_tcp::field::kEnabled, true},
-                                   {nvme_tcp::field::kState, nvme_tcp::state::kConnected}}),
-                       {}};
+  const Present wanted = connected_to_models();
   const auto told = [&](const std::string& of_kernel) {
     node.add_program("journalctl", [=](const FakeNode::Call& call) -> Result<CommandOutput> {
       return CommandOutput{0, call.argv.at(1) == "--dmesg" ? of_kernel : "", {}};
