@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/doctor/examinations.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {
@@ -99,9 +100,8 @@ std::string no_address(const ObservedPort& half, const LinkFacts& link) {
 std::string extra_address(const ObservedPort& half, const LinkFacts& link) {
   std::string others;
   for (const std::string& address : link.addresses) {
-    const bool version_4 = address.find(':') == std::string::npos;
     const bool wanted = address == half.address_text() || (half.link_local && address.starts_with("169.254."));
-    if (version_4 && !wanted) others += (others.empty() ? "" : ", ") + address;
+    if (!is_version_6(address) && !wanted) others += (others.empty() ? "" : ", ") + address;
   }
   return others.empty() ? others : link.name + " also has " + others;
 }

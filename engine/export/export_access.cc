@@ -7,7 +7,7 @@
 #include "engine/core/json.h"
 #include "engine/core/text.h"
 #include "engine/export/formats.h"
-#include "engine/model/ipv4.h"
+#include "engine/model/address.h"
 
 namespace sparkplan::formats {
 namespace {
@@ -48,8 +48,6 @@ bool has_nccl(const Hosts& selected) {
 }  // namespace
 
 std::string json_text(const std::string& text) { return public_json(Value(text), -1); }
-
-bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 /// Ansible uses group names as variable names: letters, digits and "_".
 std::string group_name(const std::string& name) {
@@ -122,7 +120,7 @@ std::set<std::string> names_of_nodes(const Cluster& cluster) {
 ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Registry& registry) {
   ExportedText exported;
   for (const NodeSpec* node : selected) {
-    const bool literal = parse_ipv4(node->address) || is_ipv6(node->address);
+    const bool literal = is_ip_address(node->address);
     if (literal && node->address.find('%') == std::string::npos) {
       exported.text += node->address + " " + node->name.str() + "\n";
     } else {
@@ -158,9 +156,8 @@ ExportedText hosts_file(const Cluster& cluster, const Hosts& selected, const Reg
 std::string prometheus(const Cluster& cluster, const Hosts& hosts) {
   std::string text;
   for (const NodeSpec* node : hosts) {
-    const std::string host = is_ipv6(node->address) ? "[" + node->address + "]" : node->address;
     text += std::string(text.empty() ? "" : ",\n") + "  {\"targets\": [" +
-            json_text(host + ":" + std::to_string(kNodeExporterPort)) +
+            json_text(bracketed(node->address) + ":" + std::to_string(kNodeExporterPort)) +
             "], \"labels\": {\"cluster\": " + json_text(cluster.name) + ", \"node\": " + json_text(node->name.str()) +
             "}}";
   }

@@ -5,6 +5,7 @@
 
 #include "engine/core/ascii.h"
 #include "engine/export/formats.h"
+#include "engine/model/address.h"
 
 namespace sparkplan::formats {
 namespace {
@@ -152,7 +153,7 @@ std::string jump_list(const std::vector<SshTarget>& jumps) {
   for (const SshTarget& jump : jumps) {
     if (!list.empty()) list += ",";
     if (!jump.user.empty()) list += jump.user + "@";
-    list += (is_ipv6(jump.address) ? "[" + jump.address + "]" : jump.address) + ":" + std::to_string(jump.port);
+    list += bracketed(jump.address) + ":" + std::to_string(jump.port);
   }
   return list;
 }

@@ -38,7 +38,6 @@ std::string group_name(const std::string& name);
 
 /// A text as JSON, which is also valid YAML.
 std::string json_text(const std::string& text);
-bool is_ipv6(const std::string& address);
 
 /// The jump hosts as ProxyJump takes them: "operator@10.0.0.1:22,[fd00::1]:22".
 std::string jump_list(const std::vector<SshTarget>& jumps);

@@ -8,7 +8,7 @@
 #include "engine/core/tree.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/init/bare_file.h"
-#include "engine/load/address.h"
+#include "engine/model/address.h"
 #include "engine/model/port_name.h"
 #include "engine/resource/resource_type.h"
 

@@ -7,9 +7,9 @@
 #include "engine/core/ids.h"
 #include "engine/core/text.h"
 #include "engine/init/bare_file.h"
-#include "engine/load/address.h"
 #include "engine/load/load.h"
 #include "engine/load/yaml_text.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {

@@ -13,7 +13,7 @@
 #include "engine/doctor/check_status.h"
 #include "engine/domain/fabric/fabric_interfaces.h"
 #include "engine/launch/container_rank.h"
-#include "engine/load/address.h"
+#include "engine/model/address.h"
 #include "engine/model/ipv4.h"
 #include "engine/resource/secret_artifact.h"
 #include "engine/resource/shell_environment.h"
@@ -160,7 +160,7 @@ std::optional<ObservedPort> first_half(const NodeSpec& node, const Facts* facts,
 /// True for an address that means the same machine everywhere. A name may mean something else on a node.
 bool is_public(const std::string& address) {
   if (const auto ipv4 = parse_ipv4(address)) return !address.starts_with("127.");
-  return address.find(':') != std::string::npos && address != "::1";
+  return is_version_6(address) && address != "::1";
 }
 
 /// One spelling for equal addresses, also for an IPv4 address within IPv6.

@@ -9,9 +9,9 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/named_enum.h"
-#include "engine/load/address.h"
 #include "engine/load/schema.h"
 #include "engine/load/unresolved_node.h"
+#include "engine/model/address.h"
 #include "engine/model/port_settings.h"
 
 namespace sparkplan {

@@ -4,8 +4,8 @@
 #include "engine/core/ascii.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
-#include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
+#include "engine/model/address.h"
 #include "engine/model/cluster.h"
 
 namespace sparkplan {

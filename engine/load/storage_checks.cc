@@ -3,8 +3,8 @@
 
 #include "engine/core/tree.h"
 #include "engine/domain/storage/storage.h"
-#include "engine/load/address.h"
 #include "engine/load/semantic_checks.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {
@@ -17,8 +18,7 @@ std::string shown_address(const NodeSpec& node) {
 
 std::vector<std::string> ways_to(const NodeSpec& node) {
   if (node.transport == TransportKind::kLocal) return {"the directory " + printable(node.root.string()) + " (local)"};
-  const bool is_ipv6 = node.address.find(':') != std::string::npos;
-  const std::string host = printable(is_ipv6 ? "[" + node.address + "]" : node.address);
+  const std::string host = printable(bracketed(node.address));
   std::string first = node.ssh.user.empty() ? host : printable(node.ssh.user) + "@" + host;
   if (node.ssh.port_given || node.ssh.port != kUsualPort) first += ":" + std::to_string(node.ssh.port);
   std::vector<std::string> ways{std::move(first)};

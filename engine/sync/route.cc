@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-#include "engine/model/ipv4.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {
@@ -138,7 +138,7 @@ Route route_between(const Cluster& cluster, const RouteEnd& from, const RouteEnd
   }
   Route route{fabric_paths(cluster, *from.node, *to.node), Network::kFabric};
   if (!route.paths.empty()) return route;
-  const bool one_family = (from.address.find(':') == std::string::npos) == (to.address.find(':') == std::string::npos);
+  const bool one_family = is_version_6(from.address) == is_version_6(to.address);
   if (!from.address.empty() && !to.address.empty() && one_family) route.paths.push_back({from.address, to.address});
   route.network = Network::kManagement;
   return route;

@@ -10,7 +10,7 @@
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
 #include "engine/domain/storage/fstab.h"
-#include "engine/domain/storage/nvme_address.h"
+#include "engine/model/address.h"
 #include "engine/node/mount_table.h"
 #include "engine/resource/systemd_units.h"
 #include "resources/mount/device_names.h"

@@ -7,6 +7,7 @@
 #include "engine/domain/storage/block_device.h"
 #include "engine/domain/storage/nvme_address.h"
 #include "engine/domain/storage/storage.h"
+#include "engine/model/address.h"
 #include "engine/node/mount_table.h"
 #include "resources/nvme_tcp/connection_unit.h"
 

@@ -5,7 +5,7 @@
 
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/domain/storage/nvme_address.h"
+#include "engine/model/address.h"
 #include "engine/resource/artifact.h"
 #include "engine/resource/systemd_units.h"
 

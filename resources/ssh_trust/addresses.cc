@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/model/address.h"
 
 namespace sparkplan::ssh_trust {
 namespace {
@@ -87,7 +88,7 @@ std::set<std::string> own_addresses(const NodeReader& node) {
       const auto address = canonical_ip(std::string_view(text).substr(0, text.find('/')));
       if (!address) continue;
       is_the_one = is_the_one || address == its_end;
-      const bool lasts = address->find(':') == std::string::npos || lasting.contains(*address);
+      const bool lasts = !is_version_6(*address) || lasting.contains(*address);
       if (lasts && is_global_unicast(*address)) found.insert(*address);
     }
     if (is_the_one) return found;

@@ -6,7 +6,7 @@
 #include "engine/core/ascii.h"
 #include "engine/core/number_format.h"
 #include "engine/core/text.h"
-#include "engine/load/address.h"
+#include "engine/model/address.h"
 #include "engine/process/own_user.h"
 
 namespace sparkplan {

@@ -1,11 +1,9 @@
 #include "engine/domain/fabric/job_network.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 
 #include "engine/domain/fabric/fabric_interfaces.h"
+#include "engine/model/address.h"
 #include "engine/model/ipv4.h"
 
 namespace sparkplan {
@@ -14,12 +12,6 @@ namespace {
 const FabricPort* first_address(const NodeSpec& node) {
   const auto found = std::ranges::find_if(node.fabric, [](const FabricPort& one) { return !one.address.empty(); });
   return found == node.fabric.end() ? nullptr : &*found;
-}
-
-bool is_ip_address(const std::string& text) {
-  std::array<unsigned char, sizeof(in6_addr)> address{};
-  return ::inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), address.data()) == 1;
 }
 
 std::string network_of(const std::string& address_with_length) {

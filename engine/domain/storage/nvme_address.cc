@@ -13,9 +13,4 @@ std::string part_of_nvme_address(std::string_view address, std::string_view key)
   return {};
 }
 
-bool is_ip_address(std::string_view server) {
-  return server.find(':') != std::string_view::npos ||
-         server.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
 }  // namespace sparkplan

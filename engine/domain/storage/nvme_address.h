@@ -10,7 +10,4 @@ namespace sparkplan {
 /// for a PCI device. Source: nvmf_get_address() in the kernel's drivers/nvme/host/fabrics.c.
 std::string part_of_nvme_address(std::string_view address, std::string_view key);
 
-/// False for a host name, which can resolve to any address.
-bool is_ip_address(std::string_view server);
-
 }  // namespace sparkplan

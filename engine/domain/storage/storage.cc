@@ -5,6 +5,7 @@
 
 #include "engine/core/tree.h"
 #include "engine/core/units.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {
@@ -34,8 +35,7 @@ std::optional<NvmeTcpVolume> nvme_volume(const Value& source) {
 /// A server's address before a path, IPv6 in brackets. Source: nfs(5).
 std::string nfs_source(const Value& source) {
   const std::string server = source.text_or("server", "");
-  const bool ipv6 = server.find(':') != std::string::npos;
-  return (ipv6 ? "[" + server + "]" : server) + ":" + source.text_or("path", "");
+  return bracketed(server) + ":" + source.text_or("path", "");
 }
 
 /// Without these options a mount could delay a boot, or write although it is declared read-only.

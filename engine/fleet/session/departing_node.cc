@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/core/text.h"
-#include "engine/load/address.h"
+#include "engine/model/address.h"
 #include "engine/model/ipv4.h"
 #include "engine/remote/config/ssh_config_files.h"
 #include "engine/remote/config/ssh_way.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "engine/core/json.h"
-#include "engine/load/address.h"
 #include "engine/load/load.h"
+#include "engine/model/address.h"
 #include "engine/resource/registry.h"
 #include "tests/support/catch.h"
 

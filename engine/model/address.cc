@@ -1,4 +1,4 @@
-#include "engine/load/address.h"
+#include "engine/model/address.h"
 
 #include <arpa/inet.h>
 
@@ -45,6 +45,10 @@ bool is_ipv6(std::string_view text) {
   // A NUL would end the text early.
   return text.find('\0') == std::string_view::npos && parse_ipv6(text.substr(0, percent)).has_value();
 }
+
+bool is_ip_address(std::string_view text) { return parse_ipv4(text) || is_ipv6(text); }
+
+std::string bracketed(const std::string& address) { return is_version_6(address) ? "[" + address + "]" : address; }
 
 bool is_host_name(std::string_view text) {
   if (!text.empty() && text.back() == '.') text.remove_suffix(1);
