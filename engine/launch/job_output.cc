@@ -126,7 +126,8 @@ Result<void> OutputFiles::take(const OutputSource& source, std::string_view byte
   written_ += static_cast<std::int64_t>(bytes.size());
   SPARK_CHECK(check_room(file));
   if (write_fully(file, bytes)) return {};
-  return failure(system_error("write " + folder_ + "/" + name_(source), errno));
+  const int why = errno;
+  return failure(system_error("write " + folder_ + "/" + name_(source), why));
 }
 
 std::size_t OutputTails::longest_of(std::size_t node) const {

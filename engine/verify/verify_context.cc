@@ -109,12 +109,12 @@ bool note_if_lost(VerifyNode& node, const Error& error) {
   return true;
 }
 
-void keep_agents(VerifyContext& context) {
-  fan_out(context.nodes, context.options.workers, [](VerifyNode& node) {
-    if (!node.can_be_asked()) return;
-    if (const auto answered = node.ask(PingRequest{}); !answered) note_if_lost(node, answered.error());
-  });
+void keep_agent(VerifyNode& node) {
+  if (!node.can_be_asked()) return;
+  if (const auto answered = node.ask(PingRequest{}); !answered) note_if_lost(node, answered.error());
 }
+
+void keep_agents(VerifyContext& context) { fan_out(context.nodes, context.options.workers, keep_agent); }
 
 std::vector<HalfPair> half_pairs(const VerifyContext& context) {
   std::vector<HalfPair> pairs;

@@ -125,8 +125,10 @@ std::vector<Check> late_nodes(const VerifyContext& context, Level level);
 /// other error is the agent's own answer.
 bool note_if_lost(VerifyNode& node, const Error& error);
 
-/// Sends a sign of life to each agent that can be asked: an agent without a request for an hour ends. A node that does
-/// not answer is lost.
+/// Sends a sign of life to the node's agent, if it can be asked: an agent without a request for an hour ends. A node
+/// that does not answer is lost.
+void keep_agent(VerifyNode& node);
+/// keep_agent() for all nodes.
 void keep_agents(VerifyContext& context);
 
 /// Two halves of two nodes in one network.

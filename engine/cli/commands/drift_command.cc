@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <optional>
 
 #include "engine/cli/commands/commands.h"
 #include "engine/cli/commands/sync_command.h"
@@ -38,11 +39,13 @@ struct FinishedDrift {
 };
 
 Result<void> write_textfile(const std::string& path, const FinishedDrift& run) {
-  const MetricTimes written = times_at(path);
-  const std::int64_t now = std::time(nullptr);
-  if (is_outdated(run.began, written, now)) return {};
-  const bool all_read = exit_code(run.report) == ExitCode::kDone;
-  return replace_textfile(path, drift_metrics(run.report, {run.began, all_read ? now : written.last_success}));
+  return replace_textfile(path, [&]() -> std::optional<std::string> {
+    const MetricTimes written = times_at(path);
+    const std::int64_t now = std::time(nullptr);
+    if (is_outdated(run.began, written, now)) return std::nullopt;
+    const bool all_read = exit_code(run.report) == ExitCode::kDone;
+    return drift_metrics(run.report, {run.began, all_read ? now : written.last_success});
+  });
 }
 
 /// Writes the log and the metrics. False, after an error message, if one of them could not be written.

@@ -257,16 +257,24 @@ bool is_outdated(std::int64_t run_start, const MetricTimes& written, std::int64_
 }
 
 Result<void> replace_textfile(const std::string& path, const std::string& text, std::chrono::milliseconds patience) {
+  return replace_textfile(
+      path, [&] { return std::optional(text); }, patience);
+}
+
+Result<void> replace_textfile(const std::string& path, const std::function<std::optional<std::string>()>& text,
+                              std::chrono::milliseconds patience) {
   const auto temporary = temporary_of(path).string();
   const int file = open_alone(temporary, patience);
   if (file < 0) return failure(system_error("write " + path + " (through " + temporary + ")", errno));
-  auto replaced = ::ftruncate(file, 0) == 0 && ::fchmod(file, 0644) == 0
-                      ? write_all(file, text, path)
-                      : failure(system_error("write " + path, errno));
-  if (replaced && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    replaced = failure(system_error("write " + path, errno));
+  Result<void> replaced;
+  const auto made = text();
+  if (made) {
+    replaced = ::ftruncate(file, 0) == 0 && ::fchmod(file, 0644) == 0 ? write_all(file, *made, path)
+                                                                      : failure(system_error("write " + path, errno));
+    if (replaced && ::rename(temporary.c_str(), path.c_str()) != 0)
+      replaced = failure(system_error("write " + path, errno));
   }
-  if (!replaced) ::unlink(temporary.c_str());
+  if (!made || !replaced) ::unlink(temporary.c_str());
   ::close(file);
   return replaced;
 }

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,11 @@ bool is_outdated(std::int64_t run_start, const MetricTimes& written, std::int64_
 /// .NAME.new in the same directory. node_exporter ignores that name, and a run reuses the file of a killed run.
 /// Simultaneous runs take turns, and wait for at most `patience`. Errors: kFailed.
 Result<void> replace_textfile(const std::string& path, const std::string& text,
+                              std::chrono::milliseconds patience = std::chrono::seconds(30));
+
+/// As above. `text()` is called in this run's turn: until its end, no other run replaces the file. Without a text the
+/// file stays as it is.
+Result<void> replace_textfile(const std::string& path, const std::function<std::optional<std::string>()>& text,
                               std::chrono::milliseconds patience = std::chrono::seconds(30));
 
 }  // namespace sparkplan

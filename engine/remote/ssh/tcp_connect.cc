@@ -15,11 +15,11 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/core/text.h"
+#include "engine/core/threads.h"
 
 namespace sparkplan {
 namespace {
@@ -65,7 +65,9 @@ Result<std::shared_ptr<Lookup>> addresses_of(const std::string& name, std::uint1
   look_up(*lookup, name, std::to_string(port), AI_NUMERICHOST);
   if (lookup->code == 0) return lookup;
   lookup->over = false;
-  std::thread([lookup, name, port] { look_up(*lookup, name, std::to_string(port), AI_ADDRCONFIG); }).detach();
+  SPARK_TRY(auto asking,
+            start_thread([lookup, name, port] { look_up(*lookup, name, std::to_string(port), AI_ADDRCONFIG); }));
+  asking.detach();
   std::unique_lock lock(lookup->mutex);
   const bool over = lookup->done.wait_until(lock, stop, end, [&] { return lookup->over; });
   if (stop.stop_requested()) return failure(ErrorCode::kInterrupted, "stopped");

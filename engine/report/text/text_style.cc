@@ -96,6 +96,7 @@ std::string wrapped(const std::string& text, std::size_t indent, const TextStyle
 }
 
 std::vector<std::string> broken(std::string_view text, std::size_t width) {
+  width = std::max<std::size_t>(width, 1);
   std::vector<std::string> lines;
   std::string line;
   const auto end_line = [&] {

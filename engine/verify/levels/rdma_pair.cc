@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "engine/core/threads.h"
 #include "engine/doctor/rdma_bands.h"
 
 namespace sparkplan {
@@ -299,11 +299,14 @@ class PairMeasurement {
     context_.progress(a_.name(), "measuring the latency to " + b_.name());
     Result<RdmaLatencyReply> answering;
     {
-      const std::jthread other([&] {
+      const auto other = start_thread([&] {
         answering = b_.ask(RdmaLatencyRequest{way.to->session, false, kIterations}, kLongestLatency);
       });
-      const auto begun = a_.ask(RdmaLatencyRequest{way.from->session, true, kIterations}, kLongestLatency);
-      judge_latency_of(way, begun, check);
+      const auto measure = [&]() -> Result<RdmaLatencyReply> {
+        if (!other) return tl::unexpected<Error>(other.error());
+        return a_.ask(RdmaLatencyRequest{way.from->session, true, kIterations}, kLongestLatency);
+      };
+      judge_latency_of(way, measure(), check);
     }
     if (!answering && check.status == CheckStatus::kPass) {
       explain(check, b_, way.way->to->device->name, answering.error());

@@ -180,6 +180,20 @@ TEST_CASE("concurrent runs leave the complete text of one of them") {
   CHECK(text == std::string(kLength, text.at(0)));
 }
 
+TEST_CASE("a run decides in its turn whether it replaces the metrics: meanwhile no other run does") {
+  const test::ScratchDirectory folder;
+  const auto path = (folder / "drift.prom").string();
+  const auto now = [&](const std::optional<std::string>& text) {
+    return replace_textfile(path, [&] {
+      CHECK_FALSE(replace_textfile(path, "of another run\n", std::chrono::milliseconds(0)));
+      return text;
+    });
+  };
+  REQUIRE(now("first\n"));
+  REQUIRE(now(std::nullopt));
+  CHECK(folder.tree() == std::map<std::string, std::string>{{"/drift.prom", std::to_string(0644) + " first\n"}});
+}
+
 TEST_CASE("a link at the metrics file's temporary path is not followed") {
   const test::ScratchDirectory folder;
   folder.write("/precious", "text");
