@@ -63,7 +63,10 @@ void PlanRun::foresee() {
     found[node.place] = ask_for_warnings(session_, planned, request, kWords);
   });
   for (auto& warnings : found) {
-    for (auto& warning : warnings) add_finding(std::move(warning));
+    for (auto& warning : warnings) {
+      if (warning.where.known()) about_one_change_.push_back(warning);
+      add_finding(std::move(warning));
+    }
   }
 }
 

@@ -79,6 +79,8 @@ class Planning {
   const std::deque<PlannedNode>& nodes() const { return nodes_; }
   /// Findings of the newest plan. Effects of an apply are added.
   const std::vector<Diagnostic>& findings() const { return findings_; }
+  /// The findings() about one change that will fail or take no effect. They cause nothing elsewhere.
+  const std::vector<Diagnostic>& about_one_change() const { return about_one_change_; }
   void add_finding(Diagnostic finding) { findings_.push_back(std::move(finding)); }
   NodeReport report_on(const PlannedNode& node) const;
   /// The result of planning.
@@ -97,6 +99,7 @@ class Planning {
   FleetSession& session_;
   std::deque<PlannedNode> nodes_;
   std::vector<Diagnostic> findings_;
+  std::vector<Diagnostic> about_one_change_;
 
  private:
   Report report(const std::function<NodeReport(const FleetNode&)>& describe) const;

@@ -126,7 +126,7 @@ void leave_out_unresolved(PlannedNode& planned, const NodePlan& saved, const Dia
 }
 
 /// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
-/// Another node's claim must not stop the whole node.
+/// Another node's claim must not stop the whole node. A file server can word what its clients foresee of one change.
 void compare_findings(Planning& planning, const SavedPlan& saved) {
   FleetSession& session = planning.session();
   const auto now = planning.report().diagnostics;
@@ -143,7 +143,7 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
     });
     const auto due_to_others = planning.due_to_others(planned, added);
     for (const Diagnostic& finding : added) {
-      if (contains(due_to_others, finding)) {
+      if (contains(due_to_others, finding) || contains(planning.about_one_change(), finding)) {
         leave_out_concerned(planned, find_node(saved, node.name())->plan, finding);  // Other nodes are skipped by now.
       } else {
         session.give_up(planned.node, stale_plan("a finding is not in the plan: " + finding.message));

@@ -11,6 +11,7 @@ namespace {
 using test::FleetBench;
 using test::kManifestFile;
 
+constexpr auto kUnitFile = "/etc/systemd/system/tune.service";
 constexpr const char* kUnits = "units: [{name: tune.service, content: \"[Service]\\nExecStart=/opt/tune\\n\"}]\n";
 
 /// The warnings that are shown before the question whether to apply.
@@ -60,6 +61,27 @@ TEST_CASE("findings: what the controller has found comes before what nodes repor
   REQUIRE(shown.size() == 4);
   CHECK(shown[0].code == "roster.unsupported-member");
   for (std::size_t i = 1; i < shown.size(); ++i) CHECK(shown[i].code == "systemd_unit.no-program");
+}
+
+TEST_CASE("a warning that a saved plan does not show leaves out only the change that will take no effect") {
+  FleetBench bench(2);
+  bench.sections = std::string(kUnits) + "sysctl: {vm.swappiness: 10}\n";
+  for (const std::size_t node : {1U, 2U}) {
+    bench.root(node).write("/opt/tune", "#!/bin/sh\n");
+    std::filesystem::permissions(bench.root(node) / "/opt/tune", std::filesystem::perms::owner_all);
+  }
+  const SavedPlan plan = bench.saved_plan();
+  bench.root(1).remove("/opt/tune");
+  bench.options.saved_plan = &plan;
+  const Report report = bench.apply();
+  CHECK(test::exit_of(report) == 5);
+  const auto& blocked = report.nodes.front().plan.blocked;
+  REQUIRE(blocked.size() == 1);
+  CHECK(blocked.front().id == ResourceId{"systemd_unit", "tune.service"});
+  CHECK(blocked.front().error.message.starts_with("a finding is not in the plan: tune.service cannot start"));
+  CHECK_FALSE(bench.root(1).exists(kUnitFile));
+  CHECK(bench.root(1).exists(test::kSysctlFile));
+  CHECK(bench.root(2).exists(kUnitFile));
 }
 
 TEST_CASE("drift does not ask") {
