@@ -25,7 +25,7 @@ void __verbose_terminate_handler() { std::abort(); }
 namespace {
 
 int usage() {
-  std::fputs("usage: agent --stdio [--root DIRECTORY] | --rollback RUN | --recover RUN\n", stderr);
+  std::fputs("usage: agent --stdio [--root DIRECTORY] | --rollback RUN | --recover RUN | --forget RUN\n", stderr);
   return 64;
 }
 
@@ -35,11 +35,18 @@ int outcome(const sparkplan::Result<void>& result) {
   return 1;
 }
 
-/// Ends a change on trial, when a timer or a boot starts the agent.
-sparkplan::Result<void> end_trial(const std::string& how, const std::string& run) {
+using EndTrial = decltype(&sparkplan::roll_back_by_timer);
+
+/// How a timer, a boot or a person at the console ends a change on trial. Null for other words.
+EndTrial end_of_trial(const std::string& how) {
+  if (how == "--rollback") return sparkplan::roll_back_by_timer;
+  if (how == "--recover") return sparkplan::recover_at_boot;
+  return how == "--forget" ? sparkplan::forget_failed_rollback : nullptr;
+}
+
+sparkplan::Result<void> end_trial(EndTrial end, const std::string& run) {
   SPARK_TRY(auto node, sparkplan::LocalNode::open("/"));
   sparkplan::SystemdRollbackTimer timer;
-  const auto end = how == "--rollback" ? sparkplan::roll_back_by_timer : sparkplan::recover_at_boot;
   return end(run, sparkplan::builtin_registry(), node, timer);
 }
 
@@ -53,9 +60,9 @@ int main(int argc, char** argv) {
 #endif
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   std::string root = "/";
-  const bool ends_trial = arguments.size() == 2 && (arguments[0] == "--rollback" || arguments[0] == "--recover");
-  if (!ends_trial && (arguments.empty() || arguments[0] != "--stdio")) return usage();
-  if (ends_trial) {
+  const EndTrial end = arguments.size() == 2 ? end_of_trial(arguments[0]) : nullptr;
+  if (end == nullptr && (arguments.empty() || arguments[0] != "--stdio")) return usage();
+  if (end != nullptr) {
     root = "/";
   } else if (arguments.size() == 3 && arguments[1] == "--root") {
     root = arguments[2];
@@ -71,7 +78,7 @@ int main(int argc, char** argv) {
   // Programs get a fixed environment, independent of sudo and sshd.
   ::setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
   ::setenv("LC_ALL", "C.UTF-8", 1);
-  if (ends_trial) return outcome(end_trial(arguments[0], arguments[1]));
+  if (end != nullptr) return outcome(end_trial(end, arguments[1]));
   utsname system{};
   if (::uname(&system) == 0) {
     if (const auto known = sparkplan::check_kernel(system.release); !known) return outcome(known);

@@ -8,6 +8,15 @@ constexpr std::size_t kMostTrialTargets = 65'536;
 
 }  // namespace
 
+std::string repair_words(const std::vector<std::string>& manual_commands) {
+  std::string words;
+  for (std::size_t i = 0; i < manual_commands.size(); ++i) {
+    words += i == 0 ? "run on the node, as root: " : i == 1 ? "; if that fails: " : " && ";
+    words += manual_commands[i];
+  }
+  return words;
+}
+
 void list_fields(FieldVisitor& field, TransactionReport& report) {
   field("run", report.run, kShortText);
   field("state", report.state, kRequired);

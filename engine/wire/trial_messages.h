@@ -34,9 +34,11 @@ struct TransactionReport {
   bool at_work = false;           ///< Its steps are being carried out or undone now.
   bool undone = false;            ///< Of kRolledBack: the earlier state is restored.
   std::string reason;             ///< Of kRolledBack and kRollbackFailed.
-  /// Of kRollbackFailed: the commands that an administrator would have to enter.
+  /// Of kRollbackFailed, for an administrator: the first command retries, the others are for a retry that fails.
   std::vector<std::string> manual_commands;
 };
+/// "run on the node, as root: RETRY; if that fails: COMMAND && COMMAND". Empty without commands.
+std::string repair_words(const std::vector<std::string>& manual_commands);
 inline constexpr std::size_t kMostManualCommands = 1000;
 
 /// The state of the transaction; nothing without one.

@@ -19,6 +19,8 @@ constexpr milliseconds kToolDeadline{30'000};
 /// networkd configures in the background: well below a second for static addresses.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPatienceForTheRenderer{2'000};
+/// The kernel shows at once what netlink has set. A renderer may still change it.
+constexpr milliseconds kPatienceForNetlink{2'000};
 
 bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
 bool is_ipv6_link_local(const std::string& address) { return address.starts_with("fe80:"); }
@@ -123,7 +125,8 @@ Error not_shown(const std::string& interface, const Value& wanted, Renderer rend
                    ? "nmcli device show " + interface + " and journalctl -u NetworkManager show details"
                    : "networkctl status " + interface + " and journalctl -u systemd-networkd show details";
   if (link.mtu != wanted.integer_or("mtu", link.mtu)) {
-    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", link.mtu)), link.up, link.addresses};
+    LinkState only_mtu{interface, static_cast<int>(wanted.integer_or("mtu", link.mtu)), link.up,
+                       without_acquired(link, {}).addresses};
     if (auto tried = node.restore_link(only_mtu); !tried) {
       error.message = "the driver of " + interface + " refuses MTU " + std::to_string(only_mtu.mtu) + ": " +
                       tried.error().describe();
@@ -159,7 +162,8 @@ Result<void> set_mtu_beside_network_manager(const std::string& interface, const 
   SPARK_CHECK(take_down_generated(interface, node));
   SPARK_TRY(const auto link, find_link(interface, node));
   if (!link) return failure(ErrorCode::kNotFound, "there is no interface " + interface + " any more");
-  const LinkState state{interface, static_cast<int>(after.integer_or("mtu", link->mtu)), true, link->addresses};
+  const LinkState state{interface, static_cast<int>(after.integer_or("mtu", link->mtu)), true,
+                        without_acquired(*link, {}).addresses};
   SPARK_CHECK(node.restore_link(state));
   const Value wanted = Value::map({{"mtu", state.mtu}, {"up", true}});
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
@@ -181,29 +185,23 @@ Result<void> have_network_manager_do_it(const std::string& interface, const Valu
 struct WayBack {
   bool by_netplan = false;  ///< A netplan file configures the interface, ours or another one.
   bool by_profile = false;  ///< NetworkManager activates the profile that was active before ours.
+  milliseconds patience{0};
 };
-
-/// Without a carrier, NetworkManager refuses profiles that wait for DHCP or a peer, and activates them when it comes.
-Result<void> unless_without_carrier(Result<void> up, const std::string& interface, const NodeReader& node) {
-  if (up) return up;
-  SPARK_TRY(const auto link, find_link(interface, node));
-  return !link || link->carrier ? up : Result<void>();
-}
 
 Result<WayBack> ask_renderer_for(const std::string& interface, const Value* profile, Node& node) {
   SPARK_TRY(const bool networkd, node.is_there(generated_for_networkd(interface)));
   if (networkd) {
     SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
-    return WayBack{true, false};
+    return WayBack{true, false, kPatienceForTheRenderer};
   }
   SPARK_TRY(const bool network_manager, node.is_there(generated_for_network_manager(interface)));
   if (network_manager) {
-    SPARK_CHECK(unless_without_carrier(bring_up_generated(interface, node), interface, node));
-    return WayBack{true, false};
+    SPARK_CHECK(begin_generated(interface, node));
+    return WayBack{true, false, kPatience};
   }
   if (profile == nullptr) return WayBack{};
-  SPARK_CHECK(unless_without_carrier(bring_up_again(profile->text_or("uuid", ""), interface, node), interface, node));
-  return WayBack{false, true};
+  SPARK_CHECK(bring_up_again(profile->text_or("uuid", ""), interface, node));
+  return WayBack{false, true, kPatience};
 }
 
 /// Without our profile, NetworkManager would activate another one that was not active before. If that one waited for an
@@ -218,6 +216,8 @@ Result<void> keep_network_manager_off(const std::string& interface, const Value&
 Result<void> put_back(const std::string& interface, const Value& before, Node& node) {
   Value wanted = before;
   wanted.erase(kProfileBefore);
+  // The renderer asks its neighbours for such an address: whether it gets one is up to them.
+  if (wanted.boolean_or("link_local", false)) wanted.erase("link_local");
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   SPARK_TRY(const auto there, find_link(interface, node));
   if (!there) return {};  // Nothing to restore: the interface is gone.
@@ -226,13 +226,13 @@ Result<void> put_back(const std::string& interface, const Value& before, Node& n
   // The other netplan file applies, not the state before ours.
   if (way.by_netplan && !ours) return {};
   if (!way.by_netplan && !way.by_profile) SPARK_CHECK(keep_network_manager_off(interface, wanted, node));
-  const auto patience = way.by_profile ? kPatience : way.by_netplan ? kPatienceForTheRenderer : milliseconds(0);
-  SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node, SettledBy::kTime, Besides::kAcquired));
+  SPARK_TRY(const bool done, settles_as(interface, wanted, way.patience, node, SettledBy::kTime, Besides::kAcquired));
   if (done) return {};
   SPARK_TRY(const auto now, find_link(interface, node));
   if (!now) return {};
-  SPARK_CHECK(node.restore_link(state_for_netlink(interface, wanted, *now)));
-  SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node, SettledBy::kTime, Besides::kAcquired));
+  SPARK_CHECK(node.restore_link(state_for_netlink(interface, before, *now)));
+  SPARK_TRY(const bool settled,
+            settles_as(interface, wanted, kPatienceForNetlink, node, SettledBy::kTime, Besides::kAcquired));
   if (settled) return {};
   return failure(ErrorCode::kVerifyFailed, interface + " did not return to its earlier state: " + describe(wanted),
                  "networkctl status " + interface + " and nmcli device show what keeps changing it");
@@ -256,8 +256,7 @@ Value encode_link_state(const LinkFacts& link) {
 
 LinkFacts without_acquired(LinkFacts link, const std::vector<std::string>& kept) {
   std::erase_if(link.addresses, [&](const std::string& address) {
-    const bool stays = is_ipv4_link_local(address) || std::ranges::find(kept, address) != kept.end();
-    return !stays && link.acquired.contains(address);
+    return link.acquired.contains(address) && std::ranges::find(kept, address) == kept.end();
   });
   return link;
 }

@@ -32,7 +32,8 @@ ArtifactId link_artifact(const std::string& interface);
 Observation observe_link(const std::string& interface, const NodeReader& node);
 /// With all addresses but those of fe80::/64.
 Value encode_link_state(const LinkFacts& link);
-/// The link without its acquired addresses, except for `kept` and those of 169.254.0.0/16.
+/// The link without its acquired addresses, except for `kept`. An address that a renderer has chosen from
+/// 169.254.0.0/16 has no end, so it is not acquired; one of a DHCP server is.
 LinkFacts without_acquired(LinkFacts link, const std::vector<std::string>& kept);
 
 /// The kernel state that `stanza` asks for. Settings that the stanza does not manage stay as in `now`.

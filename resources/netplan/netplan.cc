@@ -196,18 +196,22 @@ class NetplanType final : public ResourceType {
     return as_artifact(observe_link(artifact.name, node));
   }
 
-  /// A step that leaves the addresses as they are leaves them to others. No step needs a foreign profile to be active.
+  /// A step that leaves the addresses as they are leaves them to others. One that sets another MTU sets it whatever the
+  /// MTU is by then: a DHCP server can name one. No step needs a foreign profile to be active.
   bool may_begin_on(const Step& step, const Observation& now) const override {
     if (step.artifact.kind != kLinkKind) return false;
     Value before = present_value(step.before);
     Value shown = present_value(now);
-    for (const char* const field : {"addresses", "link_local"}) {
+    const auto leave_out = [&](const char* field, bool changes) {
       const Value* then = before.find(field);
       const Value* after = present_value(step.after).find(field);
-      if (then == nullptr || after == nullptr || *then != *after) continue;
+      if (then == nullptr || after == nullptr || (*then != *after) != changes) return;
       before.erase(field);
       shown.erase(field);
-    }
+    };
+    leave_out("addresses", false);
+    leave_out("link_local", false);
+    leave_out("mtu", true);
     // Whether NetworkManager's own profile is active yet depends on a neighbour's DHCP or router advertisements.
     if ((before.find(kProfileBefore) == nullptr) != (shown.find(kProfileBefore) == nullptr)) {
       before.erase(kProfileBefore);

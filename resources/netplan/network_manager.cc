@@ -1,6 +1,7 @@
 #include "resources/netplan/network_manager.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "engine/core/text.h"
@@ -12,8 +13,12 @@ constexpr std::chrono::milliseconds kQueryDeadline{10'000};
 constexpr std::chrono::milliseconds kDeadline{30'000};
 /// An IPv4 link-local address takes five seconds of duplicate detection.
 constexpr const char* kActivationSeconds = "15";
+/// A profile with addresses of its own becomes active within a second or two.
+constexpr const char* kSecondsForOwnAddresses = "5";
 
 /// Exit statuses of nmcli(1).
+constexpr int kTimedOut = 3;
+constexpr int kNotActivated = 4;
 constexpr int kNotThere = 10;
 constexpr int kNotRunning = 8;
 
@@ -40,6 +45,19 @@ Result<bool> tell_if_there(const std::vector<std::string>& argv, Node& node) {
   return failure(failed(argv, *output));
 }
 
+/// Begins to activate a profile. Whether it becomes active is not up to this node: a profile may wait for a carrier,
+/// for a DHCP server, or for an address that no neighbour uses.
+Result<void> begin_to_activate(const std::string& uuid, const std::string& interface, const std::string& seconds,
+                               Node& node) {
+  const std::vector<std::string> argv{"nmcli", "--wait", seconds,  "connection", "up",
+                                      "uuid",  uuid,     "ifname", interface};
+  SPARK_TRY(const auto output, if_there(node.run(argv, kDeadline)));
+  if (!output) return {};
+  constexpr std::array<int, 5> kNoFailure{0, kTimedOut, kNotActivated, kNotThere, kNotRunning};
+  return std::ranges::find(kNoFailure, output->exit_status) != kNoFailure.end() ? Result<void>()
+                                                                                : failure(failed(argv, *output));
+}
+
 /// One line per profile, as words. Empty if NetworkManager is missing or does not run.
 Result<std::vector<std::vector<std::string>>> profiles(const std::string& fields, bool active, const NodeReader& node) {
   std::vector<std::string> argv{"nmcli", "-t", "-f", fields, "connection", "show"};
@@ -60,6 +78,23 @@ bool is_read_from_the_kernel(const std::string& file, const NodeReader& node) {
   if (!text) return false;
   const auto lines = split_lines(*text);
   return std::ranges::find(lines, "external=true") != lines.end();
+}
+
+/// The UUID of the profile that netplan has generated for the interface, which may start by itself from now on.
+/// Errors: kNotFound if NetworkManager does not know it or the interface.
+Result<std::string> prepare_generated(const std::string& interface, Node& node) {
+  SPARK_TRY(const auto lines, profiles("UUID,FILENAME", false, node));
+  const std::string file = generated_for_network_manager(interface);
+  const auto ours =
+      std::ranges::find_if(lines, [&](const auto& words) { return words.size() == 2 && words[1] == file; });
+  if (ours == lines.end()) {
+    return failure(ErrorCode::kNotFound, "NetworkManager has not loaded the profile in " + file,
+                   "journalctl -u NetworkManager shows why");
+  }
+  // leave_alone() may still apply: without this, the profile would not start again after the cable was out.
+  SPARK_TRY(const bool there, tell_if_there({"nmcli", "device", "set", interface, "autoconnect", "yes"}, node));
+  if (!there) return failure(ErrorCode::kNotFound, "NetworkManager does not know the interface " + interface);
+  return ours->front();
 }
 
 }  // namespace
@@ -110,20 +145,14 @@ Result<void> load_profiles(const std::vector<std::string>& files, Node& node) {
 }
 
 Result<void> bring_up_generated(const std::string& interface, Node& node) {
-  SPARK_TRY(const auto lines, profiles("UUID,FILENAME", false, node));
-  const std::string file = generated_for_network_manager(interface);
-  const auto ours =
-      std::ranges::find_if(lines, [&](const auto& words) { return words.size() == 2 && words[1] == file; });
-  if (ours == lines.end()) {
-    return failure(ErrorCode::kNotFound, "NetworkManager has not loaded the profile in " + file,
-                   "journalctl -u NetworkManager shows why");
-  }
-  // leave_alone() may still apply: without this, the profile would not start again after the cable was out.
-  SPARK_TRY(const bool there, tell_if_there({"nmcli", "device", "set", interface, "autoconnect", "yes"}, node));
-  if (!there) return failure(ErrorCode::kNotFound, "NetworkManager does not know the interface " + interface);
   // By its UUID: a foreign profile may have the same name.
-  return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "up", "uuid", ours->front(), "ifname", interface},
-               node);
+  SPARK_TRY(const std::string uuid, prepare_generated(interface, node));
+  return nmcli({"nmcli", "--wait", kActivationSeconds, "connection", "up", "uuid", uuid, "ifname", interface}, node);
+}
+
+Result<void> begin_generated(const std::string& interface, Node& node) {
+  SPARK_TRY(const std::string uuid, prepare_generated(interface, node));
+  return begin_to_activate(uuid, interface, kSecondsForOwnAddresses, node);
 }
 
 Result<void> take_down_generated(const std::string& interface, Node& node) {
@@ -136,9 +165,7 @@ Result<void> take_down_generated(const std::string& interface, Node& node) {
 }
 
 Result<void> bring_up_again(const std::string& uuid, const std::string& interface, Node& node) {
-  const std::vector<std::string> argv{"nmcli", "--wait", "0", "connection", "up", "uuid", uuid, "ifname", interface};
-  const auto told = tell_if_there(argv, node);
-  return told ? Result<void>() : failure(told.error());
+  return begin_to_activate(uuid, interface, "0", node);
 }
 
 Result<void> leave_alone(const std::string& interface, Node& node) {

@@ -41,11 +41,16 @@ Result<void> load_profiles(const std::vector<std::string>& files, Node& node);
 /// Errors: kNotFound if NetworkManager does not know it or the interface; kFailed with nmcli's message.
 Result<void> bring_up_generated(const std::string& interface, Node& node);
 
+/// Begins to activate that profile, and waits for it for 5 s at most. Whether it becomes active is no failure: that may
+/// depend on a carrier, on a DHCP server, or on the neighbours' addresses. Errors: kNotFound if NetworkManager does not
+/// know it or the interface; kFailed with nmcli's message.
+Result<void> begin_generated(const std::string& interface, Node& node);
+
 /// Deactivates the profile that netplan has generated for the interface, if it is active there. NetworkManager then
 /// activates another one if it has one. Errors: kFailed with nmcli's message.
 Result<void> take_down_generated(const std::string& interface, Node& node);
 
-/// Activates an earlier profile without waiting for it: a DHCP server may not answer. A missing profile is no failure.
+/// As begin_generated(), for an earlier profile, and without waiting. A missing one is no failure either.
 /// Errors: kFailed with nmcli's message.
 Result<void> bring_up_again(const std::string& uuid, const std::string& interface, Node& node);
 

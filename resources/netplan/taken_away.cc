@@ -7,6 +7,7 @@
 #include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
 #include "engine/core/tree.h"
+#include "engine/model/address.h"
 
 namespace sparkplan::netplan {
 namespace {
@@ -95,9 +96,6 @@ std::map<std::string, std::string> lines_in(std::string_view text) {
 
 bool is_link_local(std::string_view address) { return address.starts_with("fe80:") || address.starts_with("169.254."); }
 
-/// Where no file sets it, such an address is most often one of a router advertisement, and may change at any moment.
-bool is_version_6(std::string_view address) { return address.find(':') != std::string_view::npos; }
-
 void add_live_routes(const std::string& interface, const Facts& own, Entries& entries) {
   for (const RouteFacts& route : own.host.routes) {
     // The kernel's own routes go with the addresses. Those that routers advertise change by themselves.
@@ -176,6 +174,7 @@ std::optional<Diagnostic> what_goes(const ObservedPort& port, const Stanza& stan
   }
   if (competes && port.link != nullptr) {
     for (const std::string& address : port.link->addresses) {
+      // Where no file sets an IPv6 address, most often a router advertised it, and it may change at any moment.
       if (!is_link_local(address) && !is_version_6(address)) entries.add_address(address);
     }
   }

@@ -15,6 +15,7 @@ using Words = std::vector<std::string>;
 
 /// The state of NetworkManager: one file per interface with the path of its active profile.
 const std::string kState = "/run/NetworkManager/fake-active";
+const std::string kRefusing = "/run/NetworkManager/fake-refusing";
 const std::string kStopped = "/run/NetworkManager/fake-stopped";
 
 CommandOutput nmcli_failed(int status, std::string why) { return {status, {}, "Error: " + std::move(why)}; }
@@ -78,6 +79,8 @@ Result<CommandOutput> bring_up(FakeNode& node, const std::string& uuid, const st
   const std::string text = node.text_of(*file).value_or("");
   const auto stanzas = netplan::parse_file(text);
   const bool waits_for_dhcp = !(stanzas && stanzas->contains(interface)) && setting(text, "address1", "").empty();
+  if (node.text_of(kRefusing))
+    return nmcli_failed(4, "Connection activation failed: IP configuration could not be reserved");
   if (waits_for_dhcp && !link->carrier) return nmcli_failed(4, "Connection activation failed: device has no carrier");
   link->up = true;
   link->addresses.clear();
@@ -149,6 +152,8 @@ Result<CommandOutput> nmcli(const FakeNode::Call& call) {
 void install_fake_network_manager(FakeNode& node) { node.add_program("nmcli", nmcli); }
 
 void stop_fake_network_manager(FakeNode& node) { node.put_file(kStopped, ""); }
+
+void refuse_activations(FakeNode& node) { node.put_file(kRefusing, ""); }
 
 void make_active(FakeNode& node, const std::string& interface, const std::string& file) {
   node.put_file(kState + "/" + interface, file);

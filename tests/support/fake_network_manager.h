@@ -14,6 +14,9 @@ void install_fake_network_manager(FakeNode& node);
 /// `nmcli` stays installed, and reports that NetworkManager is not running.
 void stop_fake_network_manager(FakeNode& node);
 
+/// From now on, NetworkManager activates no profile: a neighbour answers for each address.
+void refuse_activations(FakeNode& node);
+
 /// Activates `file` on the interface without `nmcli`, as if before the test.
 void make_active(FakeNode& node, const std::string& interface, const std::string& file);
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <ctime>
 
+#include "engine/core/text.h"
+
 namespace sparkplan {
 
 std::string utc_now() { return utc_time(std::time(nullptr)); }
@@ -20,6 +22,11 @@ std::int64_t seconds_since_boot() {
   std::timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return now.tv_sec;
+}
+
+std::string boot_id(const NodeReader& node) {
+  const auto text = node.read_file("/proc/sys/kernel/random/boot_id");
+  return text ? std::string(trim(*text)) : std::string();
 }
 
 }  // namespace sparkplan

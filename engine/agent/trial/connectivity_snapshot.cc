@@ -6,6 +6,7 @@
 
 #include "engine/agent/kernel/netlink.h"
 #include "engine/agent/node/utc_time.h"
+#include "engine/model/address.h"
 
 namespace sparkplan {
 namespace {
@@ -20,6 +21,7 @@ constexpr milliseconds kPause{100};
 /// The record is the node's own, and lists the state that existed: it must never be too long to be read again.
 constexpr ListRule kOwnRecord = kOptional.at_most(std::size_t{1} << 20);
 constexpr std::size_t kLongestFilter = std::size_t{4} << 20;
+constexpr std::size_t kMostRenewedRoutes = 1000;
 
 bool is_kernels_own(const std::string& address) { return address.starts_with("fe80:"); }
 
@@ -27,8 +29,6 @@ bool is_kernels_own(const std::string& address) { return address.starts_with("fe
 constexpr std::int64_t kForTheClient = 3600;
 /// A router advertises its prefixes and routes at least each half hour. Source: RFC 4861, 6.2.1, MaxRtrAdvInterval.
 constexpr std::int64_t kUntilNextAdvertisement = 1800;
-
-bool is_version_6(const std::string& address) { return address.find(':') != std::string::npos; }
 
 std::string without_prefix(const std::string& address) { return address.substr(0, address.find('/')); }
 
@@ -73,13 +73,13 @@ Result<void> restore_filter(const std::string& filter, LocalNode& node) {
   return failure(ErrorCode::kFailed, "nft rejects the rules from before the change: " + output.standard_error);
 }
 
-Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node) {
+Result<std::vector<std::string>> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node) {
   for (milliseconds waited{0}; waited < kPatience; waited += kPause) {
     SPARK_TRY(const auto links, node.links());
     const bool all = std::all_of(snapshot.links.begin(), snapshot.links.end(),
                                  [&](const LinkState& wanted) { return shows(wanted, links); });
     SPARK_TRY(const auto routes, read_routes());
-    if (all && missing_routes(snapshot, routes).empty()) return {};
+    if (all && missing_routes(snapshot, routes).empty()) return std::vector<std::string>();
     // Interfaces without a renderer do not recover by themselves. Their state and MTU are restored first.
     for (const LinkState& wanted : snapshot.links) {
       const LinkFacts* link = find_link(wanted.name, links);
@@ -98,13 +98,15 @@ Result<void> restore_links(const ConnectivitySnapshot& snapshot, LocalNode& node
   }
   SPARK_TRY(const auto routes, read_routes());
   SPARK_TRY(const auto restored, node.links());
+  std::vector<std::string> left;
   for (const KernelRoute& route : missing_routes(snapshot, routes)) {
     const auto wanted = as_added(route, restored);
-    if (!wanted) continue;
-    auto added = add_route(*wanted);
-    if (!added && !may_be_missing(route, snapshot, restored)) return added;
+    const auto added = wanted ? add_route(*wanted) : Result<void>();
+    if (added) continue;
+    if (!may_be_missing(route, snapshot, restored)) return tl::unexpected<Error>(added.error());
+    if (!is_renewed(route)) left.push_back("the route " + route.destination + " through " + route.interface);
   }
-  return {};
+  return left;
 }
 
 }  // namespace
@@ -115,8 +117,8 @@ std::optional<std::string> filter_of(const Result<CommandOutput>& listed) {
   return listed->standard_output;
 }
 
-ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now) {
-  const std::int64_t passed = now - snapshot.taken_at;
+ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now, const std::string& boot) {
+  const std::int64_t passed = snapshot.boot.empty() || snapshot.boot == boot ? now - snapshot.taken_at : -1;
   for (LinkState& link : snapshot.links) {
     for (auto& [address, seconds] : link.lifetimes) {
       seconds = passed < 0 ? 0 : seconds - passed;
@@ -167,22 +169,29 @@ std::vector<KernelRoute> routes_to_restore(std::vector<KernelRoute> routes, cons
   std::erase_if(routes, [&](const KernelRoute& route) {
     return !connection.contains(route.interface) && (!changed.contains(route.interface) || is_renewed(route));
   });
+  std::size_t renewed = 0;
+  std::erase_if(routes, [&](const KernelRoute& route) { return is_renewed(route) && ++renewed > kMostRenewedRoutes; });
   return routes;
 }
 
 bool may_be_missing(const KernelRoute& route, const ConnectivitySnapshot& snapshot,
                     const std::vector<LinkFacts>& links) {
-  const LinkFacts* link = find_link(route.interface, links);
-  if (link == nullptr || is_renewed(route)) return true;
+  return find_link(route.interface, links) == nullptr || is_renewed(route) ||
+         is_beside_connection(route.interface, snapshot, links);
+}
+
+bool is_beside_connection(const std::string& interface, const ConnectivitySnapshot& snapshot,
+                          const std::vector<LinkFacts>& links) {
   const bool of_connection =
-      std::ranges::any_of(snapshot.links, [&](const LinkState& one) { return one.name == route.interface; });
-  return !of_connection && !link->carrier;
+      std::ranges::any_of(snapshot.links, [&](const LinkState& one) { return one.name == interface; });
+  return !of_connection && find_link(interface, links) != nullptr;
 }
 
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node) {
   ConnectivitySnapshot snapshot;
   snapshot.connection = node.connection_address();
   snapshot.taken_at = seconds_since_boot();
+  snapshot.boot = boot_id(node);
   SPARK_TRY(const auto links, node.links());
   const auto names = links_below(links_with_address(node.connection_address(), links), links);
   for (const LinkFacts& link : links) {
@@ -198,10 +207,11 @@ Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNod
   return snapshot;
 }
 
-Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node) {
+Result<std::vector<std::string>> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node) {
   auto let_in = snapshot.filter ? restore_filter(*snapshot.filter, node) : Result<void>();
-  SPARK_CHECK(restore_links(still_due(snapshot, seconds_since_boot()), node));
-  return let_in;
+  SPARK_TRY(auto left, restore_links(still_due(snapshot, seconds_since_boot(), boot_id(node)), node));
+  SPARK_CHECK(std::move(let_in));
+  return left;
 }
 
 void list_fields(FieldVisitor& field, LinkState& link) {
@@ -228,6 +238,7 @@ void list_fields(FieldVisitor& field, ConnectivitySnapshot& snapshot) {
   field("filter", snapshot.filter, kOptional.no_longer_than(kLongestFilter));
   field("connection", snapshot.connection);
   field("taken_at", snapshot.taken_at);
+  field("boot", snapshot.boot);
 }
 
 }  // namespace sparkplan

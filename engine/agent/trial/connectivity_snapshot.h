@@ -29,13 +29,15 @@ struct ConnectivitySnapshot {
   std::string connection = {};
   /// seconds_since_boot() of that moment.
   std::int64_t taken_at = 0;
+  /// The kernel's id of that boot; empty in a record of an earlier version.
+  std::string boot = {};
 };
 
 /// Pure. What of the snapshot has to be there `now`, in seconds since the boot: without the addresses that have ended
 /// since, and with the rest of the lifetime of the others. The address of our connection gets an hour at least,
 /// because its DHCP client may still be at work. In another boot than that of the snapshot, no other address with an
-/// end is left.
-ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now);
+/// end is left. `boot`: the id of this boot.
+ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now, const std::string& boot);
 
 /// Pure. True if the interface has these settings and addresses, and no other address that is not acquired. A missing
 /// interface cannot be restored, so it counts as restored.
@@ -47,13 +49,15 @@ bool shows(const LinkState& wanted, const std::vector<LinkFacts>& links);
 std::optional<KernelRoute> as_added(KernelRoute route, const std::vector<LinkFacts>& links);
 
 /// Pure. Of `routes`, those that a rollback has to restore: through the interfaces of `connection`, and through
-/// `changed`, without routes there that a DHCP client or router brings back by itself.
+/// `changed`, without routes there that a DHCP client or router brings back by itself. A router may advertise any
+/// number of routes: at most the first 1000 of them are among these.
 std::vector<KernelRoute> routes_to_restore(std::vector<KernelRoute> routes, const std::set<std::string>& connection,
                                            const std::set<std::string>& changed);
 
 /// Pure. True if it is no failure of a rollback that the route could not be added. A missing interface has no routes. A
-/// gateway that was reached by an address that has ended is unreachable. Without a carrier, an interface other than
-/// those of our connection has no addresses yet: its renderer adds them and the route when the carrier comes.
+/// gateway that was reached by an address that has ended is unreachable. An interface other than those of our
+/// connection may have no address yet, because its carrier or its DHCP server is missing: its renderer adds both when
+/// it has one.
 bool may_be_missing(const KernelRoute& route, const ConnectivitySnapshot& snapshot,
                     const std::vector<LinkFacts>& links);
 
@@ -64,9 +68,14 @@ std::optional<std::string> filter_of(const Result<CommandOutput>& listed);
 /// interface drops routes added by hand. Errors: kFailed.
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node);
 
-/// Restores the changed parts that do not recover by themselves within a few seconds.
-/// Errors: kFailed with the parts that could not be restored.
-Result<void> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node);
+/// True if an interface of this name is there and does not carry our connection, so that its state does not decide
+/// whether the node can be reached.
+bool is_beside_connection(const std::string& interface, const ConnectivitySnapshot& snapshot,
+                          const std::vector<LinkFacts>& links);
+
+/// Restores the changed parts that do not recover by themselves within a few seconds. Returns the parts that are left
+/// to the renderers: "the route 10.5.0.0/16 through eth1". Errors: kFailed with the parts that could not be restored.
+Result<std::vector<std::string>> restore_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node);
 
 void list_fields(FieldVisitor& field, LinkState& link);
 void list_fields(FieldVisitor& field, KernelRoute& route);

@@ -39,11 +39,6 @@ constexpr std::chrono::seconds kGraceForTimer{5};
 constexpr std::int64_t kOfAnEarlierBoot = -3600;
 constexpr std::size_t kMaxRecordBytes = std::size_t{64} << 20;
 
-std::string boot_id(const LocalNode& node) {
-  const auto text = node.read_file("/proc/sys/kernel/random/boot_id");
-  return text ? std::string(trim(*text)) : std::string();
-}
-
 /// Links the running program itself, whatever is installed later. Another file system needs a copy.
 Result<void> put_program(const fs::path& to, LocalNode& node) {
   SPARK_TRY(const FileDescriptor directory, node.open_descriptor(to.parent_path(), O_RDONLY | O_DIRECTORY));

@@ -2,6 +2,9 @@
 
 #include <syslog.h>
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,7 +35,7 @@ void note_in_journal(const Transaction& transaction, std::string_view event, con
 class Undoing {
  public:
   Undoing(const Transaction& transaction, const Registry& registry, LocalNode& node)
-      : transaction_(transaction), registry_(registry), node_(node) {}
+      : transaction_(transaction), registry_(registry), node_(node), before_(transaction.snapshot(node)) {}
 
   void files() {
     node_.unstage();
@@ -53,13 +56,17 @@ class Undoing {
 
   /// Restores changes that were made by other means than our files and links, such as a rule that a unit set.
   void snapshot() {
-    const auto before = transaction_.snapshot(node_);
-    if (!before || !node_.live()) return;
-    if (auto restored = restore_snapshot(*before, node_); !restored) failures_.push_back(std::move(restored).error());
+    if (!before_ || !node_.live()) return;
+    auto restored = restore_snapshot(*before_, node_);
+    if (!restored) return failures_.push_back(std::move(restored).error());
+    std::ranges::move(*restored, std::back_inserter(left_to_others_));
   }
 
   const std::vector<Error>& failures() const { return failures_; }
+  /// Changed by other software since.
   const std::vector<std::string>& left_alone() const { return left_alone_; }
+  /// Not restored, but no reason to try again: other machines decide whether it can be.
+  const std::vector<std::string>& left_to_others() const { return left_to_others_; }
 
  private:
   const ResourceType* type_of(const Step& step) {
@@ -95,16 +102,28 @@ class Undoing {
   }
 
   void restore(const Step& step, const ResourceType& type) {
-    if (auto undone = apply_artifact(step.artifact, step.before, type, node_); !undone) {
-      failures_.push_back(std::move(undone).error().within(step.artifact.name));
-    }
+    auto undone = apply_artifact(step.artifact, step.before, type, node_);
+    if (undone) return;
+    Error error = std::move(undone).error().within(step.artifact.name);
+    if (!is_other_interface(step)) return failures_.push_back(std::move(error));
+    left_to_others_.push_back(error.describe());
+  }
+
+  /// A neighbour on the fabric can keep its renderer from giving it addresses: by its DHCP server, by its answers to
+  /// ARP, or by its end of the cable. It must not keep the rollback from ending, nor all later runs from beginning.
+  bool is_other_interface(const Step& step) const {
+    if (!before_ || is_text_artifact(step.artifact)) return false;
+    const auto links = node_.links();
+    return links && is_beside_connection(step.artifact.name, *before_, *links);
   }
 
   const Transaction& transaction_;
   const Registry& registry_;
   LocalNode& node_;
+  std::optional<ConnectivitySnapshot> before_;
   std::vector<Error> failures_;
   std::vector<std::string> left_alone_;
+  std::vector<std::string> left_to_others_;
 };
 
 /// Copies of the earlier files, and the commands that restore them by hand.
@@ -128,6 +147,7 @@ std::vector<std::string> manual_commands(const Transaction& transaction, const R
     commands.push_back("cp " + shell_quote(backup.string()) + " " + shell_quote(step.artifact.name));
   }
   if (netplan) commands.emplace_back("netplan apply");
+  commands.push_back(shell_quote(transaction.program().string()) + " --forget " + transaction.run());
   return commands;
 }
 
@@ -145,11 +165,9 @@ Result<void> give_up_on(Transaction& transaction, const std::vector<Error>& fail
   (void)transaction.note_reason(error.describe(), node);
   (void)transaction.mark_rollback_failed(node);
   note_in_journal(transaction, "rollback_failed", error.describe(), node);
-  log_to_syslog(
-      LOG_CRIT,
-      "run=" + transaction.run() + " rollback failed: " + error.describe() + "; run by hand: " + join(commands, " && "),
-      node);
-  error.hint = "run on the node, as root: " + join(commands, " && ");
+  error.hint = repair_words(commands);
+  log_to_syslog(LOG_CRIT, "run=" + transaction.run() + " rollback failed: " + error.describe() + "; " + error.hint,
+                node);
   return failure(std::move(error));
 }
 
@@ -173,6 +191,7 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   if (!undoing.left_alone().empty()) {
     reason += "; not restored because of later changes: " + join(undoing.left_alone(), ", ");
   }
+  if (!undoing.left_to_others().empty()) reason += "; not as before: " + join(undoing.left_to_others(), "; ");
   // The next run reports a damaged manifest and moves it away.
   if (auto manifest = read_manifest(node); manifest && *manifest) {
     forget_intentions(transaction.request().steps, **manifest);
@@ -217,6 +236,20 @@ Result<void> roll_back_by_timer(const std::string& run, const Registry& registry
       state == TransactionState::kRollbackFailed || (state == TransactionState::kRolledBack && !found->is_undone(node));
   if (!ours && !again) return {};
   return undo(*found, UndoScope::kAll, registry, node, timer);
+}
+
+Result<void> forget_failed_rollback(const std::string& run, const Registry& /*registry*/, LocalNode& node,
+                                    RollbackTimer& timer) {
+  SPARK_TRY(auto found, Transaction::find(node));
+  if (!found || found->run() != run) return {};
+  SPARK_TRY(const auto state, found->state(node));
+  if (state != TransactionState::kRollbackFailed)
+    return failure(ErrorCode::kRefused, "run " + run + " has no rollback that failed: its record stays");
+  SPARK_TRY(const auto work, found->take_over_work(kPatienceForSteps, node));
+  if (!work) return {};
+  SPARK_CHECK(timer.stop(run, node));
+  log_to_syslog(LOG_WARNING, "run=" + run + " the record of its failed rollback was removed by hand", node);
+  return found->remove(node);
 }
 
 Result<void> recover_at_boot(const std::string& run, const Registry& registry, LocalNode& node, RollbackTimer& timer) {

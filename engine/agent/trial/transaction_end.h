@@ -32,6 +32,12 @@ Result<void> finish(Transaction& transaction, const Registry& registry, LocalNod
 Result<void> roll_back_by_timer(const std::string& run, const Registry& registry, LocalNode& node,
                                 RollbackTimer& timer);
 
+/// `agent --forget RUN`: a person has repaired what a rollback could not restore, or leaves it as it is. The record
+/// goes, so that later runs begin again. It does nothing without a record of that run. Errors: kRefused for a change on
+/// trial and for one that ended otherwise.
+Result<void> forget_failed_rollback(const std::string& run, const Registry& registry, LocalNode& node,
+                                    RollbackTimer& timer);
+
 /// `agent --recover RUN`: at boot, before the network.
 Result<void> recover_at_boot(const std::string& run, const Registry& registry, LocalNode& node, RollbackTimer& timer);
 

@@ -134,7 +134,8 @@ void TrialRun::roll_back(TrialNode& one) {
   session_.show(node, "rolling back: " + why);
   if (node.client) {
     auto reply = node.client->call(RollBackRequest{session_.run(), why});
-    if (reply && reply->undone) return note_rolled_back(one, why);
+    // The node's reason begins with ours, and names what is not as before.
+    if (reply && reply->undone) return note_rolled_back(one, reply->reason.empty() ? why : reply->reason);
     // The error names the change that could not be undone, and the command to enter.
     if (!reply && reply.error().code == ErrorCode::kFailed && !reply.error().hint.empty())
       return note_rollback_failed(one, std::move(reply).error().within("undo the change"));
@@ -147,9 +148,11 @@ void TrialRun::roll_back(TrialNode& one) {
 void TrialRun::await_old_state(TrialNode& one) {
   const std::string& why = one.trial.why_not;
   const auto end = one.trial.begun + options_.window + kPatienceForRollback;
+  bool reached = false;
   while (Clock::now() < end) {
     auto client = open_again(one, end);
-    if (!client) break;
+    reached = client.has_value();
+    if (!reached) break;
     const auto& transaction = client->facts().transaction;
     const bool ours = transaction && transaction->run == session_.run();
     if (ours && transaction->state == TransactionState::kRollbackFailed)
@@ -157,7 +160,7 @@ void TrialRun::await_old_state(TrialNode& one) {
                                              "the rollback is incomplete: " + transaction->reason,
                                              {},
                                              std::nullopt,
-                                             hint_of(*transaction)});
+                                             repair_words(transaction->manual_commands)});
     if (!ours || transaction->undone) return note_rolled_back(one, why);
     // Reached before the end of its window: there is no reason to wait for that.
     if (transaction->state == TransactionState::kArmed) (void)client->call(RollBackRequest{session_.run(), why});
@@ -165,7 +168,8 @@ void TrialRun::await_old_state(TrialNode& one) {
   }
   one.trial.state = Trial::State::kLost;
   session_.give_up(one.node, Error{ErrorCode::kUnreachable,
-                                   why + "; still unreachable after its rollback deadline",
+                                   why + (reached ? "; it still undoes the change after its rollback deadline"
+                                                  : "; still unreachable after its rollback deadline"),
                                    {},
                                    std::nullopt,
                                    "log in at its console and run: journalctl -t sparkplan"});

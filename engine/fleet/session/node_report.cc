@@ -77,7 +77,7 @@ std::optional<Diagnostic> transaction_warning(const FleetNode& node, const std::
   } else if (transaction->state == TransactionState::kRollbackFailed) {
     warning.code = "trial.rollback-failed";
     warning.message = "a change by " + transaction->who + " could not be undone: " + transaction->reason;
-    warning.hint = hint_of(*transaction);
+    warning.hint = repair_words(transaction->manual_commands);
   } else if (transaction->state == TransactionState::kArmed) {
     warning.code = "trial.under-way";
     warning.message = "a change by " + transaction->who + " waits for confirmation; the node rolls it back in " +
@@ -86,14 +86,6 @@ std::optional<Diagnostic> transaction_warning(const FleetNode& node, const std::
     return std::nullopt;
   }
   return warning;
-}
-
-std::string hint_of(const TransactionReport& transaction) {
-  std::string hint;
-  for (const auto& command : transaction.manual_commands) {
-    hint += (hint.empty() ? "run on the node, as root: " : " && ") + command;
-  }
-  return hint;
 }
 
 }  // namespace sparkplan

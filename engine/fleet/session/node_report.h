@@ -19,7 +19,4 @@ NodeReport report_on_error(const FleetNode& node, Error error);
 /// Pure. A warning about a disruptive change of another run than `run`, until a later run removes the record.
 std::optional<Diagnostic> transaction_warning(const FleetNode& node, const std::string& run);
 
-/// Pure. The commands with which an administrator repairs the node after a failed rollback.
-std::string hint_of(const TransactionReport& transaction);
-
 }  // namespace sparkplan

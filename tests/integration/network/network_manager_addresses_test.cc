@@ -69,6 +69,33 @@ TEST_CASE("networkmanager: an interface that keeps only its MTU gets its own pro
   require_exit(controller.run({"plan", "--detailed-exitcode"}), 0);
 }
 
+TEST_CASE("networkmanager: a neighbour that answers for an address keeps no rollback from ending", "[networkmanager]") {
+  const FabricHost first(1);
+  const FabricHost second(2);
+  const Controller controller(Lab::network_manager());
+  controller.cluster(kDirect + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  // The default of NetworkManager 1.46 and later.
+  first->write("/etc/NetworkManager/conf.d/90-dad.conf", "[connection]\nipv4.dad-timeout=500\n");
+  first->shell("nmcli general reload conf");
+  second->shell("ip address add 192.168.100.11/24 dev " + kHalfA);
+  controller.cluster("fabric: {topology: direct, port: 1, mtu: 4200}\n" + nodes_of_lab(2));
+  const auto refused = controller.run({"apply", "--yes", "--only", "spark-01"});
+  require_exit(refused, 7);
+  CHECK(contains(refused.out + refused.err, "its earlier state is restored"));
+  CHECK_FALSE(contains(refused.out + refused.err, "could not be undone"));
+  CHECK_FALSE(contains(first->shell("netplan get ethernets." + kHalfA), "4200"));
+  // The neighbour keeps the node from no other change.
+  controller.cluster(kDirect + "sysctl: {vm.swappiness: 10}\n" + nodes_of_lab(2));
+  require_exit(controller.run({"apply", "--yes", "--only", "spark-01/sysctl"}), 0);
+
+  controller.cluster("fabric: {topology: direct, port: 1, mtu: 4200}\n" + nodes_of_lab(2));
+  second->shell("ip address del 192.168.100.11/24 dev " + kHalfA);
+  require_exit(controller.run({"apply", "--yes"}), 0);
+  CHECK(first.mtu(kHalfA) == 4200);
+  CHECK(first.addresses(kHalfA) == Addresses{"192.168.100.11/24"});
+}
+
 TEST_CASE("networkmanager: with one network, half B takes a link-local address", "[networkmanager]") {
   const FabricHost first(1);
   const Controller controller(Lab::network_manager());

@@ -6,6 +6,8 @@
 namespace sparkplan::test {
 namespace {
 
+const std::string kThisBoot = "7e0c4f0e";
+
 /// linux/rtnetlink.h, RTPROT_BOOT: `ip route add` without a protocol.
 constexpr int kByHand = 3;
 
@@ -30,6 +32,7 @@ ConnectivitySnapshot taken() {
                             {{"10.0.0.11/24", 7200}, {"fd00:66::11/64", 300}}});
   snapshot.connection = "10.0.0.11";
   snapshot.taken_at = 1000;
+  snapshot.boot = kThisBoot;
   return snapshot;
 }
 
@@ -40,20 +43,22 @@ KernelRoute route(const std::string& destination, const std::string& gateway, in
 }  // namespace
 
 TEST_CASE("snapshot: an address of DHCP or of a router keeps the end that it had") {
-  const ConnectivitySnapshot due = still_due(taken(), 1060);
+  const ConnectivitySnapshot due = still_due(taken(), 1060, kThisBoot);
   CHECK(due.links[0].lifetimes == std::map<std::string, std::int64_t>{{"10.0.0.11/24", 7140}, {"fd00:66::11/64", 240}});
   CHECK(due.links[0].addresses == taken().links[0].addresses);
 }
 
 TEST_CASE("snapshot: an address that has ended meanwhile is not restored") {
-  const ConnectivitySnapshot due = still_due(taken(), 1300);
+  const ConnectivitySnapshot due = still_due(taken(), 1300, kThisBoot);
   CHECK(due.links[0].addresses == std::vector<std::string>{"10.0.0.11/24", "10.9.0.1/24"});
   CHECK_FALSE(due.links[0].lifetimes.contains("fd00:66::11/64"));
 }
 
 TEST_CASE("snapshot: the address of our connection is restored for an hour at least, also in another boot") {
-  for (const std::int64_t now : {std::int64_t{9000}, std::int64_t{30}}) {
-    const ConnectivitySnapshot due = still_due(taken(), now);
+  const std::vector<std::pair<std::int64_t, std::string>> moments{
+      {9000, kThisBoot}, {30, "another"}, {1060, "another"}};
+  for (const auto& [now, boot] : moments) {
+    const ConnectivitySnapshot due = still_due(taken(), now, boot);
     CHECK(due.links[0].addresses == std::vector<std::string>{"10.0.0.11/24", "10.9.0.1/24"});
     CHECK(due.links[0].lifetimes == std::map<std::string, std::int64_t>{{"10.0.0.11/24", 3600}});
   }
@@ -100,6 +105,7 @@ TEST_CASE("snapshot: lifetimes, the connection and the sources of routes survive
   CHECK(kept->links[0].lifetimes == snapshot.links[0].lifetimes);
   CHECK(kept->connection == snapshot.connection);
   CHECK(kept->taken_at == snapshot.taken_at);
+  CHECK(kept->boot == snapshot.boot);
   CHECK(kept->routes[0].source == "10.0.0.11");
 }
 
@@ -115,22 +121,35 @@ TEST_CASE("snapshot: on other interfaces than that of our connection, routes of 
         std::vector<KernelRoute>{through("mgmt0", kDhcpRoute), through("mgmt0", kByHand), through("eth1", kByHand)});
 }
 
-TEST_CASE("snapshot: a route through another interface without a carrier keeps no rollback from ending") {
-  LinkFacts mgmt = management({"10.0.0.11/24"});
-  mgmt.carrier = false;
+TEST_CASE("snapshot: a router that advertises thousands of routes has a thousand of them restored") {
+  std::vector<KernelRoute> all{route("10.8.0.0/16", "10.0.0.1", kByHand)};
+  for (int i = 0; i < 5000; ++i)
+    all.push_back(route("fd00:" + std::to_string(i) + "::/64", "fe80::66", kAdvertisedRoute));
+  all.push_back(route("10.9.0.0/16", "10.0.0.1", kByHand));
+  const auto kept = routes_to_restore(all, {"mgmt0"}, {});
+  CHECK(kept.size() == 1002);
+  CHECK(kept.back().destination == "10.9.0.0/16");
+}
+
+TEST_CASE("snapshot: a route through another interface that cannot be added keeps no rollback from ending") {
   LinkFacts cable;
   cable.name = "eth1";
-  const auto through = [](const std::string& interface) {
-    return KernelRoute{interface, "10.5.0.0/16", "192.168.100.1", 0, kByHand};
+  const auto may = [&](const std::string& interface) {
+    const KernelRoute route{interface, "10.5.0.0/16", "192.168.100.1", 0, kByHand};
+    return may_be_missing(route, taken(), {management({"10.0.0.11/24"}), cable});
   };
-  const auto may = [&](const std::string& interface, bool carrier) {
-    cable.carrier = carrier;
-    return may_be_missing(through(interface), taken(), {mgmt, cable});
-  };
-  CHECK(may("eth1", false));
-  CHECK_FALSE(may("eth1", true));
-  CHECK_FALSE(may("mgmt0", true));
-  CHECK(may("eth9", true));
+  CHECK(may("eth1"));
+  CHECK_FALSE(may("mgmt0"));
+  CHECK(may("eth9"));
+}
+
+TEST_CASE("snapshot: only an interface that is there and does not carry our connection is beside it") {
+  LinkFacts cable;
+  cable.name = "eth1";
+  const std::vector<LinkFacts> links{management({"10.0.0.11/24"}), cable};
+  CHECK(is_beside_connection("eth1", taken(), links));
+  CHECK_FALSE(is_beside_connection("mgmt0", taken(), links));
+  CHECK_FALSE(is_beside_connection("rdma.service", taken(), links));
 }
 
 }  // namespace sparkplan::test

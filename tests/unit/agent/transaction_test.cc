@@ -148,14 +148,43 @@ TEST_CASE("a failed rollback keeps the record, a backup and manual commands") {
   CHECK(undone.error().hint.find("--rollback " + transaction.run()) != std::string::npos);
   const auto report = transaction.report(bench.node).value();
   CHECK(report.state == TransactionState::kRollbackFailed);
-  REQUIRE(report.manual_commands.size() == 2);
+  REQUIRE(report.manual_commands.size() == 3);
   CHECK(report.manual_commands[1].find("backup-1' '" + kPath + "'") != std::string::npos);
+  CHECK(report.manual_commands[2].ends_with("agent' --forget " + transaction.run()));
   CHECK(bench.node.read_file(transaction.directory() / "backup-1") == "a = 0\n");
 
   // The test removes the cause, as the first of those commands does, and retries.
   std::filesystem::remove_all(bench.root.path() / "etc/sysctl.d/.90-sparkplan.conf.sparkplan-new");
   REQUIRE(roll_back_by_timer(transaction.run(), bench.registry, bench.node, bench.timer));
   CHECK(bench.content() == "a = 0\n");
+}
+
+TEST_CASE("a person can remove the record of a rollback that failed, and of no other change") {
+  Bench bench;
+  bench.write("a = 1\n");
+  auto transaction = bench.armed(one_file("a = 0\n", "a = 1\n"));
+  const auto forget = [&](const std::string& run) {
+    return forget_failed_rollback(run, bench.registry, bench.node, bench.timer);
+  };
+  const auto refused = forget(transaction.run());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kRefused);
+  REQUIRE(transaction.claim(TransactionState::kRolledBack, bench.node) == true);
+  std::filesystem::create_directories(bench.root.path() / "etc/sysctl.d/.90-sparkplan.conf.sparkplan-new/x");
+  REQUIRE_FALSE(undo(transaction, UndoScope::kAll, bench.registry, bench.node, bench.timer));
+  REQUIRE(forget("20260301T120000Z-another"));
+  REQUIRE(Transaction::find(bench.node).value());
+  REQUIRE(forget(transaction.run()));
+  CHECK_FALSE(Transaction::find(bench.node).value());
+  CHECK(bench.timer.stopped == 1);
+  CHECK(bench.content() == "a = 1\n");
+}
+
+TEST_CASE("repair words: the commands after the first one are for a retry that fails") {
+  CHECK(repair_words({}).empty());
+  CHECK(repair_words({"a --rollback 1"}) == "run on the node, as root: a --rollback 1");
+  CHECK(repair_words({"a --rollback 1", "cp b c", "a --forget 1"}) ==
+        "run on the node, as root: a --rollback 1; if that fails: cp b c && a --forget 1");
 }
 
 TEST_CASE("finishing updates the manifest and removes the transaction") {

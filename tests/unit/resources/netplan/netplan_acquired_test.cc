@@ -106,6 +106,30 @@ TEST_CASE("netplan: a rollback ends although a neighbour advertises new prefixes
   CHECK(node.link(kAdvertisedHalf)->mtu == 1500);
 }
 
+TEST_CASE("netplan: a rollback does not wait for a link-local address, because neighbours decide about it") {
+  AdvertisedNode node = advertised({});
+  node.advertises = false;
+  const auto recorded = [](bool link_local) {
+    return Observation(Present{
+        Value::map({{"mtu", 1500}, {"up", true}, {"addresses", Value::list()}, {"link_local", link_local}}), {}});
+  };
+  REQUIRE(activate_link(kAdvertisedHalf, recorded(true), node));
+  acquire(node, "169.254.7.7/16", 60);
+  REQUIRE(activate_link(kAdvertisedHalf, recorded(false), node));
+  LinkFacts half = *node.link(kAdvertisedHalf);
+  half.addresses = {"169.254.17.4/16"};  // Of our file.
+  half.acquired = {};
+  node.add_link(half);
+  REQUIRE(activate_link(kAdvertisedHalf, recorded(false), node));
+  CHECK(node.link(kAdvertisedHalf)->addresses.empty());
+}
+
+TEST_CASE("netplan: a lease in 169.254.0.0/16 is no part of an interface's state") {
+  AdvertisedNode node = advertised({});
+  acquire(node, "169.254.7.7/16", 60);
+  CHECK_FALSE(present_value(observe_link(kAdvertisedHalf, node)).boolean_or("link_local", true));
+}
+
 TEST_CASE("netplan: an earlier state with an acquired address has returned once its client has renewed it") {
   AdvertisedNode node = advertised({});
   acquire(node, "10.66.0.7/24", 60);
@@ -132,7 +156,7 @@ TEST_CASE("netplan: on an interface whose addresses are ours, an acquired addres
   CHECK(shown() == kDeclared.addresses);
 }
 
-TEST_CASE("netplan: a step that changes only the MTU begins whatever addresses the interface has by then") {
+TEST_CASE("netplan: a step that changes only the MTU begins whatever addresses and MTU the interface has by then") {
   AdvertisedNode node = advertised({});
   const Observation before = observe_link(kAdvertisedHalf, node);
   LinkFacts half = *node.link(kAdvertisedHalf);
@@ -145,7 +169,10 @@ TEST_CASE("netplan: a step that changes only the MTU begins whatever addresses t
   CHECK_FALSE(netplan_type().may_begin_on(step_to(before, as_wanted(before)), now));
   half.mtu = 1400;
   node.add_link(half);
-  CHECK_FALSE(netplan_type().may_begin_on(of_mtu, observe_link(kAdvertisedHalf, node)));
+  CHECK(netplan_type().may_begin_on(of_mtu, observe_link(kAdvertisedHalf, node)));
+  const Stanza same_mtu{1500, {"10.66.0.7/24"}, false};
+  const Step of_addresses = step_to(before, link_state_wanted(same_mtu, present_value(before)));
+  CHECK_FALSE(netplan_type().may_begin_on(of_addresses, observe_link(kAdvertisedHalf, node)));
 }
 
 TEST_CASE("netplan: a step begins whether or not NetworkManager's profile has become active by then") {

@@ -142,6 +142,33 @@ TEST_CASE("netplan: a profile that waits for DHCP is put back without a carrier,
   CHECK_FALSE(node.text_of(generated_for_network_manager(kManagedHalf)));
 }
 
+TEST_CASE("netplan: a profile that NetworkManager does not activate is no failure of the way back") {
+  FakeNode node = spark();
+  SECTION("the profile of that time, whose addresses netlink then sets") {
+    node.add_file(kWired, "[connection]\nid=mesh\nuuid=mesh\n\n[ipv4]\naddress1=192.168.200.1/24\n", 0600);
+    test::make_active(node, kManagedHalf, kWired);
+    give(node, "192.168.200.1/24");
+    const Observation before = observe_link(kManagedHalf, node);
+    write_own_file(node);
+    REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+    node.erase(kOwn);
+    test::refuse_activations(node);
+    CHECK(activate_link(kManagedHalf, before, node));
+    CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"192.168.200.1/24"});
+    CHECK(node.link(kManagedHalf)->mtu == 1500);
+  }
+  SECTION("one of another netplan file") {
+    const Observation before = observe_link(kManagedHalf, node);
+    write_own_file(node);
+    REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+    node.erase(kOwn);
+    node.add_file("/etc/netplan/40-cx7.yaml",
+                  render_file({{kManagedHalf, {9000, {"10.6.6.6/24"}, false, Renderer::kNetworkManager}}}), 0600);
+    test::refuse_activations(node);
+    CHECK(activate_link(kManagedHalf, before, node));
+  }
+}
+
 TEST_CASE("netplan: with only an MTU, NetworkManager's active profile keeps its addresses") {
   FakeNode node = spark();
   node.add_file(kWired, "[connection]\nid=mesh\nuuid=mesh\n\n[ipv4]\naddress1=192.168.100.1/24\n", 0600);
