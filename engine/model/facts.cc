@@ -98,6 +98,8 @@ void list_fields(FieldVisitor& field, Facts& facts) {
   field("uptime_seconds", facts.uptime_seconds, kCount);
   field("ssh_server_address", facts.ssh_server_address, kFactText);
   field("links", facts.links, kOptional.at_most(kMostLinks));
+  // The kernel gives each interface a name, which becomes the id of a resource.
+  if (field.reading()) std::erase_if(facts.links, [](const LinkFacts& link) { return link.name.empty(); });
   field("rdma_devices", facts.rdma_devices, kOptional.at_most(kMostRdmaDevices));
   if (field.reading()) limit_ports(facts.rdma_devices);
   field("host", facts.host);

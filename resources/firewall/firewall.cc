@@ -182,7 +182,12 @@ class FirewallType final : public ResourceType {
         std::ranges::any_of(input.changes, [](const Change& change) { return change.id.name == kName; });
     if (!changes) return steps;
     std::set<std::string> wanted;
-    for (const Resource& resource : input.target) wanted.merge(texts_below(resource.desired, kRules));
+    for (const Resource& resource : input.target) {
+      if (resource.id.name != kName) continue;
+      for (const std::string& rule : texts_below(resource.desired, kRules)) {
+        if (rule_of(rule)) wanted.insert(rule);
+      }
+    }
     if (const Present* seen = input.seen(kName)) wanted = still_needed(wanted, texts_below(seen->value, kOthers));
     for (const std::string& rule : wanted) {
       if (!input.observed.artifacts.contains(rule_artifact(rule))) add_step(rule, Absent{}, rule_there(), steps);

@@ -72,7 +72,9 @@ class ArchiveCheck {
     SPARK_TRY(const Value list, archive_.json(kDockerList));
     const auto& images = items_of(list);
     if (images.size() != 1) return refused_image("does not contain exactly one image");
-    SPARK_CHECK(check_keys(images.front(), {"Config", "RepoTags", "Layers"}));
+    SPARK_CHECK(check_keys(images.front(), {"Config", "RepoTags", "Layers", "Parent"}));
+    // docker writes it for several images, and would remove that one of the receiver with this one.
+    if (images.front().find("Parent") != nullptr) return refused_image("names another image as its parent");
     for (const Value& name : items_of(images.front().find("RepoTags"))) SPARK_CHECK(check_name(text_of(&name)));
     SPARK_TRY(const std::string config, archive_.read(images.front().text_or("Config", "")));
     docker_config_ = sha256(config);

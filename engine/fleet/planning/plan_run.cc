@@ -18,6 +18,7 @@
 #include "engine/plan/fields_of_others.h"
 #include "engine/plan/open_fields.h"
 #include "engine/plan/planner.h"
+#include "engine/plan/readable_ids.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -272,7 +273,14 @@ NodePlan PlanRun::plan_of(const PlannedNode& planned, const std::optional<std::s
 }
 
 void PlanRun::make_plans() {
-  session_.compute_each(nodes_, [&](PlannedNode& node) { make_plan(node); });
+  session_.compute_each(nodes_, [&](PlannedNode& planned) {
+    make_plan(planned);
+    const auto id = unreadable_id(planned.plan);
+    if (!id) return;
+    planned.plan = {};
+    session_.give_up(planned.node, ErrorCode::kFailed, "it reports a name that no resource can have: \"" + *id + "\"",
+                     "compare its interfaces and its manifest with those of another node");
+  });
 }
 
 void PlanRun::refuse_unsafe_plans() {

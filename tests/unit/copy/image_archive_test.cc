@@ -226,6 +226,13 @@ TEST_CASE("image archive: a key in another case, beyond ASCII or twice is refuse
   CHECK(is_refused(tar_of(trailing), ErrorCode::kUnsupported));
 }
 
+TEST_CASE("image archive: an image that names another one as its parent is refused") {
+  Files files = docker_files(kConfig);
+  const std::string list = files[2].second;
+  files[2].second = list.substr(0, list.size() - 2) + R"(,"Parent":"sha256:)" + std::string(64, 'a') + "\"}]";
+  CHECK(is_refused(tar_of(files), ErrorCode::kUnsupported));
+}
+
 TEST_CASE("image archive: names that no engine writes are refused") {
   for (const std::string name : {"../x", "/manifest.json", "./manifest.json", "blobs/sha256/../../x", "x"}) {
     INFO(name);

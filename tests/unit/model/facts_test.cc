@@ -145,6 +145,17 @@ TEST_CASE("a machine-id that no roster may contain is made printable and short")
   CHECK(decode<Facts>(encode(some_facts()))->machine_id == some_facts().machine_id);
 }
 
+TEST_CASE("an interface without a name is left out: its name would become the id of a resource") {
+  Facts facts;
+  facts.links.resize(3);
+  facts.links[0].name = "eth0";
+  facts.links[2].name = "eth2";
+  const auto read = decode<Facts>(encode(facts));
+  REQUIRE(read);
+  REQUIRE(read->links.size() == 2);
+  CHECK(read->links[1].name == "eth2");
+}
+
 TEST_CASE("Facts that are not a map are refused") {
   for (const Value& value : {Value(), Value(1), Value("x"), Value::list()}) CHECK_FALSE(decode<Facts>(value));
   check_refused(decode<Facts>(Value::list()), "expected map, found list");

@@ -11,6 +11,7 @@
 
 #include "engine/core/json.h"
 #include "engine/core/name_list.h"
+#include "engine/plan/readable_ids.h"
 #include "engine/plan/saved_plan.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
@@ -241,6 +242,26 @@ TEST_CASE("a change of a saved plan does not wait for itself, nor for a change t
     plan.report.nodes[0].plan.changes[0].note = note;
     CHECK(is_refused(plan, "nothing is shown that it waits for"));
   }
+}
+
+TEST_CASE("an id that a saved plan cannot contain is found in every part of a plan") {
+  CHECK_FALSE(unreadable_id(testing::two_changes()));
+  const ResourceId nameless{"netplan", ""};
+  const auto found_in = [](const auto& add) {
+    NodePlan plan = testing::two_changes();
+    add(plan);
+    return unreadable_id(plan).value_or("(none)");
+  };
+  CHECK(found_in([&](NodePlan& plan) { plan.changes[1].id = nameless; }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.steps[1].artifact = {"ufw_rule", ""}; }) == "ufw_rule:");
+  CHECK(found_in([&](NodePlan& plan) { plan.steps[0].resources.push_back(nameless); }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.steps[0].needs.push_back(nameless); }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.blocked.push_back({nameless, {}, {}}); }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.not_applicable.push_back({nameless, "", ""}); }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.kept_orphans.push_back(nameless); }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.waiting.push_back(nameless); }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.resulting[nameless] = 1; }) == "netplan/");
+  CHECK(found_in([&](NodePlan& plan) { plan.after_steps[nameless] = 1; }) == "netplan/");
 }
 
 TEST_CASE("a plan with more patterns than a command takes is refused") {

@@ -51,6 +51,22 @@ TEST_CASE("firewall: ufw's inbound rules are parsed with their comments") {
   CHECK(rules[4] == rule("deny", "enp1s0f1np1", "0.0.0.0/0"));
 }
 
+TEST_CASE("firewall: only rules that sparkplan makes, of its one resource, become steps") {
+  const auto with_rules = [](const std::string& name, Value rules) {
+    Resource resource;
+    resource.id = {"firewall", name};
+    resource.desired = Value::map({{"rules", std::move(rules)}});
+    return resource;
+  };
+  const std::vector<Resource> target{with_rules("allow_fabric", Value::list({"", "anything"})),
+                                     with_rules("invented", Value::list({""}))};
+  Change change;
+  change.id = {"firewall", "allow_fabric"};
+  const ObservedType observed;
+  const StepsInput input{{target.begin(), target.end()}, observed, {change}, {}};
+  CHECK(builtin_registry().find("firewall")->steps(input).empty());
+}
+
 TEST_CASE("firewall: ufw is active only if its settings enable it") {
   CHECK(is_enabled("# x\nENABLED=yes\nLOGLEVEL=low\n"));
   CHECK(is_enabled("ENABLED=\"yes\"\n"));
