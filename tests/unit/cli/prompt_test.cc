@@ -50,12 +50,14 @@ std::string content_of(const std::string& path) {
 /// The built program on a terminal of its own.
 class OnTerminal {
  public:
-  explicit OnTerminal(std::vector<std::string> arguments) {
+  /// `typed`: before the program begins.
+  explicit OnTerminal(std::vector<std::string> arguments, std::string_view typed = {}) {
     arguments.insert(arguments.begin(), SPARKPLAN_BINARY);
     std::vector<char*> argv;
     for (auto& one : arguments) argv.push_back(one.data());
     argv.push_back(nullptr);
     REQUIRE(::openpty(&screen_, &line_, nullptr, nullptr, nullptr) == 0);
+    type(typed);
     child_ = ::fork();
     REQUIRE(child_ >= 0);
     // The test keeps its end of the line: the mode of a terminal is lost when all processes have closed it.
@@ -226,8 +228,7 @@ TEST_CASE("what was typed before a question for yes or no is no answer to it") {
   const ScratchDirectory root;
   const auto file = cluster_in(root);
   const auto before = content_of(file);
-  OnTerminal program({"init", "-o", file, "localhost:1"});
-  program.type("y\n");
+  OnTerminal program({"init", "-o", file, "localhost:1"}, "y\n");
   REQUIRE(program.shows("[y/N] "));
   program.type("n\n");
   const auto code = program.finish();
