@@ -22,8 +22,10 @@ namespace {
 class EngineProgram {
  public:
   explicit EngineProgram(const std::string& info) {
-    write_file(path(), "#!/bin/sh\necho \"$*\" >>" + calls_file().string() + "\ncase $1 in\ninfo) " + info +
-                           " ;;\nload) echo Loaded ;;\nsave) : >\"$3\" ;;\nesac\n");
+    write_file(
+        path(),
+        "#!/bin/sh\necho \"$*\" >>" + calls_file().string() + "\ncase $1 in\ninfo) " + info +
+            " ;;\nload) echo Loaded ;;\nsave) while [ \"$1\" != --output ]; do shift; done; : >\"$2\" ;;\nesac\n");
     std::filesystem::permissions(path(), std::filesystem::perms::owner_all);
   }
   std::filesystem::path path() const { return folder_.path() / "engine"; }
