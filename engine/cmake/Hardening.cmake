@@ -17,7 +17,8 @@ function(spark_flags_that_are_known out)
 endfunction()
 
 # spark_harden(TARGET): every target that links TARGET, an interface, is compiled and linked with these flags. Not for
-# sanitizers, which check more and cannot check calls that _FORTIFY_SOURCE replaces.
+# sanitizers, which check more and cannot check calls that _FORTIFY_SOURCE replaces. The own code of tests that are
+# quick to build has only the assertions.
 function(spark_harden target)
   set(jumps "")
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -26,8 +27,8 @@ function(spark_harden target)
     set(jumps -mbranch-protection=standard)
   endif()
   spark_flags_that_are_known(flags -fstack-protector-strong -fstack-clash-protection ${jumps})
-  target_compile_options(${target} INTERFACE ${flags}
-    $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3>)
+  target_compile_options(${target} INTERFACE "$<${spark_unless_quick}:${flags}>"
+    "$<$<AND:${spark_unless_quick},$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
   target_compile_definitions(${target} INTERFACE _GLIBCXX_ASSERTIONS)
   target_link_options(${target} INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 endfunction()

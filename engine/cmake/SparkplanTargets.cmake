@@ -7,8 +7,10 @@ target_include_directories(sparkplan_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(sparkplan_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Werror)
+# True except for targets with this property: tests run once, and each of these flags costs build time.
+set(spark_unless_quick $<NOT:$<BOOL:$<TARGET_PROPERTY:SPARKPLAN_QUICK_TO_BUILD>>>)
 # An agent needs only a small part of these libraries; the linker drops the rest.
-target_compile_options(sparkplan_options INTERFACE -ffunction-sections -fdata-sections)
+target_compile_options(sparkplan_options INTERFACE "$<${spark_unless_quick}:-ffunction-sections;-fdata-sections>")
 target_link_options(sparkplan_options INTERFACE -Wl,--gc-sections)
 if(SPARKPLAN_SANITIZE)
   # g++ 12 warns of uninitialised variants in instrumented code; the sanitizer itself checks for them reliably.
