@@ -21,7 +21,8 @@ void add_export(CLI::App& app, CommandLine& line) {
       "Uses only the file, and ~/.ssh/config for the way to the nodes. Interfaces and RDMA\n"
       "devices are included if the file names them or the profile is dgx-spark. Otherwise\n"
       "standard error reports what is missing. With --only NODE, env sets that node's\n"
-      "variables on any host. Without --only, env finds the node by the host's name.");
+      "variables on any host. Without --only, env finds the node by the host's name. In the\n"
+      "formats for jobs, a node with `maintenance: true` has no rank, as in `run`.");
   exported->callback([&] { line.command = [&](Console& c) { return run_export(line.exported, c); }; });
 }
 

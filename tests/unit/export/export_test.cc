@@ -287,6 +287,31 @@ TEST_CASE("export: a cluster of directory trees has no hosts, and an unknown for
   CHECK(export_cluster(*pair.cluster, "xml", builtin_registry()).error().code == ErrorCode::kInvalidInput);
 }
 
+TEST_CASE("export: a node in maintenance has no rank, as in `run`, and can still be reached") {
+  const std::string file =
+      "version: 1\nname: lab\nprofile: dgx-spark\nssh: {user: nvidia}\nfabric: {topology: switch}\nnodes:\n"
+      "  - {name: spark-01, address: 10.0.0.11, maintenance: true}\n"
+      "  - {name: spark-02, address: 10.0.0.12}\n  - {name: spark-03, address: 10.0.0.13}\n";
+  for (const std::string format :
+       {"hostfile", "torchrun", "env", "mpirun", "vllm", "ray", "docker", "compose", "slurm"}) {
+    INFO(format);
+    const auto job = exported_with_remarks(file, format);
+    CHECK(job.text.find("spark-01") == std::string::npos);
+    CHECK(job.text.find("192.168.100.11") == std::string::npos);
+    CHECK(std::ranges::find(job.remarks, "left out, as in `run`: spark-01 in maintenance") != job.remarks.end());
+  }
+  CHECK(exported(file, "torchrun").find("--nnodes=2") != std::string::npos);
+  for (const std::string format : {"ssh-config", "ansible", "prometheus", "hosts"}) {
+    INFO(format);
+    CHECK(exported(file, format).find("spark-01") != std::string::npos);
+  }
+  const auto loaded = load_cluster(file, "cluster.yaml", builtin_registry());
+  const auto none =
+      export_cluster(*loaded.cluster, "env", builtin_registry(), [](const NodeSpec& node) { return node.maintenance; });
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message == "all selected hosts are in maintenance: no host is left for a job");
+}
+
 TEST_CASE("export: svg is the drawing of the declared cables, with the addresses of their ends") {
   const std::string svg = exported(kPair, "svg");
   CHECK(test::complaints_about_markup(svg) == "");
