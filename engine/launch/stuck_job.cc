@@ -129,10 +129,10 @@ class Detective {
     look_for_sockets(SeenSocketState::kUnacknowledged, "sends the same data again to", RowId("mtu-narrow"));
     look_for_sockets(SeenSocketState::kClosedByPeer, "has lost its connection to", RowId("nccl-peer-gone"));
     look_at_status();
-    // While others print, these two fit a job that goes on.
+    // While others print, these two fit a job that goes on. What one node alone reports may be false.
     const bool all_quiet = job_.quiet_nodes.empty();
-    if (found_.empty() && all_quiet) look_for_the_busy();
-    if (found_.empty() && all_quiet) look_at_nccl();
+    if (all_quiet && !several_agree()) look_for_the_busy();
+    if (all_quiet && !several_agree()) look_at_nccl();
     if (found_.size() > kMostCauses) found_.resize(kMostCauses);
     return std::move(found_);
   }
@@ -152,6 +152,9 @@ class Detective {
     if (words_of.size() == 1 && !alone_.insert(*words_of.begin()).second) return;
     found_.push_back({std::move(what), std::string(cause), std::string(fix)});
   }
+
+  /// True if there is a cause that is not the word of one node.
+  bool several_agree() const { return found_.size() > alone_.size(); }
 
   void look_for_stopped() {
     const auto stopped = ranks_that([](const StuckRank& rank) { return rank.is_stopped(); });
@@ -224,10 +227,19 @@ class Detective {
   }
   void look_for_the_busy() {
     const auto busy = ranks_that([](const StuckRank& rank) { return rank.cpu_percent >= kBusyPercent; });
-    if (busy.empty() || busy.size() == job_.ranks.size()) return;
-    add({}, names(busy) + (busy.size() == 1 ? " computes, the others wait" : " compute, the others wait"),
-        "slow work before a collective operation, such as compiling or loading, or an endless loop",
-        "py-spy dump --pid " + std::to_string(busy.front()->pid) + " on " + busy.front()->node);
+    const auto idle = ranks_that([](const StuckRank& rank) { return rank.cpu_percent < kBusyPercent; });
+    if (busy.empty() || idle.empty()) return;
+    // A rank that waits for NCCL keeps its processor busy, so if most are busy, the others are the exception.
+    const bool most_are_busy = busy.size() > idle.size();
+    const auto& named = most_are_busy ? idle : busy;
+    const bool is_one = named.size() == 1;
+    const std::string what = most_are_busy ? (is_one ? " does nothing, the others compute or wait in a loop"
+                                                     : " do nothing, the others compute or wait in a loop")
+                                           : (is_one ? " computes, the others wait" : " compute, the others wait");
+    add(nodes_of(named), names(named) + what,
+        most_are_busy ? "a wait for a file, a lock or another process, while the others wait in an operation of NCCL"
+                      : "slow work before a collective operation, such as compiling or loading, or an endless loop",
+        "py-spy dump --pid " + std::to_string(named.front()->pid) + " on " + named.front()->node);
   }
   void look_at_nccl() {
     const auto with = ranks_that([](const StuckRank& rank) { return !rank.lines.nccl.empty(); });

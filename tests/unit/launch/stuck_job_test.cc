@@ -136,6 +136,33 @@ TEST_CASE("a node that claims every fault pushes no other node's cause out of th
   CHECK(quiet.job().causes.size() == 3);
 }
 
+TEST_CASE("a claim of one node keeps neither the rank that computes nor NCCL out of the report") {
+  Quiet quiet;
+  const auto add_ranks = [&](std::int64_t first, std::int64_t second) {
+    for (auto* const seen : {&quiet.view.first, &quiet.view.second}) {
+      seen->at(1)->ranks.push_back({6, {process(106, "R", seen == &quiet.view.first ? 0 : first)}, {}});
+      seen->at(1)->ranks.push_back({7, {process(107, "R", seen == &quiet.view.first ? 0 : second)}, {}});
+    }
+  };
+  SECTION("one node claims that its rank is stopped") {
+    add_ranks(980, 0);
+    quiet.rank(0).processes = {process(100, "T")};
+    const auto causes = quiet.job().causes;
+    REQUIRE(causes.size() == 2);
+    CHECK(causes[0].what == "spark-01 rank 0 is stopped");
+    CHECK(causes[1].what == "spark-02 rank 6 computes, the others wait");
+  }
+  SECTION("one node claims that its rank does nothing while all others wait in NCCL") {
+    add_ranks(980, 980);
+    quiet.rank(1).processes = {process(101, "R", 980)};
+    quiet.lines = {{}, {"", "spark-02:1:1 [0] NCCL INFO ncclCommInitRank comm 0x1 - Init COMPLETE"}};
+    const auto causes = quiet.job().causes;
+    REQUIRE(causes.size() == 2);
+    CHECK(causes[0].what == "spark-01 rank 0 does nothing, the others compute or wait in a loop");
+    CHECK(contains(causes[1].what, "an operation does not finish"));
+  }
+}
+
 TEST_CASE("a node that claims the same fault as another one pushes that node's cause out of no report") {
   Quiet quiet;
   quiet.rank(0).sockets = {{SeenSocketState::kNoAnswer, "192.168.100.11:1", "192.168.100.13:2"},
