@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/agent/measure/echo_packet.h"
@@ -20,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kAgain{250};
+/// The beginning of each SSH server's first line. Source: RFC 4253, 4.2.
+constexpr std::string_view kGreeting = "SSH-";
 /// Of one socket, before the others have their turn: another machine may send without end.
 constexpr int kPacketsInTurn = 1'000;
 
@@ -58,6 +61,7 @@ class Attempt {
  private:
   void close_socket() {
     socket_.replace(-1);
+    greeting_.clear();
     connected_ = false;
   }
 
@@ -110,16 +114,20 @@ class Attempt {
     ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return close_socket();
     connected_ = true;
-    std::array<char, 4> greeting{};
-    const auto count = ::recv(socket_.get(), greeting.data(), greeting.size(), MSG_PEEK);
-    if (count == 0) return close_socket();
-    answered_ = count == 4 && std::memcmp(greeting.data(), "SSH-", 4) == 0;
+    // Bytes that stay in the socket would wake poll() again at once.
+    std::array<char, kGreeting.size()> next{};
+    const auto count = ::recv(socket_.get(), next.data(), next.size() - greeting_.size(), 0);
+    if (count < 0) return;
+    greeting_.append(next.data(), static_cast<std::size_t>(count));
+    if (count == 0 || !kGreeting.starts_with(greeting_)) return close_socket();
+    answered_ = greeting_ == kGreeting;
   }
 
   const ProbeTarget& target_;
   std::optional<EchoMark> mark_;  ///< Empty: no echo is sent.
   std::optional<sockaddr_in> address_;
   FileDescriptor socket_{-1};
+  std::string greeting_;  ///< The part of its greeting that the server has sent in this connection.
   bool connected_ = false;
   bool answered_ = false;
 };
