@@ -33,19 +33,22 @@ ForesightRequest foresight_request(const PlannedNode& planned, const Registry& r
 std::vector<Diagnostic> warnings_of(CheckedFindings&& reply, const PlannedNode& planned, const std::string& file) {
   std::vector<Diagnostic> warnings;
   if (reply.left_out > 0) {
-    warnings.push_back(finding(Severity::kWarning, "node.more-findings",
+    warnings.push_back(finding(Severity::kWarning, std::string(kMoreFindings),
                                "further findings of this node are left out: " + std::to_string(reply.left_out)));
     warnings.back().node = planned.node.name();
   }
+  const auto add = [&](Diagnostic warning, const ResourceId& about) {
+    warning.node = planned.node.name();
+    if (const auto* resource = find_resource(planned.desired, about)) {
+      warning.file = file;
+      warning.where = resource->where;
+    }
+    warnings.push_back(std::move(warning));
+  };
   for (auto& [type, list] : reply.ineffective) {
     for (auto& one : list) {
-      auto warning = finding(Severity::kWarning, std::move(one.code), std::move(one.message), std::move(one.hint));
-      warning.node = planned.node.name();
-      if (const auto* resource = find_resource(planned.desired, {type, one.name})) {
-        warning.file = file;
-        warning.where = resource->where;
-      }
-      warnings.push_back(std::move(warning));
+      add(finding(Severity::kWarning, std::move(one.code), std::move(one.message), std::move(one.hint)),
+          {type, one.name});
     }
   }
   return warnings;

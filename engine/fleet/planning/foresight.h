@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,9 @@ ForesightRequest foresight_request(const PlannedNode& planned, const Registry& r
 /// were left out comes first.
 std::vector<Diagnostic> warnings_of(CheckedFindings&& reply, const PlannedNode& planned, const std::string& file);
 
+/// The code of that number.
+inline constexpr std::string_view kMoreFindings = "node.more-findings";
+
 /// The words about a question to a node.
 struct QuestionWords {
   std::string_view asking;   ///< The display of the node until its reply.
@@ -39,6 +44,10 @@ std::vector<Diagnostic> ask_for_warnings(const FleetSession& session, PlannedNod
   auto answer = node.client->call(request);
   auto reply = answer ? checked(std::move(*answer), request) : tl::unexpected<Error>(std::move(answer).error());
   session.show(node, words.asked, Activity::kWaiting);
+  planned.unnamed_findings.clear();
+  for (const auto& [type, names] : reply ? reply->without_finding : std::map<std::string, std::set<std::string>>()) {
+    for (const std::string& name : names) planned.unnamed_findings.insert({type, name});
+  }
   if (reply) return warnings_of(std::move(*reply), planned, session.cluster().file);
   auto unknown = finding(Severity::kWarning, std::string(words.code),
                          std::string(words.unknown) + ": " + reply.error().describe());

@@ -33,6 +33,8 @@ struct PlannedNode {
   ObservedState observed;
   NodePlan plan;
   ChangeOutcomes outcomes;
+  /// The node's findings about these resources are over the limits, so that no finding names them.
+  std::set<ResourceId> unnamed_findings = {};
   /// Fields for which another node's report differs from the saved plan. They stay as the node has them.
   KeptFields kept_fields = {};
 };

@@ -289,8 +289,10 @@ void RollbackRun::remark_on_rollback() {
     if (!node.active()) continue;
     UndoReply& undo = *undo_[node.place];
     const std::string begun = shown_time ? shown_time(undo.time) : undo.time;
-    nodes_of_run["run " + undo.run + " (" + undo.operation + " by " + undo.who + ", " + begun + ")"].push_back(
-        node.name());
+    // A node words both.
+    nodes_of_run["run " + undo.run + " (" + listed_value(undo.operation) + " by " + listed_value(undo.who) + ", " +
+                 begun + ")"]
+        .push_back(node.name());
     remark_on_kept(node, std::exchange(undo.kept, {}));
   }
   for (const auto& [run, names] : nodes_of_run)

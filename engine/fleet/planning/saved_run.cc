@@ -10,6 +10,7 @@
 
 #include "engine/core/diagnostic.h"
 #include "engine/core/text.h"
+#include "engine/fleet/planning/foresight.h"
 #include "engine/plan/fields_of_others.h"
 #include "engine/plan/held_plan.h"
 
@@ -114,6 +115,14 @@ void leave_out_concerned(PlannedNode& planned, const NodePlan& saved, const Diag
     planned.outcomes.go_stale(id, stale_plan("a finding is not in the plan: " + finding.message));
 }
 
+/// Leaves out the displayed changes of the resources that the number of further findings stands for.
+void leave_out_unnamed(PlannedNode& planned, const NodePlan& saved, const Diagnostic& finding) {
+  for (const Change& change : saved.changes) {
+    if (change.origin != Origin::kForeign && planned.unnamed_findings.contains(change.id))
+      planned.outcomes.go_stale(change.id, stale_plan("a finding is not in the plan: " + finding.message));
+  }
+}
+
 /// Leaves out the displayed changes of the finding's type that have no desired state now: one finding may be about
 /// several resources of the file. A change with a finding at its own place has that one as its reason already.
 void leave_out_unresolved(PlannedNode& planned, const NodePlan& saved, const Diagnostic& finding) {
@@ -143,8 +152,11 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
     });
     const auto due_to_others = planning.due_to_others(planned, added);
     for (const Diagnostic& finding : added) {
-      if (contains(due_to_others, finding) || contains(planning.about_one_change(), finding)) {
-        leave_out_concerned(planned, find_node(saved, node.name())->plan, finding);  // Other nodes are skipped by now.
+      const NodePlan& held = find_node(saved, node.name())->plan;  // Other nodes are skipped by now.
+      if (finding.code == kMoreFindings) {
+        leave_out_unnamed(planned, held, finding);
+      } else if (contains(due_to_others, finding) || contains(planning.about_one_change(), finding)) {
+        leave_out_concerned(planned, held, finding);
       } else {
         session.give_up(planned.node, stale_plan("a finding is not in the plan: " + finding.message));
         break;

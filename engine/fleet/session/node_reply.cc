@@ -100,12 +100,14 @@ void take_findings(const std::string& type, std::vector<Ineffective> findings, s
     if (!seen.emplace(one.name, one.code, one.message, one.hint).second) continue;
     if (taken == kMostFindingsOfNode || of_code[{one.name, one.code}] == kMostFindingsOfACode) {
       ++into.left_out;
+      into.without_finding[type].insert(std::move(one.name));
       continue;
     }
     ++taken;
     ++of_code[{one.name, one.code}];
     into.ineffective[type].push_back(std::move(one));
   }
+  for (const Ineffective& one : into.ineffective[type]) into.without_finding[type].erase(one.name);
 }
 
 /// `asked` are the resources of the request by type.

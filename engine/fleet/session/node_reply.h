@@ -30,6 +30,8 @@ Result<UndoReply> checked(UndoReply reply, const Registry& registry);
 struct CheckedFindings {
   std::map<std::string, std::vector<Ineffective>> ineffective;  ///< By type.
   std::size_t left_out = 0;                                     ///< Findings over the limits.
+  /// The resources, by type, that only findings over the limits are about.
+  std::map<std::string, std::set<std::string>> without_finding;
 };
 /// The most findings of a node in one reply, and the most with one code for one resource.
 inline constexpr std::size_t kMostFindingsOfNode = 20;

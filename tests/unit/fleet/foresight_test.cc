@@ -84,6 +84,32 @@ TEST_CASE("a warning that a saved plan does not show leaves out only the change 
   CHECK(bench.root(2).exists(kUnitFile));
 }
 
+TEST_CASE("findings over the limits leave out the changes that they are about in a saved plan, and no other") {
+  FleetBench bench(1);
+  std::string units = "units:\n";
+  for (int i = 10; i < 50; ++i) {
+    units += "  - {name: tune" + std::to_string(i) + ".service, content: \"[Service]\\nExecStart=/opt/tune" +
+             std::to_string(i % 2) + "\\n\"}\n";
+  }
+  bench.sections = units + "sysctl: {vm.swappiness: 10}\n";
+  for (const std::string program : {"/opt/tune0", "/opt/tune1"}) {
+    bench.root(1).write(program, "#!/bin/sh\n");
+    std::filesystem::permissions(bench.root(1) / program, std::filesystem::perms::owner_all);
+  }
+  const SavedPlan plan = bench.saved_plan();
+  bench.root(1).remove("/opt/tune1");
+  SECTION("of twenty units, which is not over them") {}
+  SECTION("of forty units") { bench.root(1).remove("/opt/tune0"); }
+  const bool all = !bench.root(1).exists("/opt/tune0");
+  bench.options.saved_plan = &plan;
+  const Report report = bench.apply();
+  CHECK(test::exit_of(report) == 5);
+  CHECK(report.nodes.front().plan.blocked.size() == (all ? 40U : 20U));
+  CHECK(bench.root(1).exists("/etc/systemd/system/tune10.service") == !all);
+  CHECK_FALSE(bench.root(1).exists("/etc/systemd/system/tune49.service"));
+  CHECK(bench.root(1).exists(test::kSysctlFile));
+}
+
 TEST_CASE("drift does not ask") {
   FleetBench bench(1);
   bench.sections = kUnits;

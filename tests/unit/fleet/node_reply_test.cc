@@ -163,6 +163,7 @@ TEST_CASE("a node that reports thousands of findings has twenty warnings, and th
   CHECK(of_one->ineffective.at("sysctl").size() == kMostFindingsOfACode + 1);
   // Repetitions are not counted.
   CHECK(of_one->left_out == 60 - kMostFindingsOfACode);
+  CHECK(of_one->without_finding.at("sysctl").empty());
   for (int i = 0; i < 30'000; ++i) {
     const std::string name = "vm.other" + std::to_string(i);
     request.ahead["sysctl"][name] = Value();
@@ -172,6 +173,7 @@ TEST_CASE("a node that reports thousands of findings has twenty warnings, and th
   REQUIRE(of_many);
   CHECK(of_many->ineffective.at("sysctl").size() == kMostFindingsOfNode);
   CHECK(of_many->left_out > 29'000);
+  CHECK(of_many->without_finding.at("sysctl").size() == 30'000 - (kMostFindingsOfNode - kMostFindingsOfACode - 1));
 }
 
 TEST_CASE("a node that names an artifact twice in its steps for a rollback is refused") {
