@@ -241,6 +241,10 @@ class ResourceType {
   /// step leaves to others. Default: false.
   virtual bool may_begin_on(const Step& /*step*/, const Observation& /*now*/) const { return false; }
 
+  /// Pure. True if other machines, or a device that is gone, decide whether the artifact can be restored, as `error`
+  /// says it cannot be now. A rollback then ends without it. Default: false.
+  virtual bool is_left_to_others(const ArtifactId& /*artifact*/, const Error& /*error*/) const { return false; }
+
   /// I/O, read-only, within a few seconds. For a plan with changes: this type's resources in `ahead` that will fail or
   /// have no effect, for reasons that the node shows already. They are reported as warnings and cause neither a change
   /// nor an exit code. What another resource of `ahead` may bring, such as a file or a package, is not missing.

@@ -33,6 +33,7 @@ void list_fields(FieldVisitor& field, StepResult& result) {
 void list_fields(FieldVisitor& field, ApplyReply& reply) {
   field("results", reply.results, kRequired.at_most(kMostResources));
   field("stopped", reply.stopped);
+  field("not_restored", reply.not_restored, kOptional.cut_at(kLongestNotRestored).at_most(kMostNotRestored));
 }
 
 void list_fields(FieldVisitor& field, SecretValue& secret) {

@@ -62,9 +62,14 @@ struct StepResult {
   StepOutcome outcome = StepOutcome::kNotDone;
   std::optional<Error> error;  ///< For kFailed and kStale; for kUndone only if the undoing failed.
 };
+/// The bounds of what a rollback did not restore, here and in TransactionReport.
+inline constexpr std::size_t kMostNotRestored = 64;
+inline constexpr std::size_t kLongestNotRestored = 1000;
 struct ApplyReply {
   std::vector<StepResult> results;  ///< One for each step, in the same order.
   bool stopped = false;             ///< A StopNotice arrived during the apply.
+  /// Of a trial whose steps were undone: TransactionReport::not_restored.
+  std::vector<std::string> not_restored = {};
 };
 
 /// A value that the steps of one node write. Only the node that needs it receives it, with the request that writes it.

@@ -1,5 +1,8 @@
 #include "engine/wire/trial_messages.h"
 
+#include "engine/core/text.h"
+#include "engine/wire/apply_messages.h"
+
 namespace sparkplan {
 namespace {
 
@@ -7,6 +10,10 @@ namespace {
 constexpr std::size_t kMostTrialTargets = 65'536;
 
 }  // namespace
+
+std::string not_restored_words(const std::vector<std::string>& parts) {
+  return parts.empty() ? "" : "; not as before: " + join(parts, "; ");
+}
 
 std::string repair_words(const std::vector<std::string>& manual_commands) {
   std::string words;
@@ -29,6 +36,7 @@ void list_fields(FieldVisitor& field, TransactionReport& report) {
   // Refused, not cut: half a command would be worse than none.
   field("manual_commands", report.manual_commands,
         kOptional.no_longer_than(kLongestErrorMessage).at_most(kMostManualCommands));
+  field("not_restored", report.not_restored, kOptional.cut_at(kLongestNotRestored).at_most(kMostNotRestored));
 }
 
 void list_fields(FieldVisitor& field, ConfirmRequest& request) { field("run", request.run); }

@@ -36,7 +36,13 @@ struct TransactionReport {
   std::string reason;             ///< Of kRolledBack and kRollbackFailed.
   /// Of kRollbackFailed, for an administrator: the first command retries, the others are for a retry that fails.
   std::vector<std::string> manual_commands;
+  /// Of kRolledBack: what is not as before, and why. Other software has changed it since, or other machines decide
+  /// whether it can be restored.
+  std::vector<std::string> not_restored;
 };
+/// "; not as before: PART; PART". Empty without parts.
+std::string not_restored_words(const std::vector<std::string>& parts);
+
 /// "run on the node, as root: RETRY; if that fails: COMMAND && COMMAND". Empty without commands.
 std::string repair_words(const std::vector<std::string>& manual_commands);
 inline constexpr std::size_t kMostManualCommands = 1000;

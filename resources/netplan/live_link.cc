@@ -19,8 +19,8 @@ constexpr milliseconds kToolDeadline{30'000};
 /// networkd configures in the background: well below a second for static addresses.
 constexpr milliseconds kPatience{10'000};
 constexpr milliseconds kPatienceForTheRenderer{2'000};
-/// The kernel shows at once what netlink has set. A renderer may still change it.
-constexpr milliseconds kPatienceForNetlink{2'000};
+/// The kernel shows at once what netlink has set. A renderer may still change it, and a carrier may be missing.
+constexpr milliseconds kPatienceForNetlink{6'000};
 
 bool is_ipv4_link_local(const std::string& address) { return address.starts_with("169.254."); }
 bool is_ipv6_link_local(const std::string& address) { return address.starts_with("fe80:"); }
@@ -136,12 +136,18 @@ Error not_shown(const std::string& interface, const Value& wanted, Renderer rend
   return error;
 }
 
+/// Without an MTU in our file, the interface may have one that its DHCP server named until now.
+void leave_mtu_to_others(const Stanza& stanza, Value& wanted) {
+  if (!stanza.mtu) wanted.erase("mtu");
+}
+
 Result<void> have_networkd_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
   Value wanted = after;
   if (!stanza.manages_addresses()) {
     wanted.erase("addresses");
     wanted.erase("link_local");
   }
+  leave_mtu_to_others(stanza, wanted);
   const bool files_are_old = is_generated(interface, node);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   // networkd is at work after it has loaded a new file. Once it is done, it must be asked to reconfigure.
@@ -171,7 +177,8 @@ Result<void> set_mtu_beside_network_manager(const std::string& interface, const 
 }
 
 /// NetworkManager does not reread a profile that is already active, so each call activates it again.
-Result<void> have_network_manager_do_it(const std::string& interface, const Value& wanted, Node& node) {
+Result<void> have_network_manager_do_it(const std::string& interface, const Stanza& stanza, Value wanted, Node& node) {
+  leave_mtu_to_others(stanza, wanted);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   auto up = bring_up_generated(interface, node);
   SPARK_TRY(const auto link, find_link(interface, node));
@@ -313,7 +320,7 @@ Result<void> activate_link(const std::string& interface, const Observation& afte
   SPARK_TRY(const auto stanza, own_stanza(interface, node));
   if (!asks_for(stanza, present->value)) return put_back(interface, present->value, node);
   if (stanza->renderer == Renderer::kNetworkd) return have_networkd_do_it(interface, *stanza, present->value, node);
-  return stanza->manages_addresses() ? have_network_manager_do_it(interface, present->value, node)
+  return stanza->manages_addresses() ? have_network_manager_do_it(interface, *stanza, present->value, node)
                                      : set_mtu_beside_network_manager(interface, present->value, node);
 }
 

@@ -196,28 +196,32 @@ class NetplanType final : public ResourceType {
     return as_artifact(observe_link(artifact.name, node));
   }
 
-  /// A step that leaves the addresses as they are leaves them to others. One that sets another MTU sets it whatever the
-  /// MTU is by then: a DHCP server can name one. No step needs a foreign profile to be active.
+  /// A step that leaves the addresses as they are leaves them to others. A DHCP server can name an MTU, and a neighbour
+  /// can take a link-local address away: the step sets both, or leaves both to others. No step needs a foreign profile
+  /// to be active.
   bool may_begin_on(const Step& step, const Observation& now) const override {
     if (step.artifact.kind != kLinkKind) return false;
     Value before = present_value(step.before);
     Value shown = present_value(now);
-    const auto leave_out = [&](const char* field, bool changes) {
-      const Value* then = before.find(field);
-      const Value* after = present_value(step.after).find(field);
-      if (then == nullptr || after == nullptr || (*then != *after) != changes) return;
-      before.erase(field);
-      shown.erase(field);
-    };
-    leave_out("addresses", false);
-    leave_out("link_local", false);
-    leave_out("mtu", true);
+    const Value* then = before.find("addresses");
+    const Value* after = present_value(step.after).find("addresses");
+    const bool keeps_addresses = then != nullptr && after != nullptr && *then == *after;
+    for (Value* const state : {&before, &shown}) {
+      if (keeps_addresses) state->erase("addresses");
+      state->erase("link_local");
+      state->erase("mtu");
+    }
     // Whether NetworkManager's own profile is active yet depends on a neighbour's DHCP or router advertisements.
     if ((before.find(kProfileBefore) == nullptr) != (shown.find(kProfileBefore) == nullptr)) {
       before.erase(kProfileBefore);
       shown.erase(kProfileBefore);
     }
     return before == shown;
+  }
+
+  /// The renderer asks its neighbours for an address, or whether one is free.
+  bool is_left_to_others(const ArtifactId& artifact, const Error& error) const override {
+    return artifact.kind == kLinkKind && (error.code == ErrorCode::kVerifyFailed || error.code == ErrorCode::kNotFound);
   }
 
   std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,

@@ -24,8 +24,9 @@ constexpr int kNotRunning = 8;
 
 Error failed(const std::vector<std::string>& argv, const CommandOutput& output) {
   const std::string said(trim(output.standard_error));
+  const bool not_active = output.exit_status == kTimedOut || output.exit_status == kNotActivated;
   return make_error(
-      ErrorCode::kFailed,
+      not_active ? ErrorCode::kVerifyFailed : ErrorCode::kFailed,
       join(argv, " ") + " failed: " + (said.empty() ? "exit " + std::to_string(output.exit_status) : said),
       "journalctl -u NetworkManager shows details");
 }

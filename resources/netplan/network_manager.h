@@ -38,7 +38,8 @@ std::optional<Error> why_no_network_manager(const std::string& interface, const 
 Result<void> load_profiles(const std::vector<std::string>& files, Node& node);
 
 /// Activates the profile that netplan has generated for the interface, again if it is already active.
-/// Errors: kNotFound if NetworkManager does not know it or the interface; kFailed with nmcli's message.
+/// Errors: kNotFound if NetworkManager does not know it or the interface; with nmcli's message kVerifyFailed if the
+/// profile did not become active, and kFailed otherwise.
 Result<void> bring_up_generated(const std::string& interface, Node& node);
 
 /// Begins to activate that profile, and waits for it for 5 s at most. Whether it becomes active is no failure: that may

@@ -83,7 +83,7 @@ class AgentSession {
   Result<void> settle_transaction(const LockHolder& holder);
   Result<bool> roll_back(Transaction& transaction, const std::string& reason);
   Result<void> end_overdue(Transaction& transaction);
-  Result<void> end_failed_trial(Transaction& transaction, bool armed);
+  Result<std::vector<std::string>> end_failed_trial(Transaction& transaction, bool armed);
   static tl::unexpected<Error> needs_lock();
   Result<Journal> begin_run(const std::string& run, bool finished, Manifest& manifest);
   Result<void> note_saved_plan(const std::string& run, bool finished, Manifest& manifest) const;

@@ -162,18 +162,23 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
     return reply;
   }
   { const auto released = std::move(work); }
-  SPARK_CHECK(end_failed_trial(transaction, trial.armed()));
+  SPARK_TRY(auto not_restored, end_failed_trial(transaction, trial.armed()));
+  if (reply) reply->not_restored = std::move(not_restored);
   return reply;
 }
 
-/// The executor has undone the steps in order; check the remaining state again.
-Result<void> AgentSession::end_failed_trial(Transaction& transaction, bool armed) {
+/// The executor has undone the steps in order; check the remaining state again. Returns what is not as before.
+Result<std::vector<std::string>> AgentSession::end_failed_trial(Transaction& transaction, bool armed) {
+  std::vector<std::string> not_restored;
   if (armed) {
     SPARK_TRY(const bool ours, roll_back(transaction, "a step failed"));
-    if (!ours) return {};  // The timer was faster, and does the same.
+    if (!ours) return not_restored;  // The timer was faster, and does the same.
+    SPARK_TRY(auto report, transaction.report(node_));
+    not_restored = std::move(report.not_restored);
   }
   SPARK_CHECK(timer_->stop(transaction.run(), node_));
-  return transaction.remove(node_);
+  SPARK_CHECK(transaction.remove(node_));
+  return not_restored;
 }
 
 Result<std::optional<TransactionReport>> AgentSession::handle(const TransactionRequest& /*request*/) const {

@@ -177,14 +177,11 @@ std::vector<KernelRoute> routes_to_restore(std::vector<KernelRoute> routes, cons
 bool may_be_missing(const KernelRoute& route, const ConnectivitySnapshot& snapshot,
                     const std::vector<LinkFacts>& links) {
   return find_link(route.interface, links) == nullptr || is_renewed(route) ||
-         is_beside_connection(route.interface, snapshot, links);
+         !carries_connection(route.interface, snapshot);
 }
 
-bool is_beside_connection(const std::string& interface, const ConnectivitySnapshot& snapshot,
-                          const std::vector<LinkFacts>& links) {
-  const bool of_connection =
-      std::ranges::any_of(snapshot.links, [&](const LinkState& one) { return one.name == interface; });
-  return !of_connection && find_link(interface, links) != nullptr;
+bool carries_connection(const std::string& interface, const ConnectivitySnapshot& snapshot) {
+  return std::ranges::any_of(snapshot.links, [&](const LinkState& one) { return one.name == interface; });
 }
 
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node) {

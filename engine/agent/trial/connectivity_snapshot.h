@@ -68,10 +68,9 @@ std::optional<std::string> filter_of(const Result<CommandOutput>& listed);
 /// interface drops routes added by hand. Errors: kFailed.
 Result<ConnectivitySnapshot> read_snapshot(std::span<const Step> steps, LocalNode& node);
 
-/// True if an interface of this name is there and does not carry our connection, so that its state does not decide
-/// whether the node can be reached.
-bool is_beside_connection(const std::string& interface, const ConnectivitySnapshot& snapshot,
-                          const std::vector<LinkFacts>& links);
+/// Pure. True if the interface, or one above it, carries our connection: its state decides whether the node can be
+/// reached.
+bool carries_connection(const std::string& interface, const ConnectivitySnapshot& snapshot);
 
 /// Restores the changed parts that do not recover by themselves within a few seconds. Returns the parts that are left
 /// to the renderers: "the route 10.5.0.0/16 through eth1". Errors: kFailed with the parts that could not be restored.

@@ -29,6 +29,7 @@ constexpr std::string_view kFailed = "failed";
 constexpr std::string_view kCarriedOut = "carried-out";
 constexpr std::string_view kUndone = "undone";
 constexpr std::string_view kReason = "reason";
+constexpr std::string_view kNotRestored = "not-restored";
 constexpr std::string_view kDeadline = "deadline";
 constexpr std::string_view kCommands = "manual-commands";
 constexpr std::string_view kSnapshot = "lifeline.json";
@@ -135,15 +136,22 @@ Result<TransactionReport> Transaction::report(const LocalNode& node) const {
   report.at_work = is_worked_on(node);
   report.undone = is_undone(node);
   if (const auto reason = node.read_file(directory() / kReason)) report.reason = *reason;
-  if (const auto commands = node.read_file(directory() / kCommands)) {
-    for (const auto line : split_lines(*commands)) {
-      if (!trim(line).empty()) report.manual_commands.emplace_back(line);
-    }
-  }
+  report.manual_commands = lines_in(kCommands, node);
+  report.not_restored = lines_in(kNotRestored, node);
   if (report.state == TransactionState::kArmed) {
     report.seconds_left = std::max<std::int64_t>(0, seconds_left(node).value_or(0));
   }
   return report;
+}
+
+std::vector<std::string> Transaction::lines_in(std::string_view name, const LocalNode& node) const {
+  std::vector<std::string> lines;
+  const auto text = node.read_file(directory() / name);
+  if (!text) return lines;
+  for (const auto line : split_lines(*text)) {
+    if (!trim(line).empty()) lines.emplace_back(line);
+  }
+  return lines;
 }
 
 std::optional<std::int64_t> Transaction::seconds_left(const LocalNode& node) const {
@@ -188,6 +196,13 @@ Result<void> Transaction::note_carried_out(LocalNode& node) {
 }
 Result<void> Transaction::note_reason(const std::string& reason, LocalNode& node) {
   return node.write_file(directory() / kReason, private_file(reason));
+}
+Result<void> Transaction::note_not_restored(const std::vector<std::string>& parts, LocalNode& node) {
+  std::vector<std::string> lines;
+  for (const std::string& part : parts) {
+    if (lines.size() < kMostNotRestored) lines.push_back(shown_text(part, kLongestNotRestored));
+  }
+  return node.write_file(directory() / kNotRestored, private_file(join(lines, "\n") + "\n"));
 }
 Result<void> Transaction::note_undone(LocalNode& node) {
   return node.write_file(directory() / kUndone, private_file(""));

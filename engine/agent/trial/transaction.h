@@ -58,8 +58,12 @@ class Transaction {
   /// The connectivity before the change; nothing if it was not stored.
   Result<void> keep_snapshot(const ConnectivitySnapshot& snapshot, LocalNode& node);
   std::optional<ConnectivitySnapshot> snapshot(const LocalNode& node) const;
+  /// The parts that the rollback has not restored: TransactionReport::not_restored.
+  Result<void> note_not_restored(const std::vector<std::string>& parts, LocalNode& node);
   Result<void> note_undone(LocalNode& node);
   bool is_undone(const LocalNode& node) const;
+  /// True while a process carries its steps out or undoes them.
+  bool is_worked_on(const LocalNode& node) const;
   /// Stores commands that restore each file of the record by hand.
   Result<void> keep_manual_commands(const std::vector<std::string>& commands, LocalNode& node);
 
@@ -76,7 +80,7 @@ class Transaction {
 
  private:
   Transaction(ApplyRequest request, LockHolder holder) : request_(std::move(request)), holder_(std::move(holder)) {}
-  bool is_worked_on(const LocalNode& node) const;
+  std::vector<std::string> lines_in(std::string_view name, const LocalNode& node) const;
   /// Negative after the deadline; nothing if none is set.
   std::optional<std::int64_t> seconds_left(const LocalNode& node) const;
   Result<void> sign_work(const FileDescriptor& file) const;

@@ -59,14 +59,12 @@ class Undoing {
     if (!before_ || !node_.live()) return;
     auto restored = restore_snapshot(*before_, node_);
     if (!restored) return failures_.push_back(std::move(restored).error());
-    std::ranges::move(*restored, std::back_inserter(left_to_others_));
+    std::ranges::move(*restored, std::back_inserter(not_restored_));
   }
 
   const std::vector<Error>& failures() const { return failures_; }
-  /// Changed by other software since.
-  const std::vector<std::string>& left_alone() const { return left_alone_; }
-  /// Not restored, but no reason to try again: other machines decide whether it can be.
-  const std::vector<std::string>& left_to_others() const { return left_to_others_; }
+  /// TransactionReport::not_restored: no reason to try again.
+  const std::vector<std::string>& not_restored() const { return not_restored_; }
 
  private:
   const ResourceType* type_of(const Step& step) {
@@ -88,7 +86,7 @@ class Undoing {
     const bool overridden = staged_file(step, registry_) && !std::holds_alternative<Absent>(step.before);
     if (same_state(now, step.before) && !overridden) return;
     if (!same_state(now, step.before) && !same_state(now, step.after) && !std::holds_alternative<Error>(now)) {
-      left_alone_.push_back(step.artifact.name);
+      not_restored_.push_back(step.artifact.name + ": it was changed since");
       return;
     }
     restore(step, *type);
@@ -105,16 +103,12 @@ class Undoing {
     auto undone = apply_artifact(step.artifact, step.before, type, node_);
     if (undone) return;
     Error error = std::move(undone).error().within(step.artifact.name);
-    if (!is_other_interface(step)) return failures_.push_back(std::move(error));
-    left_to_others_.push_back(error.describe());
-  }
-
-  /// A neighbour on the fabric can keep its renderer from giving it addresses: by its DHCP server, by its answers to
-  /// ARP, or by its end of the cable. It must not keep the rollback from ending, nor all later runs from beginning.
-  bool is_other_interface(const Step& step) const {
-    if (!before_ || is_text_artifact(step.artifact)) return false;
-    const auto links = node_.links();
-    return links && is_beside_connection(step.artifact.name, *before_, *links);
+    // A neighbour can keep an interface of the fabric from its addresses: by its DHCP server, by its answers to ARP, or
+    // by its end of the cable. It must not keep the rollback from ending, nor all later runs from beginning.
+    const bool is_up_to_others = type.is_left_to_others(step.artifact, error);
+    if (!is_up_to_others || !before_ || carries_connection(step.artifact.name, *before_))
+      return failures_.push_back(std::move(error));
+    not_restored_.push_back(error.describe());
   }
 
   const Transaction& transaction_;
@@ -122,8 +116,7 @@ class Undoing {
   LocalNode& node_;
   std::optional<ConnectivitySnapshot> before_;
   std::vector<Error> failures_;
-  std::vector<std::string> left_alone_;
-  std::vector<std::string> left_to_others_;
+  std::vector<std::string> not_restored_;
 };
 
 /// Copies of the earlier files, and the commands that restore them by hand.
@@ -187,20 +180,18 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   if (!undoing.failures().empty()) return give_up_on(transaction, undoing.failures(), registry, node);
   if (scope == UndoScope::kFilesOnly) return {};
   const auto report = transaction.report(node);
-  std::string reason = report && !report->reason.empty() ? report->reason : "not confirmed in time";
-  if (!undoing.left_alone().empty()) {
-    reason += "; not restored because of later changes: " + join(undoing.left_alone(), ", ");
-  }
-  if (!undoing.left_to_others().empty()) reason += "; not as before: " + join(undoing.left_to_others(), "; ");
+  const std::string reason = report && !report->reason.empty() ? report->reason : "not confirmed in time";
   // The next run reports a damaged manifest and moves it away.
   if (auto manifest = read_manifest(node); manifest && *manifest) {
     forget_intentions(transaction.request().steps, **manifest);
     SPARK_CHECK(write_manifest(**manifest, node));
   }
   SPARK_CHECK(transaction.note_reason(reason, node));
+  SPARK_CHECK(transaction.note_not_restored(undoing.not_restored(), node));
   SPARK_CHECK(transaction.note_undone(node));
-  note_in_journal(transaction, "rolled_back", reason, node);
-  log_to_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back: " + reason, node);
+  const std::string outcome = reason + not_restored_words(undoing.not_restored());
+  note_in_journal(transaction, "rolled_back", outcome, node);
+  log_to_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back: " + outcome, node);
   return timer.stop(transaction.run(), node);
 }
 
@@ -241,12 +232,12 @@ Result<void> roll_back_by_timer(const std::string& run, const Registry& registry
 Result<void> forget_failed_rollback(const std::string& run, const Registry& /*registry*/, LocalNode& node,
                                     RollbackTimer& timer) {
   SPARK_TRY(auto found, Transaction::find(node));
-  if (!found || found->run() != run) return {};
+  if (!found || found->run() != run) return failure(ErrorCode::kNotFound, "there is no record of run " + run);
+  if (found->is_worked_on(node)) return failure(ErrorCode::kBusy, "its rollback is being tried again", "wait for it");
+  SPARK_TRY(const auto work, found->begin_work(node));
   SPARK_TRY(const auto state, found->state(node));
-  if (state != TransactionState::kRollbackFailed)
+  if (state != TransactionState::kRollbackFailed || found->is_undone(node))
     return failure(ErrorCode::kRefused, "run " + run + " has no rollback that failed: its record stays");
-  SPARK_TRY(const auto work, found->take_over_work(kPatienceForSteps, node));
-  if (!work) return {};
   SPARK_CHECK(timer.stop(run, node));
   log_to_syslog(LOG_WARNING, "run=" + run + " the record of its failed rollback was removed by hand", node);
   return found->remove(node);

@@ -33,8 +33,8 @@ Result<void> roll_back_by_timer(const std::string& run, const Registry& registry
                                 RollbackTimer& timer);
 
 /// `agent --forget RUN`: a person has repaired what a rollback could not restore, or leaves it as it is. The record
-/// goes, so that later runs begin again. It does nothing without a record of that run. Errors: kRefused for a change on
-/// trial and for one that ended otherwise.
+/// goes, so that later runs begin again. Errors: kNotFound without a record of that run; kBusy while the rollback is
+/// tried again; kRefused for a change on trial and for one that ended otherwise.
 Result<void> forget_failed_rollback(const std::string& run, const Registry& registry, LocalNode& node,
                                     RollbackTimer& timer);
 

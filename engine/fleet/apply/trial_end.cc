@@ -12,6 +12,8 @@ namespace {
 
 /// The time after the end of its window in which a node has to be back in its earlier state.
 constexpr std::chrono::seconds kPatienceForRollback{15};
+/// The time for interfaces whose renderers wait for their neighbours, if the node answers meanwhile.
+constexpr std::chrono::seconds kPatienceForWork{120};
 constexpr std::chrono::seconds kEnoughToDecide{10};
 constexpr std::chrono::milliseconds kPauseBetweenLooks{300};
 
@@ -96,7 +98,7 @@ bool TrialRun::is_kept(TrialNode& one, const Error& error) {
     return false;
   }
   if (!kept) {
-    note_rolled_back(one, kUndoneBeforeConfirmation);
+    note_rolled_back(one, kUndoneBeforeConfirmation, transaction->not_restored);
     return false;
   }
   if (auto locked = lock_again(node, Clock::now() + kPatienceForRollback); !locked) {
@@ -112,7 +114,7 @@ void TrialRun::confirm(TrialNode& one) {
   // Without an answer the node may have confirmed the change, and only the answer was lost.
   if (!reply && !is_kept(one, reply.error())) return;
   if (reply && reply->state != TransactionState::kCommitted && reply->state != TransactionState::kArmed)
-    return note_rolled_back(one, kUndoneBeforeConfirmation);
+    return note_rolled_back(one, kUndoneBeforeConfirmation, reply->not_restored);
   note_confirmed(one);
   session_.show(one.node, "confirmed", Activity::kWaiting);
 }
@@ -134,8 +136,7 @@ void TrialRun::roll_back(TrialNode& one) {
   session_.show(node, "rolling back: " + why);
   if (node.client) {
     auto reply = node.client->call(RollBackRequest{session_.run(), why});
-    // The node's reason begins with ours, and names what is not as before.
-    if (reply && reply->undone) return note_rolled_back(one, reply->reason.empty() ? why : reply->reason);
+    if (reply && reply->undone) return note_rolled_back(one, why, reply->not_restored);
     // The error names the change that could not be undone, and the command to enter.
     if (!reply && reply.error().code == ErrorCode::kFailed && !reply.error().hint.empty())
       return note_rollback_failed(one, std::move(reply).error().within("undo the change"));
@@ -147,7 +148,8 @@ void TrialRun::roll_back(TrialNode& one) {
 /// Without a connection, the node's own timer undoes the change.
 void TrialRun::await_old_state(TrialNode& one) {
   const std::string& why = one.trial.why_not;
-  const auto end = one.trial.begun + options_.window + kPatienceForRollback;
+  auto end = one.trial.begun + options_.window + kPatienceForRollback;
+  const auto end_of_work = end + kPatienceForWork;
   bool reached = false;
   while (Clock::now() < end) {
     auto client = open_again(one, end);
@@ -161,7 +163,9 @@ void TrialRun::await_old_state(TrialNode& one) {
                                              {},
                                              std::nullopt,
                                              repair_words(transaction->manual_commands)});
-    if (!ours || transaction->undone) return note_rolled_back(one, why);
+    if (!ours) return note_rolled_back(one, why, {});
+    if (transaction->undone) return note_rolled_back(one, why, transaction->not_restored);
+    if (transaction->at_work) end = end_of_work;
     // Reached before the end of its window: there is no reason to wait for that.
     if (transaction->state == TransactionState::kArmed) (void)client->call(RollBackRequest{session_.run(), why});
     std::this_thread::sleep_for(kPauseBetweenLooks);
@@ -181,10 +185,12 @@ void TrialRun::note_rollback_failed(TrialNode& one, Error error) {
   session_.give_up(one.node, std::move(error));
 }
 
-void TrialRun::note_rolled_back(TrialNode& one, const std::string& reason) {
+void TrialRun::note_rolled_back(TrialNode& one, const std::string& reason,
+                                const std::vector<std::string>& not_restored) {
   one.trial.state = Trial::State::kUndone;
   one.rolled_back = true;
-  const Error error{ErrorCode::kVerifyFailed, "its earlier state is restored: " + reason, {}, std::nullopt, ""};
+  const std::string done = not_restored.empty() ? "its earlier state is restored: " : "it was rolled back: ";
+  const Error error{ErrorCode::kVerifyFailed, done + reason + not_restored_words(not_restored), {}, std::nullopt, ""};
   one.planned.outcomes.roll_back(one.trial.planned.steps, error);
   // Closing the connection also releases the lock, but perhaps later than the next run begins.
   if (one.node.client) (void)one.node.client->unlock();

@@ -198,7 +198,7 @@ void TrialRun::begin(TrialNode& one) {
   // A tool may reject the new texts before the first step; then nothing was undone.
   const bool begun = std::any_of(results.begin(), results.end(),
                                  [](const StepResult& result) { return result.outcome == StepOutcome::kUndone; });
-  if (begun && failed != results.end()) note_rolled_back(one, failed->error->describe());
+  if (begun && failed != results.end()) note_rolled_back(one, failed->error->describe(), trial.reply.not_restored);
 }
 
 /// An agent that refuses still answers, and has no trial of this run. One that is cut off does not answer.

@@ -141,7 +141,7 @@ class TrialRun {
   void await_old_state(TrialNode& node);
   void note_rollback_failed(TrialNode& node, Error error);
   void note_confirmed(TrialNode& node);
-  void note_rolled_back(TrialNode& node, const std::string& reason);
+  void note_rolled_back(TrialNode& node, const std::string& reason, const std::vector<std::string>& not_restored);
 
   Planning& planning_;
   FleetSession& session_;

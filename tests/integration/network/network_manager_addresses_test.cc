@@ -80,10 +80,11 @@ TEST_CASE("networkmanager: a neighbour that answers for an address keeps no roll
   first->shell("nmcli general reload conf");
   second->shell("ip address add 192.168.100.11/24 dev " + kHalfA);
   controller.cluster("fabric: {topology: direct, port: 1, mtu: 4200}\n" + nodes_of_lab(2));
-  const auto refused = controller.run({"apply", "--yes", "--only", "spark-01"});
+  const auto refused = controller.run({"apply", "--yes", "--only", "spark-01", "--json"});
   require_exit(refused, 7);
-  CHECK(contains(refused.out + refused.err, "its earlier state is restored"));
-  CHECK_FALSE(contains(refused.out + refused.err, "could not be undone"));
+  const std::string why = refused.report().at("nodes").at(0).at("error").at("message");
+  CHECK(contains(why, "it was rolled back: "));
+  CHECK(contains(why, "; not as before: " + kHalfA + ": "));
   CHECK_FALSE(contains(first->shell("netplan get ethernets." + kHalfA), "4200"));
   // The neighbour keeps the node from no other change.
   controller.cluster(kDirect + "sysctl: {vm.swappiness: 10}\n" + nodes_of_lab(2));

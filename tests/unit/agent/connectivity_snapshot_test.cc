@@ -143,13 +143,4 @@ TEST_CASE("snapshot: a route through another interface that cannot be added keep
   CHECK(may("eth9"));
 }
 
-TEST_CASE("snapshot: only an interface that is there and does not carry our connection is beside it") {
-  LinkFacts cable;
-  cable.name = "eth1";
-  const std::vector<LinkFacts> links{management({"10.0.0.11/24"}), cable};
-  CHECK(is_beside_connection("eth1", taken(), links));
-  CHECK_FALSE(is_beside_connection("mgmt0", taken(), links));
-  CHECK_FALSE(is_beside_connection("rdma.service", taken(), links));
-}
-
 }  // namespace sparkplan::test

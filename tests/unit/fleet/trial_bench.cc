@@ -38,6 +38,13 @@ Value facts_of(const ScriptedNode& node) {
   return encode(reply);
 }
 
+Value roll_back(ScriptedNode& node) {
+  node.transaction->state = TransactionState::kRolledBack;
+  node.transaction->undone = true;
+  node.transaction->not_restored = node.not_restored;
+  return encode(*node.transaction);
+}
+
 Result<Value> answer(ScriptedNode& node, const Request& request) {
   if (std::holds_alternative<FactsRequest>(request)) return facts_of(node);
   if (std::holds_alternative<PingRequest>(request)) node.note(node.pings);
@@ -48,11 +55,17 @@ Result<Value> answer(ScriptedNode& node, const Request& request) {
     const bool fails = node.failure.has_value();
     if (!fails || node.left != TransactionState::kBegun) {
       node.transaction = TransactionReport{
-          apply->run, fails ? node.left : TransactionState::kArmed, "", 60, !fails, false, false, "", {}};
+          apply->run, fails ? node.left : TransactionState::kArmed, "", 60, !fails, false, false, "", {}, {}};
     }
     if (fails) return failure(*node.failure);
     ApplyReply reply;
     for (const Step& step : apply->steps) reply.results.push_back({step.artifact, StepOutcome::kDone, std::nullopt});
+    if (node.last_step_fails) {
+      for (StepResult& result : reply.results) result.outcome = StepOutcome::kUndone;
+      reply.results.back().outcome = StepOutcome::kFailed;
+      reply.results.back().error = make_error(ErrorCode::kFailed, "no such device");
+      reply.not_restored = node.not_restored;
+    }
     return encode(reply);
   }
   if (std::holds_alternative<TransactionRequest>(request))
@@ -70,13 +83,14 @@ Result<Value> answer(ScriptedNode& node, const Request& request) {
     return encode(*node.transaction);
   }
   if (std::holds_alternative<ConfirmRequest>(request)) {
+    if (node.undoes_before_confirmation) return roll_back(node);
     node.transaction->state = TransactionState::kCommitted;
     return encode(*node.transaction);
   }
   if (std::holds_alternative<RollBackRequest>(request)) {
-    node.transaction->state = TransactionState::kRolledBack;
-    node.transaction->undone = true;
-    return encode(*node.transaction);
+    Value rolled_back = roll_back(node);
+    if (node.answers_rollback) return rolled_back;
+    return failure(ErrorCode::kInterrupted, "the answer was lost");
   }
   return Value::map();
 }
@@ -228,8 +242,12 @@ Trial::State TrialBench::carry_out() {
   const FleetNode& first = session.nodes().front();
   const auto add = [&](int begin, int end) {
     for (int place = begin; place < end; ++place) {
-      trial.add(session.nodes()[static_cast<std::size_t>(place)],
-                {Step{"link", {"link", "eth0"}, Phase::kNetwork, Absent{}, Absent{}, {{"link", "eth0"}}, {}, "net"}});
+      std::vector<Step> of_node;
+      for (int i = 0; i < steps; ++i) {
+        const std::string name = "eth" + std::to_string(i);
+        of_node.push_back({"link", {"link", name}, Phase::kNetwork, Absent{}, Absent{}, {{"link", name}}, {}, "net"});
+      }
+      trial.add(session.nodes()[static_cast<std::size_t>(place)], std::move(of_node));
     }
   };
   add(0, changing);
@@ -248,6 +266,7 @@ Trial::State TrialBench::carry_out() {
     if (one.error) failed.push_back(one.name());
   }
   why_not = trial.at(first).trial.why_not;
+  error = first.error ? first.error->describe() : "";
   deferred = trial.at(first).deferred;
   may_have_changed = planning.nodes().front().outcomes.may_have_changed();
   return trial.at(first).trial.state;

@@ -26,6 +26,10 @@ struct ScriptedNode {
   int trials = 0;                                    ///< How often a trial was to begin.
   std::optional<Error> failure;                      ///< The answer to a request to begin a trial.
   TransactionState left = TransactionState::kBegun;  ///< The state of its trial then. kBegun: it has none.
+  std::vector<std::string> not_restored;             ///< The parts that its rollback does not restore.
+  bool last_step_fails = false;                      ///< The steps before it are undone.
+  bool answers_rollback = true;                      ///< Otherwise only its facts tell of the rollback.
+  bool undoes_before_confirmation = false;           ///< Its timer is faster than the confirmation.
   int connections = 0;                               ///< To its address.
   /// The connection with that number leads to another machine; 0: none does.
   int other_machine = 0;
@@ -87,10 +91,12 @@ class TrialBench {
   std::vector<std::string> excluded;           ///< Of --exclude.
   bool ignore_jobs = false;                    ///< As --ignore-jobs.
   int changing = 1;                            ///< The first so many nodes have a disruptive step.
+  int steps = 1;                               ///< Of each node that has disruptive steps.
   int changing_later = 0;                      ///< So many nodes after them have one in a second stage.
   std::string held;                            ///< A node on which a job ran when the plan was made.
   std::map<std::string, Trial::State> states;  ///< Of all nodes, after the trial.
   std::string why_not;                         ///< Why the change of n1 is not kept.
+  std::string error;                           ///< Of n1, after the trial.
   bool may_have_changed = false;               ///< See ChangeOutcomes; of n1, after the trial.
   std::optional<Error> deferred;               ///< Why the change of n1 was not started.
   std::vector<std::string> failed;             ///< Nodes that were excluded.

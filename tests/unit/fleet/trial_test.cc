@@ -120,6 +120,27 @@ TEST_CASE("trial: a node that stops answering has its neighbour's change rolled 
   }
 }
 
+TEST_CASE("trial: what a rollback did not restore is in the report, however the node was rolled back") {
+  TrialBench bench(2);
+  auto& n1 = bench.node("n1");
+  n1.not_restored = {"eth0: it did not return to its earlier state", "the route 10.5.0.0/16 through eth0"};
+  SECTION("a step fails") {
+    bench.steps = 2;
+    n1.last_step_fails = true;
+  }
+  SECTION("sparkplan has it rolled back") {
+    n1.reaches = [&](const ProbeTarget&) { return !n1.transaction; };
+    SECTION("and receives the answer") {}
+    SECTION("and finds it rolled back at the next connection") { n1.answers_rollback = false; }
+  }
+  SECTION("its timer is faster than the confirmation") { n1.undoes_before_confirmation = true; }
+  CHECK(bench.carry_out() == Trial::State::kUndone);
+  INFO(bench.error);
+  CHECK(bench.error.starts_with("it was rolled back: "));
+  CHECK(bench.error.ends_with(
+      "; not as before: eth0: it did not return to its earlier state; the route 10.5.0.0/16 through eth0"));
+}
+
 TEST_CASE("trial: a node whose trial ended with an error is asked whether it has begun the steps") {
   TrialBench bench(2);
   auto& n1 = bench.node("n1");

@@ -39,8 +39,9 @@ TEST_CASE("requests about a change on trial survive the wire") {
 }
 
 TEST_CASE("a report on a change on trial survives the wire") {
-  TransactionReport report{"run-1",           TransactionState::kRollbackFailed,  "anna@laptop", 12, true, true, true,
-                           "a disk was full", {"first command", "second command"}};
+  TransactionReport report{
+      "run-1",           TransactionState::kRollbackFailed,   "anna@laptop",       12, true, true, true,
+      "a disk was full", {"first command", "second command"}, {"eth0: no address"}};
   const auto arrived = decode<TransactionReport>(over_the_wire(encode(report)));
   REQUIRE(arrived);
   CHECK(arrived->run == report.run);
@@ -52,6 +53,7 @@ TEST_CASE("a report on a change on trial survives the wire") {
   CHECK(arrived->undone);
   CHECK(arrived->reason == report.reason);
   CHECK(arrived->manual_commands == report.manual_commands);
+  CHECK(arrived->not_restored == report.not_restored);
   for (const auto state : {TransactionState::kBegun, TransactionState::kArmed, TransactionState::kCommitted,
                            TransactionState::kRolledBack}) {
     report.state = state;

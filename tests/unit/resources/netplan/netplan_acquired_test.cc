@@ -170,9 +170,43 @@ TEST_CASE("netplan: a step that changes only the MTU begins whatever addresses a
   half.mtu = 1400;
   node.add_link(half);
   CHECK(netplan_type().may_begin_on(of_mtu, observe_link(kAdvertisedHalf, node)));
-  const Stanza same_mtu{1500, {"10.66.0.7/24"}, false};
-  const Step of_addresses = step_to(before, link_state_wanted(same_mtu, present_value(before)));
-  CHECK_FALSE(netplan_type().may_begin_on(of_addresses, observe_link(kAdvertisedHalf, node)));
+}
+
+TEST_CASE("netplan: a step that sets addresses begins whatever MTU and link-local address the interface has by then") {
+  AdvertisedNode node = advertised({"10.5.5.5/24", "169.254.3.3/16"});
+  const Observation before = observe_link(kAdvertisedHalf, node);
+  const Stanza without_mtu{std::nullopt, {"192.168.100.11/24"}, false};
+  const Step step = step_to(before, link_state_wanted(without_mtu, present_value(before)));
+  LinkFacts half = *node.link(kAdvertisedHalf);
+  half.addresses = {"10.5.5.5/24"};
+  half.mtu = 1400;
+  node.add_link(half);
+  CHECK(netplan_type().may_begin_on(step, observe_link(kAdvertisedHalf, node)));
+}
+
+TEST_CASE("netplan: a file without an MTU accepts that the one of a lease ends with the lease") {
+  AdvertisedNode node = advertised({});
+  node.advertises = false;
+  LinkFacts half = *node.link(kAdvertisedHalf);
+  half.mtu = 1400;
+  node.add_link(half);
+  const Stanza without_mtu{std::nullopt, {"192.168.100.11/24"}, false};
+  const Observation wanted = link_state_wanted(without_mtu, present_value(observe_link(kAdvertisedHalf, node)));
+  half.mtu = 1500;
+  node.add_link(half);
+  node.add_file(kOwnPath, render_file({{kAdvertisedHalf, without_mtu}}), 0600);
+  REQUIRE(activate_link(kAdvertisedHalf, wanted, node));
+  CHECK(node.link(kAdvertisedHalf)->addresses == without_mtu.addresses);
+}
+
+TEST_CASE("netplan: only an error that neighbours cause lets a rollback end without an interface") {
+  const auto left = [](const ArtifactId& artifact, ErrorCode code) {
+    return netplan_type().is_left_to_others(artifact, make_error(code, ""));
+  };
+  CHECK(left(link_artifact(kAdvertisedHalf), ErrorCode::kVerifyFailed));
+  CHECK(left(link_artifact(kAdvertisedHalf), ErrorCode::kNotFound));
+  CHECK_FALSE(left(link_artifact(kAdvertisedHalf), ErrorCode::kFailed));
+  CHECK_FALSE(left(file_artifact(kOwnPath), ErrorCode::kVerifyFailed));
 }
 
 TEST_CASE("netplan: a step begins whether or not NetworkManager's profile has become active by then") {
