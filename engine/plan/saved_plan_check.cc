@@ -7,6 +7,7 @@
 
 #include "engine/core/text.h"
 #include "engine/plan/reach.h"
+#include "engine/plan/readable_ids.h"
 #include "engine/resource/steps.h"
 
 namespace sparkplan {
@@ -17,6 +18,8 @@ constexpr auto kPlanAgain = "make a new plan: sparkplan plan -o PLAN";
 tl::unexpected<Error> contradicts(const std::string& why) {
   return failure(ErrorCode::kInvalidInput, "the saved plan contradicts itself: " + printable(why), kPlanAgain);
 }
+
+tl::unexpected<Error> inconsistent(const std::string& why) { return failure(ErrorCode::kInvalidInput, printable(why)); }
 
 bool consists_of(std::string_view text, std::string_view characters, std::size_t longest) {
   return !text.empty() && text.size() <= longest && text.find_first_not_of(characters) == std::string_view::npos;
@@ -77,36 +80,6 @@ Result<void> check_status(const NodeReport& node, bool is_held) {
   return {};
 }
 
-Result<void> check_node(const NodeReport& node) {
-  const auto ids = displayed(node.plan);
-  for (const ResourceId& id : node.plan.waiting) {
-    if (ids.count(id) == 0)
-      return contradicts(id.words() + " waits on " + node.name + ", but no change of it is shown");
-  }
-  for (const Step& step : node.plan.steps) {
-    if (step.resources.empty())
-      return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to no change");
-    for (const ResourceId& id : step.resources) {
-      if (ids.count(id) == 0)
-        return contradicts("a step for " + step.artifact.name + " on " + node.name + " belongs to " + id.words() +
-                           ", but no change of it is shown");
-    }
-  }
-  for (const auto& [id, value] : node.plan.after_steps) {
-    if (ids.count(id) == 0)
-      return contradicts("a value of " + id.words() + " on " + node.name + " belongs to no change that is shown");
-  }
-  const WaitingChanges waiting(node.plan.waiting);
-  for (const Change& change : node.plan.changes) {
-    const bool waits = change.origin != Origin::kForeign && waiting.contains(change.id);
-    if (waits && !waiting.have_reason_for(change))
-      return contradicts(change.id.words() + " waits on " + node.name + ", but nothing is shown that it waits for");
-    const bool empty = change.fields.empty() && change.origin != Origin::kForeign;
-    if (empty) return contradicts("the change of " + change.id.words() + " on " + node.name + " shows nothing");
-  }
-  return {};
-}
-
 /// A member of the file: displayed at the address that the run will use.
 Result<void> check_member(const NodeReport& node, const NodeSpec& spec, const Registry& registry) {
   if (node.membership == Membership::kLeaving)
@@ -144,6 +117,36 @@ Result<void> check_departing(const NodeReport& node) {
 
 }  // namespace
 
+Result<void> check_node_plan(const std::string& node, const NodePlan& plan) {
+  if (const auto id = unreadable_id(plan)) return inconsistent(node + " has \"" + *id + "\", which is no id");
+  const auto ids = displayed(plan);
+  for (const ResourceId& id : plan.waiting) {
+    if (ids.count(id) == 0) return inconsistent(id.words() + " waits on " + node + ", but no change of it is shown");
+  }
+  for (const Step& step : plan.steps) {
+    if (step.resources.empty())
+      return inconsistent("a step for " + step.artifact.name + " on " + node + " belongs to no change");
+    for (const ResourceId& id : step.resources) {
+      if (ids.count(id) == 0)
+        return inconsistent("a step for " + step.artifact.name + " on " + node + " belongs to " + id.words() +
+                            ", but no change of it is shown");
+    }
+  }
+  for (const auto& [id, value] : plan.after_steps) {
+    if (ids.count(id) == 0)
+      return inconsistent("a value of " + id.words() + " on " + node + " belongs to no change that is shown");
+  }
+  const WaitingChanges waiting(plan.waiting);
+  for (const Change& change : plan.changes) {
+    const bool waits = change.origin != Origin::kForeign && waiting.contains(change.id);
+    if (waits && !waiting.have_reason_for(change))
+      return inconsistent(change.id.words() + " waits on " + node + ", but nothing is shown that it waits for");
+    const bool empty = change.fields.empty() && change.origin != Origin::kForeign;
+    if (empty) return inconsistent("the change of " + change.id.words() + " on " + node + " shows nothing");
+  }
+  return {};
+}
+
 Result<void> check_consistency(const SavedPlan& plan) {
   if (!consists_of(plan.id, "0123456789abcdef-", 36)) return contradicts("its id is invalid");
   if (!consists_of(plan.created, "0123456789TZ:.+-", 40)) return contradicts("its creation time is invalid");
@@ -157,7 +160,7 @@ Result<void> check_consistency(const SavedPlan& plan) {
     if (!NodeName::parse(node.name)) return contradicts(node.name + " is not a node name");
     if (!names.insert(node.name).second) return contradicts("it names " + node.name + " twice");
     SPARK_CHECK(check_status(node, plan.machines.count(node.name) > 0));
-    SPARK_CHECK(check_node(node));
+    if (const auto fits = check_node_plan(node.name, node.plan); !fits) return contradicts(fits.error().message);
   }
   for (const auto& [name, machine] : plan.machines) {
     if (names.count(name) == 0) return contradicts("it identifies the machine of " + name + ", but has no such node");

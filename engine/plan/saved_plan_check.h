@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/core/diagnostic.h"
@@ -9,6 +10,10 @@
 #include "engine/resource/registry.h"
 
 namespace sparkplan {
+
+/// Why a saved plan with this plan of a node would be refused when it is read; nothing if it is consistent: each step
+/// and each waiting resource belongs to a displayed change, and all ids can be read again. Pure. Errors: kInvalidInput.
+Result<void> check_node_plan(const std::string& node, const NodePlan& plan);
 
 /// Whether a saved plan is consistent: each node is named once, each step and each waiting resource belongs to a
 /// displayed change, ids and times are well-formed. Pure. Errors: kInvalidInput.

@@ -280,7 +280,8 @@ class FileType final : public ResourceType {
   /// `file`, the original is restored.
   void add_steps(const ResourceId& id, const std::optional<FileContent>& file, const StepsInput& input,
                  std::vector<Step>& steps) const {
-    if (file) add_folder_step(id, Present{Value::map(), {}}, input, steps);
+    const bool is_changed = std::ranges::find(input.changes, id, &Change::id) != input.changes.end();
+    if (file && is_changed) add_folder_step(id, Present{Value::map(), {}}, input, steps);
     TextArtifact artifact{file_artifact(id.name), std::nullopt, 0, id.str(),
                           [id](const Change& change) { return change.id == id; }};
     if (file) {
@@ -290,7 +291,6 @@ class FileType final : public ResourceType {
       artifact.gid = file->gid;
     }
     append(steps, text_artifact_step(artifact, input, info_));
-    const bool is_changed = std::ranges::find(input.changes, id, &Change::id) != input.changes.end();
     if (!is_of_logind(id.name) || !is_changed) return;
     const Observation* restart = input.seen(restart_artifact());
     if (restart == nullptr || !std::holds_alternative<Present>(*restart)) return;

@@ -18,7 +18,7 @@
 #include "engine/plan/fields_of_others.h"
 #include "engine/plan/open_fields.h"
 #include "engine/plan/planner.h"
-#include "engine/plan/readable_ids.h"
+#include "engine/plan/saved_plan_check.h"
 #include "engine/resource/artifact.h"
 
 namespace sparkplan {
@@ -273,14 +273,21 @@ NodePlan PlanRun::plan_of(const PlannedNode& planned, const std::optional<std::s
 }
 
 void PlanRun::make_plans() {
-  session_.compute_each(nodes_, [&](PlannedNode& planned) {
-    make_plan(planned);
-    const auto id = unreadable_id(planned.plan);
-    if (!id) return;
-    planned.plan = {};
-    session_.give_up(planned.node, ErrorCode::kFailed, "it reports a name that no resource can have: \"" + *id + "\"",
-                     "compare its interfaces and its manifest with those of another node");
-  });
+  session_.compute_each(nodes_, [&](PlannedNode& planned) { make_plan(planned); });
+}
+
+/// A saved plan is read as a whole, so one node must not make it unreadable.
+void PlanRun::refuse_unreadable_plans() {
+  for (auto& planned : nodes_) {
+    if (!planned.node.active()) continue;
+    session_.work_on(planned.node, [&](FleetNode& node) {
+      const auto fits = check_node_plan(node.name(), planned.plan);
+      if (fits) return;
+      planned.plan = {};
+      session_.give_up(node, ErrorCode::kFailed, "what it reports makes no consistent plan: " + fits.error().message,
+                       "compare its interfaces and its manifest with those of another node, or use --exclude");
+    });
+  }
 }
 
 void PlanRun::refuse_unsafe_plans() {
@@ -307,6 +314,7 @@ void PlanRun::plan() {
   observe();
   make_plans();
   refuse_unsafe_plans();
+  refuse_unreadable_plans();
   // The exports of a node that is excluded by now no longer count. The new plans show the consequences for the other
   // nodes, so that they do not stop the apply later.
   while (count_excluded() != excluded) {
@@ -315,10 +323,12 @@ void PlanRun::plan() {
     observe_added();
     make_plans();
     refuse_unsafe_plans();
+    refuse_unreadable_plans();
   }
   while (end_waits()) {
     make_plans();
     refuse_unsafe_plans();
+    refuse_unreadable_plans();
   }
   if (foresight_ == Foresight::kAsked) foresee();
   remark_unread_release();

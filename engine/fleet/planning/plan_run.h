@@ -54,6 +54,7 @@ class PlanRun : public Planning {
   std::set<std::string> producers_at_work() const;
   bool end_waits();
   void refuse_unsafe_plans();
+  void refuse_unreadable_plans();
   void foresee();
   Desired desired_in_view(const PlannedNode& node, const ResourceType& type,
                           const std::map<std::string, NodeExports>& exports) const;

@@ -13,6 +13,7 @@
 #include "engine/core/name_list.h"
 #include "engine/plan/readable_ids.h"
 #include "engine/plan/saved_plan.h"
+#include "engine/plan/saved_plan_check.h"
 #include "engine/report/plan/report.h"
 #include "tests/support/catch.h"
 #include "tests/support/saved_text.h"
@@ -262,6 +263,15 @@ TEST_CASE("an id that a saved plan cannot contain is found in every part of a pl
   CHECK(found_in([&](NodePlan& plan) { plan.waiting.push_back(nameless); }) == "netplan/");
   CHECK(found_in([&](NodePlan& plan) { plan.resulting[nameless] = 1; }) == "netplan/");
   CHECK(found_in([&](NodePlan& plan) { plan.after_steps[nameless] = 1; }) == "netplan/");
+}
+
+TEST_CASE("a plan of a node that no saved plan may contain is found before it is saved") {
+  NodePlan plan = testing::two_changes();
+  CHECK(check_node_plan("n1", plan));
+  plan.changes.pop_back();
+  const auto refused = check_node_plan("n1", plan);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "a step for /b on n1 belongs to fake/b, but no change of it is shown");
 }
 
 TEST_CASE("a plan with more patterns than a command takes is refused") {

@@ -1,5 +1,6 @@
 #include "engine/load/load.h"
 #include "engine/resource/accounts.h"
+#include "engine/resource/artifact.h"
 #include "resources/file/places.h"
 #include "tests/support/catch.h"
 #include "tests/support/fake_node.h"
@@ -173,6 +174,28 @@ TEST_CASE("file: an owner is searched for in the node's files, then in its direc
 
   node.set_live(false);
   CHECK(account_number("passwd", "alice", node).value() == std::nullopt);
+}
+
+TEST_CASE("file: a file without a change has no step for its folder, whatever the node reports about it") {
+  const std::string path = "/etc/sparks.d/y";
+  const Observation there = file_present("b", 0644);
+  ObservedType observed;
+  observed.artifacts[file_artifact(path)] = there;
+  observed.artifacts[{"folder", "/etc/sparks.d"}] = Absent{};
+  Resource resource;
+  resource.id = {"file", path};
+  resource.desired = present_value(there);
+  const FileContent kept{"b", 0644, 0, 0};
+  REQUIRE(decode_file_content(resource.desired) == kept);
+  const std::vector<Resource> target{resource};
+  Change change;
+  change.id = resource.id;
+  const auto steps = [&](std::vector<std::reference_wrapper<const Change>> changes) {
+    const StepsInput input{{target.begin(), target.end()}, observed, std::move(changes), {}};
+    return builtin_registry().find("file")->steps(input);
+  };
+  CHECK(steps({}).empty());
+  CHECK(steps({change}).size() == 1);
 }
 
 }  // namespace sparkplan::file
