@@ -165,8 +165,8 @@ class Detective {
   }
   void look_for_silent() {
     if (job_.silent.empty()) return;
-    add({}, "no answer from " + fold_names(job_.silent), "the node is down, overloaded or cut off",
-        "the run ends by itself if it stays silent for 20 s");
+    add(Nodes(job_.silent.begin(), job_.silent.end()), "no answer from " + fold_names(job_.silent),
+        "the node is down, overloaded or cut off", "the run ends by itself if it stays silent for 20 s");
   }
   void look_for_kernel() {
     const auto held = ranks_that([](const StuckRank& rank) { return rank.is_in_kernel(); });
