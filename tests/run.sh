@@ -24,7 +24,7 @@ if [ "${1:-}" = --full ]; then
   shift
 fi
 parts=("$@")
-fuzz_targets=() hostile_share=() points=() fuzzing='' lying=''
+fuzz_targets=() hostile_share=() points=() fuzzing='' linting='' lying='' packaging=''
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(unit fuzz lint integration reliability hostile package demo)
   if [ ${#full[@]} -gt 0 ]; then
@@ -93,13 +93,6 @@ run_unit_tests() { # PRESET
   count_junit "$results/unit-$1.xml"
 }
 
-run_lint() {
-  say "clang-format"
-  if git ls-files '*.cc' '*.h' | xargs clang-format --dry-run -Werror; then pass; else fail clang-format; fi
-  say "shellcheck"
-  if git ls-files '*.sh' '*.bash' .ci/run | xargs shellcheck; then pass; else fail shellcheck; fi
-}
-
 run_tidy() {
   # One file per process; files that passed with the same tool, flags and sources are skipped.
   if tests/clang-tidy.sh build; then pass; else fail clang-tidy; fi
@@ -111,7 +104,7 @@ count_cases() { # TAG...
 
 labs_down() {
   local lab
-  for lab in "${integration_labs[@]}" {a,n,j,c,d}"$SPARKPLAN_LAB"; do
+  for lab in "${integration_labs[@]}" {a,n,j,c,d,p}"$SPARKPLAN_LAB"; do
     SPARKPLAN_LAB=$lab tests/lab/lab.sh down
   done
 }
@@ -184,7 +177,7 @@ wait_for_running() {
   running=()
 }
 
-# Process groups in the background: the fuzz targets and the false nodes.
+# Process groups in the background: the fuzz targets, the linters, the false nodes and the Debian package.
 declare -A beside=()
 
 start_beside() { # LOG COMMAND...
@@ -202,11 +195,21 @@ start_fuzz() {
   fuzzing=$!
 }
 
+start_lint() {
+  start_beside "$results/lint.log" tests/lint.sh
+  linting=$!
+}
+
 # The false nodes are threads of this program, which use no lab.
 start_hostile() {
   start_beside "$results/hostile-beside.log" env --default-signal=INT,QUIT \
     tests/hostile/hostile.py "${full[@]}" "${hostile_share[@]}"
   lying=$!
+}
+
+start_package() {
+  start_beside "$results/package-beside.log" env SPARKPLAN_LAB="p$SPARKPLAN_LAB" tests/package/package_test.sh
+  packaging=$!
 }
 
 show_beside() { # PID LOG
@@ -360,7 +363,12 @@ if wanted fuzz; then
   [ ${#full[@]} -eq 0 ] || fuzz_for=(--seconds 600)
   start_fuzz
 fi
-if wanted lint; then run_lint; fi
+if wanted lint; then
+  if wanted integration; then start_lint; else
+    say "clang-format and shellcheck"
+    run_script "$results/lint.log" tests/lint.sh
+  fi
+fi
 if wanted tidy; then
   say "clang-tidy"
   run_tidy
@@ -368,9 +376,14 @@ fi
 if wanted integration; then
   say "integration tests in the lab"
   run_integration
+  if [ -n "$linting" ]; then
+    say "clang-format and shellcheck"
+    show_beside "$linting" "$results/lint.log"
+  fi
 fi
 # Beside what has labs, if that is wanted, too. Otherwise it is shown as it goes.
 if wanted hostile && { wanted reliability || wanted package; }; then start_hostile; fi
+if wanted package && wanted reliability; then start_package; fi
 if wanted reliability; then
   say "what is left when a run is killed, cut or obstructed"
   run_script "$results/reliability.log" tests/reliability/reliability.py "${full[@]}" "${points[@]}"
@@ -381,7 +394,11 @@ if wanted package; then
   say "the hardening of what was built"
   run_script "$results/hardening.log" tests/package/hardening_test.sh
   say "the Debian package"
-  run_script "$results/package.log" tests/package/package_test.sh
+  if [ -n "$packaging" ]; then
+    show_beside "$packaging" "$results/package-beside.log"
+  else
+    run_script "$results/package.log" tests/package/package_test.sh
+  fi
   if [ ${#full[@]} -gt 0 ]; then
     say "the package for the other architecture, as controller of nodes of both"
     run_script "$results/other-architecture.log" tests/package/other_architecture_test.sh
