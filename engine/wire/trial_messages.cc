@@ -1,6 +1,7 @@
 #include "engine/wire/trial_messages.h"
 
-#include "engine/core/text.h"
+#include <algorithm>
+
 #include "engine/wire/apply_messages.h"
 
 namespace sparkplan {
@@ -12,7 +13,12 @@ constexpr std::size_t kMostTrialTargets = 65'536;
 }  // namespace
 
 std::string not_restored_words(const std::vector<std::string>& parts) {
-  return parts.empty() ? "" : "; not as before: " + join(parts, "; ");
+  constexpr std::size_t kMostShown = 5;
+  std::string words;
+  for (std::size_t i = 0; i < std::min(parts.size(), kMostShown); ++i)
+    words += (i == 0 ? ", except for " : "; ") + parts[i];
+  if (parts.size() > kMostShown) words += "; and " + std::to_string(parts.size() - kMostShown) + " more";
+  return words;
 }
 
 std::string repair_words(const std::vector<std::string>& manual_commands) {

@@ -40,7 +40,7 @@ struct TransactionReport {
   /// whether it can be restored.
   std::vector<std::string> not_restored;
 };
-/// "; not as before: PART; PART". Empty without parts.
+/// ", except for PART; PART; and 2 more". Empty without parts.
 std::string not_restored_words(const std::vector<std::string>& parts);
 
 /// "run on the node, as root: RETRY; if that fails: COMMAND && COMMAND". Empty without commands.

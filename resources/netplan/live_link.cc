@@ -136,9 +136,19 @@ Error not_shown(const std::string& interface, const Value& wanted, Renderer rend
   return error;
 }
 
-/// Without an MTU in our file, the interface may have one that its DHCP server named until now.
-void leave_mtu_to_others(const Stanza& stanza, Value& wanted) {
-  if (!stanza.mtu) wanted.erase("mtu");
+/// An interface with an acquired address may have the MTU of its lease, which ends with the lease.
+Result<bool> has_lease(const std::string& interface, const NodeReader& node) {
+  SPARK_TRY(const auto link, find_link(interface, node));
+  return link && !link->acquired.empty();
+}
+
+/// Sets the MTU of `state` where our file has none: no renderer takes back the one that a later file has set.
+Result<void> set_mtu(const std::string& interface, const Value& state, Node& node) {
+  SPARK_TRY(const auto link, find_link(interface, node));
+  if (!link) return {};
+  const auto mtu = static_cast<int>(state.integer_or("mtu", link->mtu));
+  if (mtu == link->mtu) return {};
+  return node.restore_link({interface, mtu, link->up, without_acquired(*link, {}).addresses});
 }
 
 Result<void> have_networkd_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
@@ -147,19 +157,21 @@ Result<void> have_networkd_do_it(const std::string& interface, const Stanza& sta
     wanted.erase("addresses");
     wanted.erase("link_local");
   }
-  leave_mtu_to_others(stanza, wanted);
+  if (!stanza.mtu) wanted.erase("mtu");
+  SPARK_TRY(const bool leased, has_lease(interface, node));
+  const auto end = [&] { return stanza.mtu || leased ? Result<void>() : set_mtu(interface, after, node); };
   const bool files_are_old = is_generated(interface, node);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   // networkd is at work after it has loaded a new file. Once it is done, it must be asked to reconfigure.
   const bool at_work = !files_are_old || !networkd_is_done(interface, node);
   const auto patience = at_work ? kPatienceForTheRenderer : milliseconds(0);
   SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node, SettledBy::kNetworkd));
-  if (done) return {};
+  if (done) return end();
   // networkd's own files may have changed without a reload.
   SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
-  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkd, node));
+  return settled ? end() : failure(not_shown(interface, wanted, Renderer::kNetworkd, node));
 }
 
 /// Sets only the MTU: the profile of NetworkManager that is active on the interface stays, with its addresses.
@@ -177,15 +189,19 @@ Result<void> set_mtu_beside_network_manager(const std::string& interface, const 
 }
 
 /// NetworkManager does not reread a profile that is already active, so each call activates it again.
-Result<void> have_network_manager_do_it(const std::string& interface, const Stanza& stanza, Value wanted, Node& node) {
-  leave_mtu_to_others(stanza, wanted);
+Result<void> have_network_manager_do_it(const std::string& interface, const Stanza& stanza, const Value& after,
+                                        Node& node) {
+  Value wanted = after;
+  if (!stanza.mtu) wanted.erase("mtu");
+  SPARK_TRY(const bool leased, has_lease(interface, node));
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   auto up = bring_up_generated(interface, node);
   SPARK_TRY(const auto link, find_link(interface, node));
   // Without a carrier, NetworkManager may wait for a peer, to detect duplicate addresses.
   if (!up && (!link || link->carrier)) return up;
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
-  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
+  if (!settled) return failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
+  return stanza.mtu || leased ? Result<void>() : set_mtu(interface, after, node);
 }
 
 /// How the renderer restores the state before ours.
@@ -319,6 +335,8 @@ Result<void> activate_link(const std::string& interface, const Observation& afte
   if (present == nullptr) return failure(ErrorCode::kBug, "an interface cannot be removed: " + interface);
   SPARK_TRY(const auto stanza, own_stanza(interface, node));
   if (!asks_for(stanza, present->value)) return put_back(interface, present->value, node);
+  SPARK_TRY(const auto link, find_link(interface, node));
+  if (!link) return failure(ErrorCode::kVerifyFailed, "there is no interface " + interface + " any more");
   if (stanza->renderer == Renderer::kNetworkd) return have_networkd_do_it(interface, *stanza, present->value, node);
   return stanza->manages_addresses() ? have_network_manager_do_it(interface, *stanza, present->value, node)
                                      : set_mtu_beside_network_manager(interface, present->value, node);

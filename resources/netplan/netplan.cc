@@ -219,9 +219,9 @@ class NetplanType final : public ResourceType {
     return before == shown;
   }
 
-  /// The renderer asks its neighbours for an address, or whether one is free.
+  /// The renderer asks its neighbours for an address, or whether one is free. An interface may be gone with its cable.
   bool is_left_to_others(const ArtifactId& artifact, const Error& error) const override {
-    return artifact.kind == kLinkKind && (error.code == ErrorCode::kVerifyFailed || error.code == ErrorCode::kNotFound);
+    return artifact.kind == kLinkKind && error.code == ErrorCode::kVerifyFailed;
   }
 
   std::vector<Objection> prepare(std::span<const Step> steps, const ChangesAhead& /*ahead*/,

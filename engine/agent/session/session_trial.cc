@@ -177,7 +177,8 @@ Result<std::vector<std::string>> AgentSession::end_failed_trial(Transaction& tra
     not_restored = std::move(report.not_restored);
   }
   SPARK_CHECK(timer_->stop(transaction.run(), node_));
-  SPARK_CHECK(transaction.remove(node_));
+  // The connection may be lost by now. The record tells the next reader, and goes with the next lock.
+  if (not_restored.empty()) SPARK_CHECK(transaction.remove(node_));
   return not_restored;
 }
 

@@ -118,7 +118,7 @@ bool Transaction::has(std::string_view name, const LocalNode& node) const {
 
 Result<TransactionState> Transaction::state(const LocalNode& node) const {
   if (has(kCommitted, node)) return TransactionState::kCommitted;
-  if (has(kFailed, node)) return TransactionState::kRollbackFailed;
+  if (has(kFailed, node) && !is_undone(node)) return TransactionState::kRollbackFailed;
   if (has(kRolledBack, node)) return TransactionState::kRolledBack;
   if (has(kArmed, node)) return TransactionState::kArmed;
   // The token was renamed between two of the checks above.

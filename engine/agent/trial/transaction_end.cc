@@ -189,9 +189,9 @@ Result<void> undo(Transaction& transaction, UndoScope scope, const Registry& reg
   SPARK_CHECK(transaction.note_reason(reason, node));
   SPARK_CHECK(transaction.note_not_restored(undoing.not_restored(), node));
   SPARK_CHECK(transaction.note_undone(node));
-  const std::string outcome = reason + not_restored_words(undoing.not_restored());
-  note_in_journal(transaction, "rolled_back", outcome, node);
-  log_to_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back: " + outcome, node);
+  const std::string except = not_restored_words(undoing.not_restored());
+  note_in_journal(transaction, "rolled_back", reason + except, node);
+  log_to_syslog(LOG_WARNING, "run=" + transaction.run() + " rolled back" + except + ": " + reason, node);
   return timer.stop(transaction.run(), node);
 }
 
@@ -236,7 +236,7 @@ Result<void> forget_failed_rollback(const std::string& run, const Registry& /*re
   if (found->is_worked_on(node)) return failure(ErrorCode::kBusy, "its rollback is being tried again", "wait for it");
   SPARK_TRY(const auto work, found->begin_work(node));
   SPARK_TRY(const auto state, found->state(node));
-  if (state != TransactionState::kRollbackFailed || found->is_undone(node))
+  if (state != TransactionState::kRollbackFailed)
     return failure(ErrorCode::kRefused, "run " + run + " has no rollback that failed: its record stays");
   SPARK_CHECK(timer.stop(run, node));
   log_to_syslog(LOG_WARNING, "run=" + run + " the record of its failed rollback was removed by hand", node);

@@ -189,8 +189,8 @@ void TrialRun::note_rolled_back(TrialNode& one, const std::string& reason,
                                 const std::vector<std::string>& not_restored) {
   one.trial.state = Trial::State::kUndone;
   one.rolled_back = true;
-  const std::string done = not_restored.empty() ? "its earlier state is restored: " : "it was rolled back: ";
-  const Error error{ErrorCode::kVerifyFailed, done + reason + not_restored_words(not_restored), {}, std::nullopt, ""};
+  const std::string done = "its earlier state is restored" + not_restored_words(not_restored);
+  const Error error{ErrorCode::kVerifyFailed, done + ": " + reason, {}, std::nullopt, ""};
   one.planned.outcomes.roll_back(one.trial.planned.steps, error);
   // Closing the connection also releases the lock, but perhaps later than the next run begins.
   if (one.node.client) (void)one.node.client->unlock();

@@ -73,8 +73,8 @@ std::optional<Diagnostic> transaction_warning(const FleetNode& node, const std::
   warning.node = node.name();
   if (transaction->state == TransactionState::kRolledBack) {
     warning.code = "trial.rolled-back";
-    warning.message = "a change by " + transaction->who + " was rolled back: " + transaction->reason +
-                      not_restored_words(transaction->not_restored);
+    warning.message = "a change by " + transaction->who + " was rolled back" +
+                      not_restored_words(transaction->not_restored) + ": " + transaction->reason;
   } else if (transaction->state == TransactionState::kRollbackFailed) {
     warning.code = "trial.rollback-failed";
     warning.message = "a change by " + transaction->who + " could not be undone: " + transaction->reason;

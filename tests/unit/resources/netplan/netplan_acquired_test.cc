@@ -187,6 +187,7 @@ TEST_CASE("netplan: a step that sets addresses begins whatever MTU and link-loca
 TEST_CASE("netplan: a file without an MTU accepts that the one of a lease ends with the lease") {
   AdvertisedNode node = advertised({});
   node.advertises = false;
+  acquire(node, "10.66.0.7/24", 60);
   LinkFacts half = *node.link(kAdvertisedHalf);
   half.mtu = 1400;
   node.add_link(half);
@@ -199,12 +200,27 @@ TEST_CASE("netplan: a file without an MTU accepts that the one of a lease ends w
   CHECK(node.link(kAdvertisedHalf)->addresses == without_mtu.addresses);
 }
 
+TEST_CASE("netplan: the way back to a file without an MTU takes back the one of a later file") {
+  AdvertisedNode node = advertised({"192.168.100.11/24"});
+  node.advertises = false;
+  const Stanza without_mtu{std::nullopt, {"192.168.100.11/24"}, false};
+  const Stanza later{9000, {"192.168.100.11/24"}, false};
+  node.add_file(kOwnPath, render_file({{kAdvertisedHalf, without_mtu}}), 0600);
+  const Observation before = observe_link(kAdvertisedHalf, node);
+  node.add_file(kOwnPath, render_file({{kAdvertisedHalf, later}}), 0600);
+  REQUIRE(activate_link(kAdvertisedHalf, link_state_wanted(later, present_value(before)), node));
+  CHECK(node.link(kAdvertisedHalf)->mtu == 9000);
+  node.add_file(kOwnPath, render_file({{kAdvertisedHalf, without_mtu}}), 0600);
+  REQUIRE(activate_link(kAdvertisedHalf, before, node));
+  CHECK(node.link(kAdvertisedHalf)->mtu == 1500);
+}
+
 TEST_CASE("netplan: only an error that neighbours cause lets a rollback end without an interface") {
   const auto left = [](const ArtifactId& artifact, ErrorCode code) {
     return netplan_type().is_left_to_others(artifact, make_error(code, ""));
   };
   CHECK(left(link_artifact(kAdvertisedHalf), ErrorCode::kVerifyFailed));
-  CHECK(left(link_artifact(kAdvertisedHalf), ErrorCode::kNotFound));
+  CHECK_FALSE(left(link_artifact(kAdvertisedHalf), ErrorCode::kNotFound));  // Of a program or a profile.
   CHECK_FALSE(left(link_artifact(kAdvertisedHalf), ErrorCode::kFailed));
   CHECK_FALSE(left(file_artifact(kOwnPath), ErrorCode::kVerifyFailed));
 }
