@@ -220,8 +220,8 @@ class StepsOfType {
     const bool shown = show_whole_files(steps);
     for (Step& step : steps) {
       // A step that only accompanies a file ("reload the units") is added with it. Alone it has no change to display,
-      // so it is not carried out.
-      if (step.resources.empty() && shown) step.resources.push_back(file_);
+      // so it is not carried out. Another file that was skipped above accompanies nothing.
+      if (step.resources.empty() && shown && !is_text_artifact(step.artifact)) step.resources.push_back(file_);
       if (!step.resources.empty() && !impossible(step)) plan_.steps.push_back(std::move(step));
     }
   }

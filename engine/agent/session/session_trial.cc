@@ -144,6 +144,8 @@ Result<ApplyReply> AgentSession::try_out(const ApplyRequest& request) {
   SPARK_TRY(auto manifest, manifest_to_change(request.node, request.roster, request.accepted_uuid));
   SPARK_TRY(auto journal, begin_run(request.run, false, manifest));
   if (!request.secrets.empty()) return failure(ErrorCode::kBug, "a change on trial cannot contain a secret");
+  // An earlier stage of this run may have kept its record.
+  SPARK_CHECK(settle_transaction(holder_));
   ApplyRequest whole = request;
   // All or nothing: one group, whatever groups the types made.
   for (Step& step : whole.steps) step.group = "on trial";

@@ -118,7 +118,8 @@ bool Transaction::has(std::string_view name, const LocalNode& node) const {
 
 Result<TransactionState> Transaction::state(const LocalNode& node) const {
   if (has(kCommitted, node)) return TransactionState::kCommitted;
-  if (has(kFailed, node) && !is_undone(node)) return TransactionState::kRollbackFailed;
+  // A later try may have undone it.
+  if (has(kFailed, node)) return is_undone(node) ? TransactionState::kRolledBack : TransactionState::kRollbackFailed;
   if (has(kRolledBack, node)) return TransactionState::kRolledBack;
   if (has(kArmed, node)) return TransactionState::kArmed;
   // The token was renamed between two of the checks above.
@@ -198,6 +199,7 @@ Result<void> Transaction::note_reason(const std::string& reason, LocalNode& node
   return node.write_file(directory() / kReason, private_file(reason));
 }
 Result<void> Transaction::note_not_restored(const std::vector<std::string>& parts, LocalNode& node) {
+  if (parts.empty()) return {};  // Usual, and the disk may be full.
   std::vector<std::string> lines;
   for (const std::string& part : parts) {
     if (lines.size() < kMostNotRestored) lines.push_back(shown_text(part, kLongestNotRestored));

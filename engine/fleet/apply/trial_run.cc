@@ -196,7 +196,8 @@ void TrialRun::begin(TrialNode& one) {
     return result.outcome == StepOutcome::kFailed || result.outcome == StepOutcome::kStale;
   });
   // A tool may reject the new texts before the first step; then nothing was undone.
-  const bool begun = std::any_of(results.begin(), results.end(),
+  const bool begun = !trial.reply.not_restored.empty() ||
+                     std::any_of(results.begin(), results.end(),
                                  [](const StepResult& result) { return result.outcome == StepOutcome::kUndone; });
   if (begun && failed != results.end()) note_rolled_back(one, failed->error->describe(), trial.reply.not_restored);
 }

@@ -157,6 +157,7 @@ TEST_CASE("a failed rollback keeps the record, a backup and manual commands") {
   std::filesystem::remove_all(bench.root.path() / "etc/sysctl.d/.90-sparkplan.conf.sparkplan-new");
   REQUIRE(roll_back_by_timer(transaction.run(), bench.registry, bench.node, bench.timer));
   CHECK(bench.content() == "a = 0\n");
+  CHECK(transaction.report(bench.node)->state == TransactionState::kRolledBack);
 }
 
 TEST_CASE("a person can remove the record of a rollback that failed, and of no other change") {
