@@ -13,7 +13,7 @@
 # The same holds for all fuzz targets except wire and text, because they need a build of nearly all code with clang and
 # the sanitizers. page (the HTML pages in a browser) needs chromium and npm. tidy (clang-tidy over all files) always
 # runs on request only. package tests an upgrade also if SPARKPLAN_EARLIER names a program of an earlier version. Without
-# a list of parts, hostile sends a twelfth of the false fields and claims of started programs, and reliability tries 40 of
+# a list of parts, hostile sends a twelfth of the false fields and claims of started programs, and reliability tries 28 of
 # its points; the commit decides which ones.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

@@ -32,8 +32,8 @@ import sync_points
 
 PARTS = ("crash", "frames", "cases", "sync")
 # Numbers of points without --full.
-CRASH_POINTS = 24
-FRAME_POINTS = 16
+CRASH_POINTS = 16
+FRAME_POINTS = 12
 SYNC_POINTS = len(sync_points.KINDS)
 SYNC_POINTS_IN_FULL = 200
 GIVE_UP_AFTER = 40

@@ -37,7 +37,9 @@ constexpr uid_t kUnprivilegedUser = 65534;
 
 std::string content_of_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::ostringstream content;
+  content << stream.rdbuf();  // Of a process that ends meanwhile, it takes what is there. An iterator would throw.
+  return content.str();
 }
 
 /// The directories of all processes of this machine: /proc/1, /proc/2 ...
