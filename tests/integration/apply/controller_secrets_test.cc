@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// No other case uses it: they may run at the same time.
-const std::string kControllerCanary = "controller-7f3a9c51e2";
+// No other case uses it: they may run at the same time. A run that was killed may have left the file of its own one.
+const std::string kControllerCanary = "controller-7f3a9c51e2-" + std::to_string(::getpid());
 const std::string kTokenFile = "/etc/app.token";
 // A command and a file as sources. While the unit starts, the case looks at the running program.
 const std::string kSecretSections =
