@@ -151,27 +151,19 @@ Result<void> set_mtu(const std::string& interface, const Value& state, Node& nod
   return node.restore_link({interface, mtu, link->up, without_acquired(*link, {}).addresses});
 }
 
-Result<void> have_networkd_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
-  Value wanted = after;
-  if (!stanza.manages_addresses()) {
-    wanted.erase("addresses");
-    wanted.erase("link_local");
-  }
-  if (!stanza.mtu) wanted.erase("mtu");
-  SPARK_TRY(const bool leased, has_lease(interface, node));
-  const auto end = [&] { return stanza.mtu || leased ? Result<void>() : set_mtu(interface, after, node); };
+Result<void> have_networkd_do_it(const std::string& interface, const Value& wanted, Node& node) {
   const bool files_are_old = is_generated(interface, node);
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   // networkd is at work after it has loaded a new file. Once it is done, it must be asked to reconfigure.
   const bool at_work = !files_are_old || !networkd_is_done(interface, node);
   const auto patience = at_work ? kPatienceForTheRenderer : milliseconds(0);
   SPARK_TRY(const bool done, settles_as(interface, wanted, patience, node, SettledBy::kNetworkd));
-  if (done) return end();
+  if (done) return {};
   // networkd's own files may have changed without a reload.
   SPARK_CHECK(run_tool({"networkctl", "reload"}, node));
   SPARK_CHECK(run_tool({"networkctl", "reconfigure", interface}, node));
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
-  return settled ? end() : failure(not_shown(interface, wanted, Renderer::kNetworkd, node));
+  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkd, node));
 }
 
 /// Sets only the MTU: the profile of NetworkManager that is active on the interface stays, with its addresses.
@@ -189,19 +181,32 @@ Result<void> set_mtu_beside_network_manager(const std::string& interface, const 
 }
 
 /// NetworkManager does not reread a profile that is already active, so each call activates it again.
-Result<void> have_network_manager_do_it(const std::string& interface, const Stanza& stanza, const Value& after,
-                                        Node& node) {
-  Value wanted = after;
-  if (!stanza.mtu) wanted.erase("mtu");
-  SPARK_TRY(const bool leased, has_lease(interface, node));
+Result<void> have_network_manager_do_it(const std::string& interface, const Value& wanted, Node& node) {
   SPARK_CHECK(let_renderer_read_its_files(interface, node));
   auto up = bring_up_generated(interface, node);
   SPARK_TRY(const auto link, find_link(interface, node));
   // Without a carrier, NetworkManager may wait for a peer, to detect duplicate addresses.
   if (!up && (!link || link->carrier)) return up;
   SPARK_TRY(const bool settled, settles_as(interface, wanted, kPatience, node));
-  if (!settled) return failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
-  return stanza.mtu || leased ? Result<void>() : set_mtu(interface, after, node);
+  return settled ? Result<void>() : failure(not_shown(interface, wanted, Renderer::kNetworkManager, node));
+}
+
+/// Has the renderer of our file configure the interface.
+Result<void> have_renderer_do_it(const std::string& interface, const Stanza& stanza, const Value& after, Node& node) {
+  const bool networkd = stanza.renderer == Renderer::kNetworkd;
+  if (!networkd && !stanza.manages_addresses()) return set_mtu_beside_network_manager(interface, after, node);
+  Value wanted = after;
+  if (!stanza.manages_addresses()) {
+    wanted.erase("addresses");
+    wanted.erase("link_local");
+  }
+  if (!stanza.mtu) wanted.erase("mtu");
+  SPARK_TRY(const bool leased, has_lease(interface, node));
+  auto done =
+      networkd ? have_networkd_do_it(interface, wanted, node) : have_network_manager_do_it(interface, wanted, node);
+  if (stanza.mtu || leased) return done;
+  auto set = set_mtu(interface, after, node);
+  return done ? set : done;
 }
 
 /// How the renderer restores the state before ours.
@@ -337,9 +342,7 @@ Result<void> activate_link(const std::string& interface, const Observation& afte
   if (!asks_for(stanza, present->value)) return put_back(interface, present->value, node);
   SPARK_TRY(const auto link, find_link(interface, node));
   if (!link) return failure(ErrorCode::kVerifyFailed, "there is no interface " + interface + " any more");
-  if (stanza->renderer == Renderer::kNetworkd) return have_networkd_do_it(interface, *stanza, present->value, node);
-  return stanza->manages_addresses() ? have_network_manager_do_it(interface, *stanza, present->value, node)
-                                     : set_mtu_beside_network_manager(interface, present->value, node);
+  return have_renderer_do_it(interface, *stanza, present->value, node);
 }
 
 }  // namespace sparkplan::netplan

@@ -55,7 +55,7 @@ void read_outcome(const std::string& text, ReadStorageReply& reply) {
 }
 
 /// Ends with kTimedOut if `argv` takes longer. Its output until then is kept, which query() would drop. A program that
-/// waits in the kernel ignores the signal. The agent does not wait for it: query() has a deadline of its own.
+/// waits in the kernel ignores the signal. The agent does not wait for it: query() has another deadline.
 Result<CommandOutput> run_for(std::chrono::seconds time, std::vector<std::string> argv, const NodeReader& node) {
   argv.insert(argv.begin(), {"env", "LC_ALL=C", "timeout", "--signal=INT", std::to_string(time.count())});
   auto output = node.query(argv, time + kSpare);

@@ -43,9 +43,9 @@ ConnectivitySnapshot still_due(ConnectivitySnapshot snapshot, std::int64_t now, 
 /// interface cannot be restored, so it counts as restored.
 bool shows(const LinkState& wanted, const std::vector<LinkFacts>& links);
 
-/// Pure. The route as it has to be added by hand, so that one of DHCP or of a router advertisement ends by itself if
-/// nobody renews it. An IPv4 route ends with its source address. Nothing is returned if that address is gone, because
-/// its route is gone, too.
+/// Pure. The route as it has to be added by hand, so that one of DHCP or of a router advertisement ends by itself
+/// unless it is renewed. An IPv4 route ends with its source address. Nothing is returned if that address is gone,
+/// because its route is gone, too.
 std::optional<KernelRoute> as_added(KernelRoute route, const std::vector<LinkFacts>& links);
 
 /// Pure. Of `routes`, those that a rollback has to restore: through the interfaces of `connection`, and through

@@ -301,6 +301,12 @@ void PlanRun::refuse_unsafe_plans() {
   }
 }
 
+void PlanRun::make_acceptable_plans() {
+  make_plans();
+  refuse_unsafe_plans();
+  refuse_unreadable_plans();
+}
+
 void PlanRun::plan() {
   session_.open();
   session_.find_members();
@@ -312,23 +318,17 @@ void PlanRun::plan() {
   auto excluded = count_excluded();
   compile();
   observe();
-  make_plans();
-  refuse_unsafe_plans();
-  refuse_unreadable_plans();
+  make_acceptable_plans();
   // The exports of a node that is excluded by now no longer count. The new plans show the consequences for the other
   // nodes, so that they do not stop the apply later.
   while (count_excluded() != excluded) {
     excluded = count_excluded();
     compile();
     observe_added();
-    make_plans();
-    refuse_unsafe_plans();
-    refuse_unreadable_plans();
+    make_acceptable_plans();
   }
   while (end_waits()) {
-    make_plans();
-    refuse_unsafe_plans();
-    refuse_unreadable_plans();
+    make_acceptable_plans();
   }
   if (foresight_ == Foresight::kAsked) foresee();
   remark_unread_release();

@@ -53,6 +53,8 @@ class PlanRun : public Planning {
   void remark_left_out();
   std::set<std::string> producers_at_work() const;
   bool end_waits();
+  /// make_plans(), and gives up the nodes whose plans are refused.
+  void make_acceptable_plans();
   void refuse_unsafe_plans();
   void refuse_unreadable_plans();
   void foresee();

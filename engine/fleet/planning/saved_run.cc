@@ -115,23 +115,21 @@ void leave_out_concerned(PlannedNode& planned, const NodePlan& saved, const Diag
     planned.outcomes.go_stale(id, stale_plan("a finding is not in the plan: " + finding.message));
 }
 
-/// Leaves out the displayed changes of the resources that the number of further findings stands for.
-void leave_out_unnamed(PlannedNode& planned, const NodePlan& saved, const Diagnostic& finding) {
+/// Leaves out the displayed changes of these resources because of the finding. A change that has a reason keeps it.
+void leave_out(PlannedNode& planned, const NodePlan& saved, const std::set<ResourceId>& ids,
+               const Diagnostic& finding) {
   for (const Change& change : saved.changes) {
-    if (change.origin != Origin::kForeign && planned.unnamed_findings.contains(change.id))
+    if (change.origin != Origin::kForeign && ids.contains(change.id))
       planned.outcomes.go_stale(change.id, stale_plan("a finding is not in the plan: " + finding.message));
   }
 }
 
-/// Leaves out the displayed changes of the finding's type that have no desired state now: one finding may be about
-/// several resources of the file. A change with a finding at its own place has that one as its reason already.
+/// One finding may be about several resources of its type in the file, which then have no desired state.
 void leave_out_unresolved(PlannedNode& planned, const NodePlan& saved, const Diagnostic& finding) {
+  std::set<ResourceId> ids = planned.unresolved;
   const std::string type = finding.code.substr(0, finding.code.find('.'));
-  for (const Change& change : saved.changes) {
-    if (change.id.type != type || change.origin == Origin::kForeign || !planned.unresolved.contains(change.id))
-      continue;
-    planned.outcomes.go_stale(change.id, stale_plan("a finding is not in the plan: " + finding.message));
-  }
+  std::erase_if(ids, [&](const ResourceId& id) { return id.type != type; });
+  leave_out(planned, saved, ids, finding);
 }
 
 /// Findings are part of the plan that was read: its reader has not consented to a warning that it does not show.
@@ -154,7 +152,7 @@ void compare_findings(Planning& planning, const SavedPlan& saved) {
     for (const Diagnostic& finding : added) {
       const NodePlan& held = find_node(saved, node.name())->plan;  // Other nodes are skipped by now.
       if (finding.code == kMoreFindings) {
-        leave_out_unnamed(planned, held, finding);
+        leave_out(planned, held, planned.unnamed_findings, finding);
       } else if (contains(due_to_others, finding) || contains(planning.about_one_change(), finding)) {
         leave_out_concerned(planned, held, finding);
       } else {

@@ -58,6 +58,18 @@ Observation wanted(const FakeNode& node) {
   return link_state_wanted(kManagedStanza, state_of(observe_link(kManagedHalf, node)));
 }
 
+/// Our file replaces an active profile with this address, and is removed again. Returns the state before.
+Observation replaced_profile(FakeNode& node, const std::string& address) {
+  node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=" + address + "\n", 0600);
+  test::make_active(node, kManagedHalf, kWired);
+  give(node, address);
+  Observation before = observe_link(kManagedHalf, node);
+  write_own_file(node);
+  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
+  node.erase(kOwn);
+  return before;
+}
+
 }  // namespace
 
 TEST_CASE("netplan: NetworkManager gets the settings that netplan omits, and networkd's file is unaffected") {
@@ -145,13 +157,7 @@ TEST_CASE("netplan: a profile that waits for DHCP is put back without a carrier,
 TEST_CASE("netplan: a profile that NetworkManager does not activate is no failure of the way back") {
   FakeNode node = spark();
   SECTION("the profile of that time, whose addresses netlink then sets") {
-    node.add_file(kWired, "[connection]\nid=mesh\nuuid=mesh\n\n[ipv4]\naddress1=192.168.200.1/24\n", 0600);
-    test::make_active(node, kManagedHalf, kWired);
-    give(node, "192.168.200.1/24");
-    const Observation before = observe_link(kManagedHalf, node);
-    write_own_file(node);
-    REQUIRE(activate_link(kManagedHalf, wanted(node), node));
-    node.erase(kOwn);
+    const Observation before = replaced_profile(node, "192.168.200.1/24");
     test::refuse_activations(node);
     CHECK(activate_link(kManagedHalf, before, node));
     CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"192.168.200.1/24"});
@@ -198,13 +204,7 @@ TEST_CASE("netplan: an interface that keeps only its MTU loses the addresses tha
 
 TEST_CASE("netplan: a missing profile is not activated, and the link's kernel settings are restored") {
   FakeNode node = spark();
-  node.add_file(kWired, "[connection]\nid=Wired connection 1\nuuid=wired\n\n[ipv4]\naddress1=10.9.9.9/24\n", 0600);
-  test::make_active(node, kManagedHalf, kWired);
-  give(node, "10.9.9.9/24");
-  const Observation before = observe_link(kManagedHalf, node);
-  write_own_file(node);
-  REQUIRE(activate_link(kManagedHalf, wanted(node), node));
-  node.erase(kOwn);
+  const Observation before = replaced_profile(node, "10.9.9.9/24");
   node.erase(kWired);
   REQUIRE(activate_link(kManagedHalf, before, node));
   CHECK(node.link(kManagedHalf)->addresses == std::vector<std::string>{"10.9.9.9/24"});
